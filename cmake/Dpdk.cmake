@@ -1,0 +1,39 @@
+# DPDK, linked statically, as the target Penumbra::dpdk: its core and the drivers below, all of them in every program, so
+# that a port is opened by devargs alone and a bundle needs nothing of the other machine. Drivers for boards that no PC
+# has are left out.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(DPDK QUIET libdpdk>=22.11)
+if(NOT DPDK_FOUND)
+  return()
+endif()
+
+set(drivers
+    bus_auxiliary bus_pci bus_vdev bus_vmbus
+    mempool_ring
+    common_iavf common_mlx5
+    net_af_packet net_af_xdp net_bond net_failsafe net_memif net_null net_pcap net_ring net_tap
+    net_virtio net_vmxnet3 net_ena net_gve net_netvsc net_vdev_netvsc
+    net_bnxt net_e1000 net_i40e net_iavf net_ice net_igc net_ixgbe net_mlx5)
+# What the program or the drivers use of DPDK's libraries.
+set(libraries
+    fib rib lpm hash rcu gso gro ip_frag bpf vhost dmadev sched security cryptodev telemetry meter metrics timer
+    ethdev net mbuf mempool ring pci kvargs eal)
+
+set(archives)
+foreach(library IN LISTS drivers libraries)
+  find_library(DPDK_${library}_ARCHIVE librte_${library}.a HINTS ${DPDK_LIBRARY_DIRS} REQUIRED)
+  mark_as_advanced(DPDK_${library}_ARCHIVE)
+  list(APPEND archives ${DPDK_${library}_ARCHIVE})
+endforeach()
+list(JOIN archives "," archives)
+
+set(definitions ${DPDK_CFLAGS})
+list(FILTER definitions EXCLUDE REGEX "^-march=|^-I")  # the project chooses the instruction set
+
+add_library(Penumbra::dpdk INTERFACE IMPORTED)
+target_include_directories(Penumbra::dpdk SYSTEM INTERFACE ${DPDK_INCLUDE_DIRS})
+target_compile_options(Penumbra::dpdk INTERFACE ${definitions})
+target_compile_definitions(Penumbra::dpdk INTERFACE ALLOW_EXPERIMENTAL_API)
+target_link_libraries(Penumbra::dpdk INTERFACE
+    "-Wl,--whole-archive,${archives},--no-whole-archive"
+    xdp bpf elf z pcap jansson mlx5 ibverbs nl-route-3 nl-3 numa bsd dl m pthread)

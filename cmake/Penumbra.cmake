@@ -1,0 +1,95 @@
+# What the leaf folders say about themselves. No list names a leaf; each adds itself to the two libraries:
+#   penumbra_shaders    tables, shaders, engines; needs a compiler only
+#   penumbra_dataplane  everything else; needs DPDK
+include_guard()
+
+# penumbra_engine(NAME VARIANT template SOURCES ...): an engine, and the template of the file that is written for each
+# shader to register its variant. @NAME@, @HEADER@ and @FUNCTION@ stand for the shader's.
+function(penumbra_engine name)
+  cmake_parse_arguments(arg "" "VARIANT" "SOURCES" ${ARGN})
+  list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  target_sources(penumbra_shaders PRIVATE ${arg_SOURCES})
+  set_property(GLOBAL APPEND PROPERTY PENUMBRA_VARIANTS ${name}|${CMAKE_CURRENT_SOURCE_DIR}/${arg_VARIANT})
+endfunction()
+
+# penumbra_shader(NAME name HEADER x.shader.h FUNCTION f [SOURCES owner.cc ...]): a shader, built for every engine, and
+# its table's owner. That the header keeps to the common subset is checked by compiling it as C11 too.
+function(penumbra_shader)
+  cmake_parse_arguments(arg "" "NAME;HEADER;FUNCTION" "SOURCES" ${ARGN})
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE folder)
+  set(NAME ${arg_NAME})
+  set(HEADER ${folder}/${arg_HEADER})
+  set(FUNCTION ${arg_FUNCTION})
+  list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  target_sources(penumbra_shaders PRIVATE ${arg_SOURCES})
+  get_property(variants GLOBAL PROPERTY PENUMBRA_VARIANTS)
+  foreach(variant IN LISTS variants)
+    string(REPLACE "|" ";" variant ${variant})
+    list(GET variant 0 engine)
+    list(GET variant 1 template)
+    cmake_path(GET template STEM LAST_ONLY stem)
+    cmake_path(GET stem EXTENSION LAST_ONLY extension)
+    set(file ${PROJECT_BINARY_DIR}/shaders/${NAME}.${engine}${extension})
+    configure_file(${template} ${file} @ONLY)
+    target_sources(penumbra_shaders PRIVATE ${file})
+  endforeach()
+  set(file ${PROJECT_BINARY_DIR}/shaders/${NAME}.c11.c)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/c11_check.c.in ${file} @ONLY)
+  target_sources(penumbra_shaders PRIVATE ${file})
+endfunction()
+
+# penumbra_sources(x.cc ...): adds to penumbra_dataplane. A function's folder, say.
+function(penumbra_sources)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
+  target_sources(penumbra_dataplane PRIVATE ${sources})
+endfunction()
+
+# penumbra_test(x_test.cc ... [SHADERS]): a GoogleTest program per file; with SHADERS one that needs no DPDK.
+function(penumbra_test)
+  cmake_parse_arguments(arg "SHADERS" "" "" ${ARGN})
+  if(NOT PENUMBRA_TESTS OR (NOT arg_SHADERS AND NOT TARGET Penumbra::dpdk))
+    return()
+  endif()
+  foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
+    cmake_path(GET source STEM name)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE $<IF:$<BOOL:${arg_SHADERS}>,penumbra_with_shaders,penumbra> GTest::gtest_main
+                                          GTest::gmock)
+    target_compile_definitions(${name} PRIVATE PENUMBRA_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared/data")
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 900)
+  endforeach()
+endfunction()
+
+# penumbra_fuzzer(x_fuzz.cc CORPUS folder [DICTIONARY file]): a libFuzzer program; built by the preset `fuzz` only. CTest
+# runs it over its corpus and then for PENUMBRA_FUZZ_SECONDS.
+function(penumbra_fuzzer source)
+  cmake_parse_arguments(arg "" "CORPUS;DICTIONARY" "" ${ARGN})
+  if(NOT PENUMBRA_FUZZ)
+    return()
+  endif()
+  cmake_path(GET source STEM name)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE penumbra)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  set(found ${PROJECT_BINARY_DIR}/fuzz/${name}.found)
+  file(MAKE_DIRECTORY ${found})
+  set(options -max_total_time=${PENUMBRA_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=4096 -print_final_stats=1)
+  if(arg_DICTIONARY)
+    list(APPEND options -dict=${CMAKE_CURRENT_SOURCE_DIR}/${arg_DICTIONARY})
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${options} ${found} ${CMAKE_CURRENT_SOURCE_DIR}/${arg_CORPUS}
+           WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  set_tests_properties(${name} PROPERTIES LABELS fuzz)
+endfunction()
+
+# penumbra_add_folders(parent): every folder below it that has a CMakeLists.txt.
+function(penumbra_add_folders parent)
+  file(GLOB lists CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${parent}/*/CMakeLists.txt)
+  foreach(list IN LISTS lists)
+    cmake_path(GET list PARENT_PATH folder)
+    add_subdirectory(${folder})
+  endforeach()
+endfunction()

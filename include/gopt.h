@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gopt.h: two words that annotate a batched lookup in C11, C++20, CUDA C++ or OpenCL C.
+ *
+ *   foreach (i, n) { ... }      a loop over n independent items; an item may write only its own outputs
+ *   g_expensive(p);             the access to *p that follows will probably miss the cache
+ *   g_expensive(p, bytes);      likewise, for an object of that many bytes
+ *
+ * Compiled as it stands, a CPU sees a plain loop and no hint: that is the baseline. On a GPU the loop becomes a
+ * strided loop over the threads that share the batch. The gopt compiler reads the same text and hides the misses
+ * (G-Opt, NSDI 2015, section 3.2). The header needs nothing but the language.
+ */
+#ifndef GOPT_H
+#define GOPT_H
+
+#if !defined(__OPENCL_VERSION__)
+#include <stdint.h>
+#endif
+
+/* The first item of this thread and the distance to its next one. An engine whose threads share a batch in another
+ * way (a resident warp, say) defines both before it includes a shader. */
+#ifndef GOPT_FIRST_ITEM
+#if defined(__CUDA_ARCH__)
+#define GOPT_FIRST_ITEM (blockIdx.x * blockDim.x + threadIdx.x)
+#define GOPT_ITEM_STRIDE (gridDim.x * blockDim.x)
+#elif defined(__OPENCL_VERSION__)
+#define GOPT_FIRST_ITEM ((uint32_t)get_global_id(0))
+#define GOPT_ITEM_STRIDE ((uint32_t)get_global_size(0))
+#else
+#define GOPT_FIRST_ITEM 0U
+#define GOPT_ITEM_STRIDE 1U
+#endif
+#endif
+
+#define foreach(i, n) for (uint32_t i = GOPT_FIRST_ITEM; i < (n); i += GOPT_ITEM_STRIDE)
+
+#define g_expensive(...) ((void)0)
+
+#endif

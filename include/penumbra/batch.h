@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a function hands to an engine: columns in, columns out, optionally payload; and what the engine needs to know of
+// the shader that is to run over them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penumbra/shader.h"
+#include "penumbra/table.h"
+
+namespace penumbra {
+
+inline constexpr std::size_t kMaxColumns = 8;  ///< of each direction in one batch
+
+/// A shader's signature, read off its source by shader_entry.h. All engines' variants of one shader share it.
+struct Shader {
+  std::string name;
+  std::size_t view_bytes = 0;
+  std::vector<std::size_t> input_bytes;   ///< bytes of an element of each input column, in order
+  std::vector<std::size_t> output_bytes;  ///< likewise of each output column
+  bool has_arena = false;
+
+  bool operator==(const Shader&) const = default;
+};
+
+/// One call of a shader. All pointers stay valid until the engine hands the batch back.
+struct Batch {
+  const Shader* shader = nullptr;
+  const Table* table = nullptr;
+  std::uint32_t items = 0;
+  std::array<const void*, kMaxColumns> inputs{};
+  std::array<void*, kMaxColumns> outputs{};
+  penumbra_arena arena{};
+};
+
+}  // namespace penumbra

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A checked view of the YAML configuration: every accessor says where it looked, what it expected and what it found.
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penumbra/errors.h"
+
+namespace penumbra {
+
+/// One node of a configuration file. Copies are cheap. All accessors throw InputError at the node's place.
+class ConfigNode {
+ public:
+  /// The root of a file. Throws InputError if it cannot be read or is not YAML.
+  static ConfigNode load(const std::filesystem::path& file);
+  /// The root of a text; `name` stands for the file in errors, and relative paths are taken from `directory`.
+  static ConfigNode parse(const std::string& text, const std::string& name, const std::filesystem::path& directory);
+
+  /// Whether the key was there at all (for the result of get()).
+  bool present() const;
+  bool is_map() const { return node_.IsMap(); }
+  bool is_list() const { return node_.IsSequence(); }
+  bool is_scalar() const { return node_.IsScalar(); }
+
+  /// Requires a map with no keys but these; an unknown or a repeated key is an error that names the nearest valid one.
+  void require_map(std::initializer_list<std::string_view> keys) const;
+  void require_map(const std::vector<std::string>& keys) const;
+  /// A map's value; a node that is not present() if the key is missing.
+  ConfigNode get(const std::string& key) const;
+  /// A map's value; an error if the key is missing.
+  ConfigNode at(const std::string& key) const;
+  /// A map's keys, in file order.
+  std::vector<std::string> keys() const;
+  /// A list's elements. A single value is not a list.
+  std::vector<ConfigNode> list() const;
+
+  std::string text() const;
+  bool boolean() const;
+  /// A whole number between the bounds, both included.
+  std::uint64_t integer(std::uint64_t least, std::uint64_t most) const;
+  /// A path; a relative one is taken from the configuration file's folder.
+  std::filesystem::path path() const;
+
+  /// An error at this node, for checks that the caller makes.
+  InputError error(const std::string& message) const;
+  SourceLocation location() const;
+
+ private:
+  struct File {
+    std::string name;
+    std::filesystem::path directory;
+  };
+  ConfigNode(YAML::Node node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark);
+
+  YAML::Node node_;
+  std::shared_ptr<const File> file_;
+  std::string name_;  ///< how to call this node in messages: "ports[0].device"
+  YAML::Mark mark_;   ///< the node's own place, or its parent's for a node that is missing
+};
+
+}  // namespace penumbra

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The seam between functions and engines. An engine is a folder under src/engines that registers one EngineInfo; it
+// knows shaders by name and batches by shape, and nothing of packets.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penumbra/batch.h"
+
+namespace penumbra {
+
+/// Whether an engine can run on this machine, and in words why not (or what it found).
+struct Availability {
+  bool available = false;
+  std::string reason;
+};
+
+/// A worker's private way into an engine. Used by that one thread. Batches come back in the order in which they went in,
+/// so that what was in order stays in order.
+class EngineQueue {
+ public:
+  enum class Submitted {
+    done,    ///< the outputs are written; the batch does not come back through poll()
+    queued,  ///< the engine has the batch; poll() will hand it back
+    full,    ///< not taken: poll, then try again
+  };
+
+  EngineQueue() = default;
+  EngineQueue(const EngineQueue&) = delete;
+  EngineQueue& operator=(const EngineQueue&) = delete;
+  virtual ~EngineQueue() = default;
+
+  /// Runs `batch` or takes it for running. batch.shader must be one that the engine supports. Never blocks on other
+  /// threads; never throws.
+  virtual Submitted submit(Batch& batch) noexcept = 0;
+  /// The next queued batch that is done, or null.
+  virtual Batch* poll() noexcept = 0;
+};
+
+/// A place where shaders run. Set-up only; the work goes through queues.
+class Engine {
+ public:
+  Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  virtual ~Engine() = default;
+
+  /// The shader's signature as this engine registered it; null if the engine has no variant of that name.
+  virtual const Shader* find_shader(const std::string& name) const = 0;
+  /// Prepares to read the table (an engine with memory of its own attaches a mirror). Before the first batch that names
+  /// it, from the thread that publishes the table.
+  virtual void use_table(Table& table) = 0;
+  /// A queue for one worker. Throws std::runtime_error when the engine has no more.
+  virtual std::unique_ptr<EngineQueue> open_queue() = 0;
+};
+
+/// How an engine presents itself. `priority` ranks the available engines for `auto`; the highest wins.
+struct EngineInfo {
+  std::string name;
+  std::string summary;
+  int priority = 0;
+  Availability (*probe)() = nullptr;
+  std::unique_ptr<Engine> (*create)() = nullptr;
+};
+
+/// Adds an engine to the list; for a namespace-scope constant in the engine's own folder. Returns true.
+bool register_engine(EngineInfo info);
+/// Every engine of this build, best first.
+const std::vector<EngineInfo>& engines();
+/// Creates the named engine, or for "auto" the best available one. Throws std::invalid_argument for an unknown name and
+/// std::runtime_error with the probe's reason when it is not available here.
+std::unique_ptr<Engine> create_engine(const std::string& name);
+/// The name that create_engine(name) would give an engine of: "auto" resolved. Throws likewise.
+std::string resolve_engine(const std::string& name);
+
+}  // namespace penumbra

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace penumbra {
+
+/// A place in a file that a person wrote. Line and column count from 1; 0 means unknown.
+struct SourceLocation {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+/// What is wrong with a person's input (configuration, routes, rules, captures), where, and what was expected. what()
+/// reads "FILE:LINE:COLUMN: MESSAGE", with the unknown parts left out.
+class InputError : public std::runtime_error {
+ public:
+  InputError(SourceLocation location, const std::string& message);
+  const SourceLocation& location() const { return location_; }
+
+ private:
+  SourceLocation location_;
+};
+
+/// "did you mean 'X'?" with the candidate nearest to `word` by edit distance, or an empty string if none is near.
+template <class Candidates>
+std::string did_you_mean(const std::string& word, const Candidates& candidates);
+
+/// The edit distance (Levenshtein) of two words.
+std::size_t edit_distance(const std::string& a, const std::string& b);
+
+template <class Candidates>
+std::string did_you_mean(const std::string& word, const Candidates& candidates) {
+  std::string nearest;
+  std::size_t best = word.size() / 2 + 2;
+  for (const auto& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, std::string(candidate));
+    if (distance < best) {
+      best = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest.empty() ? "" : "did you mean '" + nearest + "'?";
+}
+
+}  // namespace penumbra

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The seam that a network function fills: what stands before and after its shader, its reasons, its table, its
+// configuration and what it shows. A function is a folder under src/functions that registers one FunctionInfo.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penumbra/chunk.h"
+#include "penumbra/config_node.h"
+#include "penumbra/ip.h"
+#include "penumbra/table.h"
+
+namespace penumbra {
+
+/// Why a packet is dropped or punted: a counter of its own.
+struct Reason {
+  std::string name;  ///< lower case with underscores; unique within its function
+  Verdict::Kind kind = Verdict::Kind::drop;
+  std::string help;  ///< one line for `show drops`
+};
+
+/// An address of the router on a port, with the prefix of the network it is in.
+struct InterfaceAddress {
+  Ipv4Address address;
+  Ipv4Prefix network;
+};
+
+/// What functions may know of a port.
+struct PortInfo {
+  std::string name;
+  std::uint16_t index = 0;
+  MacAddress mac;               ///< 0 until the port is open, unless the configuration gives it
+  std::uint16_t mtu = 1500;     ///< of the IP packet, bytes
+  bool promiscuous = true;      ///< takes frames to any unicast MAC address
+  std::vector<InterfaceAddress> addresses;
+};
+
+/// What a function is given at set-up.
+struct FunctionContext {
+  std::span<const PortInfo> ports;  ///< index = position
+  GracePeriods& grace_periods;      ///< for the tables that workers read; outlives the function
+};
+
+/// A network function. Set-up and show on the control thread; pre_shade and post_shade on any worker at any time, so
+/// they change nothing of the function's but what is made for it.
+class Function {
+ public:
+  Function() = default;
+  Function(const Function&) = delete;
+  Function& operator=(const Function&) = delete;
+  virtual ~Function() = default;
+
+  /// Its reasons, in the order of the indices given to drop() and punt().
+  virtual const std::vector<Reason>& reasons() const = 0;
+  /// The name of its shader, and the table that the shader reads. A function without a shader gives "" and null.
+  virtual std::string shader() const = 0;
+  virtual Table* table() = 0;
+
+  /// The ports are open: MAC addresses and MTUs are final. Called once, before any packet.
+  virtual void bind(std::span<const PortInfo> ports) = 0;
+
+  /// Judges each packet that is still undecided, and for those that need the shader fills a batch: its columns from
+  /// chunk.columns, items, packet_of_item. The runtime sets shader and table and skips the shader if there are no items.
+  virtual void pre_shade(Chunk& chunk) noexcept = 0;
+  /// Turns the batch's outputs into verdicts and rewrites the packets.
+  virtual void post_shade(Chunk& chunk) noexcept = 0;
+
+  /// One line on what the function saw in a packet and did with it, for `trace`. Called after post_shade.
+  virtual std::string trace(const Chunk& chunk, std::uint16_t packet) const = 0;
+  /// What `show TOPIC ARGUMENTS...` prints: an array of flat objects (a table) or one object. Topics are those of the
+  /// function's FunctionInfo. Throws std::invalid_argument for arguments that it cannot take.
+  virtual nlohmann::json show(std::string_view topic, std::span<const std::string> arguments) const = 0;
+
+  /// Set by the pipeline: where this function's reasons begin in the pipeline's list.
+  void set_first_reason(std::uint16_t index) { first_reason_ = index; }
+
+ protected:
+  Verdict drop(std::uint16_t reason) const { return {Verdict::Kind::drop, static_cast<std::uint16_t>(first_reason_ + reason)}; }
+  Verdict punt(std::uint16_t reason) const { return {Verdict::Kind::punt, static_cast<std::uint16_t>(first_reason_ + reason)}; }
+
+ private:
+  std::uint16_t first_reason_ = 0;
+};
+
+/// A topic of `penumbra show`.
+struct ShowTopic {
+  std::string name;
+  std::string help;
+};
+
+/// How a function presents itself.
+struct FunctionInfo {
+  std::string name;     ///< its key in the configuration's pipeline
+  std::string summary;  ///< one line
+  std::vector<ShowTopic> topics;
+  /// Makes one from its configuration, tables filled. Throws InputError with the place of what is wrong.
+  std::unique_ptr<Function> (*create)(const ConfigNode& config, const FunctionContext& context) = nullptr;
+};
+
+/// Adds a function to the list; for a namespace-scope constant in the function's own folder. Returns true.
+bool register_function(FunctionInfo info);
+/// Every function of this build, by name.
+const std::vector<FunctionInfo>& functions();
+/// The one of that name, or null.
+const FunctionInfo* find_function(std::string_view name);
+
+}  // namespace penumbra

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace penumbra {
+
+/// An IPv4 address in host byte order: 192.0.2.1 is 0xC0000201.
+struct Ipv4Address {
+  std::uint32_t value = 0;
+  auto operator<=>(const Ipv4Address&) const = default;
+};
+
+/// An IPv4 prefix. `address` has no bits set past `length`, which is 0 to 32.
+struct Ipv4Prefix {
+  Ipv4Address address;
+  std::uint8_t length = 0;
+
+  auto operator<=>(const Ipv4Prefix&) const = default;
+  std::uint32_t mask() const { return length == 0 ? 0 : ~std::uint32_t{0} << (32 - length); }
+  bool contains(Ipv4Address other) const { return ((other.value ^ address.value) & mask()) == 0; }
+  /// The last address that it covers.
+  Ipv4Address last() const { return {address.value | ~mask()}; }
+};
+
+/// A 48-bit MAC address in transmission order, as the low 48 bits: 02:00:00:00:00:01 is 0x020000000001.
+struct MacAddress {
+  std::uint64_t value = 0;
+  auto operator<=>(const MacAddress&) const = default;
+  bool is_multicast() const { return (value >> 40 & 1) != 0; }
+};
+
+/// Dotted quad, four decimal parts without leading zeros; nothing else is taken.
+std::optional<Ipv4Address> parse_ipv4_address(std::string_view text);
+/// ADDRESS/LENGTH, or ADDRESS alone for a host prefix, or `default`. Bits past the length must be zero.
+std::optional<Ipv4Prefix> parse_ipv4_prefix(std::string_view text);
+/// Six pairs of hexadecimal digits joined by colons.
+std::optional<MacAddress> parse_mac_address(std::string_view text);
+
+std::string to_string(Ipv4Address address);
+std::string to_string(Ipv4Prefix prefix);  ///< always with the length
+std::string to_string(MacAddress mac);
+
+}  // namespace penumbra

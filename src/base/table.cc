@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penumbra/table.h"
+
+#include <algorithm>
+
+namespace penumbra {
+
+Table::Table(std::string name) : name_(std::move(name)) {}
+
+void Table::attach(TableMirror& mirror) {
+  mirrors_.push_back(&mirror);
+  mirrored_.store(true, std::memory_order_relaxed);
+  if (view() != nullptr) mirror.published({static_cast<const std::byte*>(view()), view_bytes()}, regions_);
+}
+
+void Table::detach(TableMirror& mirror) {
+  std::erase(mirrors_, &mirror);
+  mirrored_.store(!mirrors_.empty(), std::memory_order_relaxed);
+}
+
+void Table::publish_bytes(const void* view, std::size_t bytes, std::vector<TableRegion> regions) {
+  regions_ = std::move(regions);
+  view_bytes_.store(bytes, std::memory_order_release);
+  view_.store(view, std::memory_order_release);
+  for (auto* mirror : mirrors_) mirror->published({static_cast<const std::byte*>(view), bytes}, regions_);
+}
+
+void Table::announce_change(std::size_t region, std::size_t offset, std::size_t bytes) {
+  for (auto* mirror : mirrors_) mirror->changed(region, offset, bytes);
+}
+
+void Table::announce_commit() {
+  for (auto* mirror : mirrors_) mirror->committed();
+}
+
+}  // namespace penumbra

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands behind a port: the texts after `device:` and `sink:` in the configuration, parsed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "penumbra/config_node.h"
+
+namespace penumbra::io {
+
+/// How fast a built-in source gives packets: as fast as they are taken, or so many a second.
+struct Rate {
+  double packets_per_second = 0;  ///< 0: no limit
+};
+
+/// `pcap:FILE[,loop][,rate=PPS]`: the frames of a capture (pcap or pcapng, Ethernet).
+struct PcapSource {
+  std::filesystem::path file;
+  bool loop = false;
+  Rate rate;
+};
+
+/// `synth:[size=BYTES|imix][,dst=uniform|prefixes:FILE|zipf:FLOWS[:EXPONENT]][,count=N][,rate=PPS][,seed=N]`
+/// BYTES is the frame without FCS, 60 to 9214.
+struct SynthSource {
+  enum class Destinations { uniform, prefixes, zipf };
+  std::uint16_t frame_bytes = 60;  ///< 0: IMIX, 7 of 60, 4 of 590, 1 of 1514
+  Destinations destinations = Destinations::uniform;
+  std::filesystem::path routes;    ///< for prefixes
+  std::uint32_t flows = 10000;     ///< for zipf
+  double exponent = 1.0;           ///< for zipf
+  std::uint64_t count = 0;         ///< 0: without end
+  std::uint64_t seed = 1;
+  Rate rate;
+};
+
+/// `none`: a port that never receives.
+struct NoSource {};
+
+/// Anything else: the devargs of a DPDK ethdev ("net_af_packet0,iface=eth1", "0000:81:00.0").
+struct Ethdev {
+  std::string devargs;
+  bool is_pci = false;
+};
+
+using Device = std::variant<PcapSource, SynthSource, NoSource, Ethdev>;
+
+/// Where a port with a built-in source sends to.
+struct CaptureSink {
+  std::filesystem::path file;  ///< pcap with nanosecond timestamps, written anew
+};
+struct CountingSink {};  ///< `count`: counts and forgets; the default
+using Sink = std::variant<CountingSink, CaptureSink>;
+
+/// Parses `device:`. Throws InputError with the place and the accepted forms. Does not look at the file system.
+Device parse_device(const ConfigNode& node);
+/// Parses `sink:`: `count`, `pcap:FILE` or a bare path that ends in .pcap. Throws InputError likewise.
+Sink parse_sink(const ConfigNode& node);
+
+}  // namespace penumbra::io

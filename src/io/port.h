@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ports as workers see them: private receive and transmit queues. Behind them a DPDK ethdev or a built-in source and
+// sink; a worker cannot tell.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/device.h"
+#include "penumbra/function.h"
+
+struct rte_mbuf;
+
+namespace penumbra::io {
+
+/// A port as configured.
+struct PortConfig {
+  PortInfo info;
+  Device device;
+  Sink sink;                  ///< of a port with a built-in source
+  std::uint16_t queues = 0;   ///< RX queues; 0: one a worker if the device or the software hash allows, else one
+  SourceLocation location;    ///< for errors while opening
+};
+
+/// A receive queue: used by one worker.
+class RxQueue {
+ public:
+  RxQueue() = default;
+  RxQueue(const RxQueue&) = delete;
+  RxQueue& operator=(const RxQueue&) = delete;
+  virtual ~RxQueue() = default;
+
+  /// Up to `capacity` packets, the caller's from then on; never waits. All of them came from one port.
+  virtual std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept = 0;
+  /// A finite source that has given its last packet. Once true it stays true.
+  virtual bool exhausted() const noexcept = 0;
+};
+
+/// A transmit queue: used by one worker.
+class TxQueue {
+ public:
+  TxQueue() = default;
+  TxQueue(const TxQueue&) = delete;
+  TxQueue& operator=(const TxQueue&) = delete;
+  virtual ~TxQueue() = default;
+
+  /// Hands over packets; returns how many were taken, always the first ones. A capture or counting sink takes all.
+  virtual std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept = 0;
+  /// Writes out what it holds back. At the end of a run, not per burst.
+  virtual void close() noexcept = 0;
+};
+
+/// A port that is open. Created stopped; the queues may be used between start() and stop().
+class Port {
+ public:
+  Port() = default;
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  virtual ~Port() = default;
+
+  virtual const PortInfo& info() const = 0;  ///< with the MAC address and MTU in force
+  virtual std::uint16_t rx_queues() const = 0;
+  virtual RxQueue& rx_queue(std::uint16_t queue) = 0;
+  virtual TxQueue& tx_queue(std::uint16_t worker) = 0;
+  virtual void start() = 0;
+  virtual void stop() noexcept = 0;
+  /// Driver, link, speed, and what was lost before Penumbra received it (missed, errors, no mbuf), for `show ports`.
+  virtual nlohmann::json show() const = 0;
+};
+
+/// Opens every port for `workers` workers, whose threads sit on `cores`; or none: throws InputError at the port's place
+/// with the reason and what to do. The EAL must run (io/eal.h).
+std::vector<std::unique_ptr<Port>> open_ports(std::span<const PortConfig> configs, std::uint16_t workers);
+
+}  // namespace penumbra::io
