@@ -37,7 +37,11 @@ class RxQueue {
 
   /// Up to `capacity` packets, the caller's from then on; never waits. All of them came from one port.
   virtual std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept = 0;
-  /// A finite source that has given its last packet. Once true it stays true.
+  /// Ends receiving: nothing more is taken from the port's device. What software RSS took before and holds for a queue
+  /// still comes out of it. Called by the queue's worker; it concerns the whole port.
+  virtual void drain() noexcept = 0;
+  /// No packet will come any more: a finite source has given its last one, or drain() was called and nothing is held
+  /// back for this queue, nor can another queue's worker still put something there. Once true it stays true.
   virtual bool exhausted() const noexcept = 0;
 };
 
@@ -55,6 +59,12 @@ class TxQueue {
   virtual void close() noexcept = 0;
 };
 
+/// Packets that software RSS took from a device and dropped because the ring of the worker they belong to was full.
+struct RingLoss {
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;  ///< frames without FCS
+};
+
 /// A port that is open. Created stopped; the queues may be used between start() and stop().
 class Port {
  public:
@@ -68,7 +78,10 @@ class Port {
   virtual RxQueue& rx_queue(std::uint16_t queue) = 0;
   virtual TxQueue& tx_queue(std::uint16_t worker) = 0;
   virtual void start() = 0;
+  /// Frees what is still held back (after a packet limit, say).
   virtual void stop() noexcept = 0;
+  /// Any thread; 0 where there is no software RSS. The runtime counts them as received and as dropped: rss_ring_full.
+  virtual RingLoss ring_loss() const noexcept = 0;
   /// Driver, link, speed, and what was lost before Penumbra received it (missed, errors, no mbuf), for `show ports`.
   virtual nlohmann::json show() const = 0;
 };
