@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -71,5 +72,9 @@ std::vector<Neighbour> parse_neighbours(std::string_view text, const std::string
 /// `via ADDR dev PORT`, `dev PORT`, `nexthop via ADDR dev PORT weight W nexthop ...`, `blackhole`, `unreachable`: as it
 /// stands behind a prefix.
 std::string to_string(const RouteTarget& target);
+
+/// Write what read_routes() and read_neighbours() read back as the same.
+void write_routes(std::ostream& out, const RouteList& list);
+void write_neighbours(std::ostream& out, const std::vector<Neighbour>& neighbours);
 
 }  // namespace penumbra::control
