@@ -62,7 +62,7 @@ struct Chunk {
   std::array<rte_mbuf*, kCapacity> packets;
   std::array<Verdict, kCapacity> verdicts;
 
-  Batch batch;                                          ///< of the current function
+  Batch batch;                                         ///< of the current function
   std::array<std::uint8_t, kCapacity> packet_of_item;  ///< which packet the batch's item i belongs to
   ColumnSpace columns;
 };

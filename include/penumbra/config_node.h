@@ -60,7 +60,7 @@ class ConfigNode {
     std::string name;
     std::filesystem::path directory;
   };
-  ConfigNode(YAML::Node node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark);
+  ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark);
 
   YAML::Node node_;
   std::shared_ptr<const File> file_;

@@ -18,8 +18,8 @@ struct Availability {
   std::string reason;
 };
 
-/// A worker's private way into an engine. Used by that one thread. Batches come back in the order in which they went in,
-/// so that what was in order stays in order.
+/// A worker's private way into an engine. Used by that one thread. Batches come back in the order in which they went
+/// in, so that what was in order stays in order.
 class EngineQueue {
  public:
   enum class Submitted {

@@ -25,7 +25,9 @@ inline std::uint32_t load32(const std::uint8_t* bytes) {
 }
 
 /// CRC-32C spreads badly into its high bits from a small difference; a multiplication mends that.
-inline std::uint32_t finish(std::uint64_t crc) { return static_cast<std::uint32_t>((crc * 0x9E3779B97F4A7C15U) >> 32); }
+inline std::uint32_t finish(std::uint64_t crc) {
+  return static_cast<std::uint32_t>((crc * 0x9E3779B97F4A7C15U) >> 32);
+}
 
 inline bool has_ports(std::uint8_t protocol) {
   return protocol == 6 || protocol == 17 || protocol == 132 || protocol == 136;  // TCP, UDP, SCTP, UDP-Lite

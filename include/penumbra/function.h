@@ -36,9 +36,9 @@ struct InterfaceAddress {
 struct PortInfo {
   std::string name;
   std::uint16_t index = 0;
-  MacAddress mac;               ///< 0 until the port is open, unless the configuration gives it
-  std::uint16_t mtu = 1500;     ///< of the IP packet, bytes
-  bool promiscuous = true;      ///< takes frames to any unicast MAC address
+  MacAddress mac;            ///< 0 until the port is open, unless the configuration gives it
+  std::uint16_t mtu = 1500;  ///< of the IP packet, bytes
+  bool promiscuous = true;   ///< takes frames to any unicast MAC address
   std::vector<InterfaceAddress> addresses;
 };
 
@@ -67,7 +67,8 @@ class Function {
   virtual void bind(std::span<const PortInfo> ports) = 0;
 
   /// Judges each packet that is still undecided, and for those that need the shader fills a batch: its columns from
-  /// chunk.columns, items, packet_of_item. The runtime sets shader and table and skips the shader if there are no items.
+  /// chunk.columns, items, packet_of_item. The runtime sets shader and table and skips the shader if there are no
+  /// items.
   virtual void pre_shade(Chunk& chunk) noexcept = 0;
   /// Turns the batch's outputs into verdicts and rewrites the packets.
   virtual void post_shade(Chunk& chunk) noexcept = 0;
@@ -82,8 +83,12 @@ class Function {
   void set_first_reason(std::uint16_t index) { first_reason_ = index; }
 
  protected:
-  Verdict drop(std::uint16_t reason) const { return {Verdict::Kind::drop, static_cast<std::uint16_t>(first_reason_ + reason)}; }
-  Verdict punt(std::uint16_t reason) const { return {Verdict::Kind::punt, static_cast<std::uint16_t>(first_reason_ + reason)}; }
+  Verdict drop(std::uint16_t reason) const {
+    return {Verdict::Kind::drop, static_cast<std::uint16_t>(first_reason_ + reason)};
+  }
+  Verdict punt(std::uint16_t reason) const {
+    return {Verdict::Kind::punt, static_cast<std::uint16_t>(first_reason_ + reason)};
+  }
 
  private:
   std::uint16_t first_reason_ = 0;

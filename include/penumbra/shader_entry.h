@@ -99,12 +99,12 @@ struct ShaderEntry<Function> {
   template <class... Column, std::size_t... Position>
   static void call(const void* view, const Batch& batch, detail::ArgumentList<Column...>,
                    std::index_sequence<Position...>) {
-    constexpr auto inputs_before = count_before<Column...>([](auto traits) { return decltype(traits)::is_input; });
-    constexpr auto outputs_before = count_before<Column...>([](auto traits) { return decltype(traits)::is_output; });
+    constexpr auto kInputsBefore = count_before<Column...>([](auto traits) { return decltype(traits)::is_input; });
+    constexpr auto kOutputsBefore = count_before<Column...>([](auto traits) { return decltype(traits)::is_output; });
     static_assert((0 + ... + ShaderArgument<Column>::is_input) <= kMaxColumns);
     static_assert((0 + ... + ShaderArgument<Column>::is_output) <= kMaxColumns);
     Function(*static_cast<const View*>(view),
-             ShaderArgument<Column>::get(batch, inputs_before[Position], outputs_before[Position])..., batch.items);
+             ShaderArgument<Column>::get(batch, kInputsBefore[Position], kOutputsBefore[Position])..., batch.items);
   }
 
   template <class... Column, class Predicate>

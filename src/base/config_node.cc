@@ -23,8 +23,8 @@ std::string kind_of(const YAML::Node& node) {
 
 }  // namespace
 
-ConfigNode::ConfigNode(YAML::Node node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark)
-    : node_(std::move(node)), file_(std::move(file)), name_(std::move(name)), mark_(mark) {
+ConfigNode::ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark)
+    : node_(node), file_(std::move(file)), name_(std::move(name)), mark_(mark) {
   // An anchor, an alias and a tag all leave a defined node; only a key that is absent leaves none, and then the
   // parent's place is the best there is.
   if (node_.IsDefined() && !node_.Mark().is_null()) mark_ = node_.Mark();
@@ -41,8 +41,7 @@ ConfigNode ConfigNode::load(const std::filesystem::path& file) {
   }
 }
 
-ConfigNode ConfigNode::parse(const std::string& text, const std::string& name,
-                             const std::filesystem::path& directory) {
+ConfigNode ConfigNode::parse(const std::string& text, const std::string& name, const std::filesystem::path& directory) {
   const auto source = std::make_shared<const File>(File{name, directory});
   try {
     return {YAML::Load(text), source, "the configuration", YAML::Mark::null_mark()};
@@ -51,7 +50,9 @@ ConfigNode ConfigNode::parse(const std::string& text, const std::string& name,
   }
 }
 
-bool ConfigNode::present() const { return node_.IsDefined() && !node_.IsNull(); }
+bool ConfigNode::present() const {
+  return node_.IsDefined() && !node_.IsNull();
+}
 
 void ConfigNode::require_map(std::initializer_list<std::string_view> keys) const {
   require_map(std::vector<std::string>(keys.begin(), keys.end()));
@@ -95,6 +96,7 @@ std::vector<std::string> ConfigNode::keys() const {
 std::vector<ConfigNode> ConfigNode::list() const {
   if (!node_.IsSequence()) throw error("expected a list for " + name_ + ", found " + kind_of(node_));
   std::vector<ConfigNode> elements;
+  elements.reserve(node_.size());
   for (std::size_t i = 0; i < node_.size(); ++i) {
     elements.push_back({node_[i], file_, name_ + "[" + std::to_string(i) + "]", mark_});
   }
@@ -129,7 +131,9 @@ std::filesystem::path ConfigNode::path() const {
   return file.is_absolute() ? file : file_->directory / file;
 }
 
-InputError ConfigNode::error(const std::string& message) const { return {location(), message}; }
+InputError ConfigNode::error(const std::string& message) const {
+  return {location(), message};
+}
 
 SourceLocation ConfigNode::location() const {
   return mark_.is_null() ? SourceLocation{file_->name} : SourceLocation{file_->name, mark_.line + 1, mark_.column + 1};

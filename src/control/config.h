@@ -25,7 +25,7 @@ struct RouterConfig {
   std::vector<io::PortConfig> ports;  ///< info.index = position; default MAC 02:00:00:00:00:NN where none is given
   std::vector<unsigned> cores;        ///< a worker each
   std::vector<StageConfig> pipeline;
-  std::filesystem::path socket;       ///< of `penumbra show`; `control: {socket: PATH}`
+  std::filesystem::path socket;  ///< of `penumbra show`; `control: {socket: PATH}`
 };
 
 /// Reads and checks a configuration: keys, types, ranges, port names, device and sink forms, functions and engines by

@@ -41,10 +41,16 @@ bool register_engine(EngineInfo info) {
   return true;
 }
 
-const std::vector<EngineInfo>& engines() { return registered(); }
+const std::vector<EngineInfo>& engines() {
+  return registered();
+}
 
-std::unique_ptr<Engine> create_engine(const std::string& name) { return choose(name).create(); }
+std::unique_ptr<Engine> create_engine(const std::string& name) {
+  return choose(name).create();
+}
 
-std::string resolve_engine(const std::string& name) { return choose(name).name; }
+std::string resolve_engine(const std::string& name) {
+  return choose(name).name;
+}
 
 }  // namespace penumbra

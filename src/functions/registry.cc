@@ -20,7 +20,9 @@ bool register_function(FunctionInfo info) {
   return true;
 }
 
-const std::vector<FunctionInfo>& functions() { return registered(); }
+const std::vector<FunctionInfo>& functions() {
+  return registered();
+}
 
 const FunctionInfo* find_function(std::string_view name) {
   const auto& list = registered();

@@ -31,10 +31,10 @@ struct SynthSource {
   enum class Destinations { uniform, prefixes, zipf };
   std::uint16_t frame_bytes = 60;  ///< 0: IMIX, 7 of 60, 4 of 590, 1 of 1514
   Destinations destinations = Destinations::uniform;
-  std::filesystem::path routes;    ///< for prefixes
-  std::uint32_t flows = 10000;     ///< for zipf
-  double exponent = 1.0;           ///< for zipf
-  std::uint64_t count = 0;         ///< 0: without end
+  std::filesystem::path routes;  ///< for prefixes
+  std::uint32_t flows = 10000;   ///< for zipf
+  double exponent = 1.0;         ///< for zipf
+  std::uint64_t count = 0;       ///< 0: without end
   std::uint64_t seed = 1;
   Rate rate;
 };

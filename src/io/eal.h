@@ -13,9 +13,9 @@ namespace penumbra::io {
 
 /// What start_eal() found and chose, in words, for the log and `show workers`.
 struct Environment {
-  bool huge_pages = false;      ///< packet memory lies in hugetlbfs pages
-  std::string memory;           ///< "2 MiB huge pages, 512 MiB" or "no huge pages (...): 256 MiB of ordinary memory"
-  std::string arguments;        ///< the EAL arguments, joined
+  bool huge_pages = false;  ///< packet memory lies in hugetlbfs pages
+  std::string memory;       ///< "2 MiB huge pages, 512 MiB" or "no huge pages (...): 256 MiB of ordinary memory"
+  std::string arguments;    ///< the EAL arguments, joined
 };
 
 /// Starts the EAL once in this process; later calls return the first one's findings. Needs neither root nor huge pages;

@@ -22,9 +22,9 @@ namespace penumbra::io {
 struct PortConfig {
   PortInfo info;
   Device device;
-  Sink sink;                  ///< of a port with a built-in source
-  std::uint16_t queues = 0;   ///< RX queues; 0: one a worker if the device or the software hash allows, else one
-  SourceLocation location;    ///< for errors while opening
+  Sink sink;                 ///< of a port with a built-in source
+  std::uint16_t queues = 0;  ///< RX queues; 0: one a worker if the device or the software hash allows, else one
+  SourceLocation location;   ///< for errors while opening
 };
 
 /// A receive queue: used by one worker.

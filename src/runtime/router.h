@@ -39,7 +39,8 @@ struct ReasonCount {
   std::uint64_t packets = 0;
 };
 
-/// Cycles that one step of the way took, all workers together: "receive", "ipv4.pre", "ipv4.shade", "ipv4.post", "send".
+/// Cycles that one step of the way took, all workers together: "receive", "ipv4.pre", "ipv4.shade", "ipv4.post",
+/// "send".
 struct StepCost {
   std::string step;
   std::uint64_t cycles = 0;

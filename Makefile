@@ -1,0 +1,96 @@
+# What a newcomer types: make run, make test. Everything else serves these. `make help` lists the goals.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN := build/release/bin/penumbra
+VENV := build/venv
+JOBS ?= $(shell nproc)
+# Seconds that each fuzzer runs.
+FUZZ_SECONDS ?= 60
+CTEST := ctest --output-on-failure --no-tests=error
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup-build setup-test setup-lint setup-bench
+setup-build setup-test setup-lint setup-bench: setup-%:
+	@tools/setup build $*
+
+# $(call build,PRESET): configures once, then builds what has changed.
+define build
+	@test -f build/$(1)/build.ninja || cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
+	@cmake --build build/$(1) -j $(JOBS)
+endef
+
+build/.exists:
+	@mkdir -p build && touch $@
+
+.PHONY: build
+build: setup-build build/.exists ## the programs, in build/release/bin
+	$(call build,release)
+
+# --- the main job ---------------------------------------------------------------------------------------------------
+
+RUN := build/run
+.PHONY: run
+run: build ## the main job: a full IPv4 table, mixed traffic from capture to capture, the output checked
+	@tools/main-job $(BIN) $(RUN)
+
+# --- tests ------------------------------------------------------------------------------------------------------------
+
+$(VENV)/.ready: tests/requirements.txt
+	@echo "Installing the Python packages of tests/requirements.txt into $(VENV)"
+	@/usr/bin/python3 -m venv $(VENV)
+	@$(VENV)/bin/pip install -q --disable-pip-version-check -r tests/requirements.txt
+	@touch $@
+
+.PHONY: test
+test: setup-test build $(VENV)/.ready ## all tests: unit tests, then system tests
+	@cd build/release && $(CTEST) -j $(JOBS) -L unit
+	@$(VENV)/bin/python -m pytest tests -q
+
+.PHONY: asan
+asan: setup-test build/.exists $(VENV)/.ready ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
+	$(call build,asan)
+	@cd build/asan && $(CTEST) -j $(JOBS) -L unit
+	@PENUMBRA_BIN=build/asan/bin/penumbra $(VENV)/bin/python -m pytest tests -q
+
+.PHONY: tsan
+tsan: setup-test build/.exists $(VENV)/.ready ## all tests with ThreadSanitizer
+	$(call build,tsan)
+	@cd build/tsan && $(CTEST) -j $(JOBS) -L unit
+	@PENUMBRA_BIN=build/tsan/bin/penumbra $(VENV)/bin/python -m pytest tests -q
+
+.PHONY: fuzz
+fuzz: setup-test build/.exists ## each fuzzer for FUZZ_SECONDS (60)
+	@test -f build/fuzz/build.ninja || cmake --preset fuzz >build/fuzz.log 2>&1 || { cat build/fuzz.log; exit 1; }
+	@cmake -DPENUMBRA_FUZZ_SECONDS=$(FUZZ_SECONDS) build/fuzz >/dev/null
+	@cmake --build build/fuzz -j $(JOBS)
+	@cd build/fuzz && $(CTEST) -j $(JOBS) -L fuzz
+
+# --- measuring, packing, order ----------------------------------------------------------------------------------------
+
+.PHONY: bench
+bench: setup-bench build ## lookup, table and forwarding beside the rivals, as ratios
+	@$(BIN) bench
+
+.PHONY: bundle
+bundle: build ## a stripped, relocatable tarball in build/bundle
+	@tools/bundle build/release build/bundle
+
+SOURCES = $(shell git ls-files '*.h' '*.cc' '*.c' '*.cu')
+.PHONY: format
+format: setup-lint ## clang-format over all sources
+	@clang-format-19 -i $(SOURCES)
+
+.PHONY: lint
+lint: setup-lint build ## clang-format and clang-tidy, without changing anything
+	@clang-format-19 --dry-run -Werror $(SOURCES)
+	@tools/tidy build/release $(JOBS)
+
+.PHONY: clean
+clean: ## removes build/
+	@rm -rf build

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Echo (G-Opt, NSDI 2015, section 4): sends each frame out of port X mod P, where X is a 32-bit integer of its payload
+// and P the number of ports. It does nothing else to the frame than to exchange the MAC addresses, and so measures what
+// everything but the function costs.
+#include <rte_byteorder.h>
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+
+#include <cstring>
+
+#include "penumbra/function.h"
+#include "shaders/echo/echo.shader.h"
+
+namespace penumbra::echo {
+namespace {
+
+enum : std::uint16_t { kTruncated };
+
+/// Where the integer stands unless `offset:` says otherwise: behind the Ethernet, IPv4 and UDP headers.
+constexpr std::uint64_t kDefaultOffset = 14 + 20 + 8;
+constexpr std::uint64_t kMostOffset = 9000;
+
+class Echo final : public Function {
+ public:
+  Echo(std::uint32_t offset, std::uint32_t ports) : offset_(offset), view_{ports}, table_("echo") {
+    table_.publish(view_, {});
+  }
+
+  const std::vector<Reason>& reasons() const override {
+    static const std::vector<Reason> kReasons{
+        {"truncated", Verdict::Kind::drop, "the frame ends before the integer that chooses the port"}};
+    return kReasons;
+  }
+  std::string shader() const override { return "echo"; }
+  Table* table() override { return &table_; }
+  void bind(std::span<const PortInfo> /*ports*/) override {}
+
+  void pre_shade(Chunk& chunk) noexcept override {
+    auto* integers = chunk.columns.take<std::uint32_t>(Chunk::kCapacity);
+    std::uint32_t items = 0;
+    for (std::uint16_t i = 0; i < chunk.size; ++i) {
+      if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
+      const rte_mbuf* packet = chunk.packets[i];
+      if (rte_pktmbuf_data_len(packet) < offset_ + sizeof(std::uint32_t)) {
+        chunk.verdicts[i] = drop(kTruncated);
+        continue;
+      }
+      std::uint32_t integer = 0;
+      std::memcpy(&integer, rte_pktmbuf_mtod_offset(packet, const char*, offset_), sizeof integer);
+      integers[items] = rte_be_to_cpu_32(integer);
+      chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
+    }
+    chunk.batch.items = items;
+    chunk.batch.inputs[0] = integers;
+    chunk.batch.outputs[0] = chunk.columns.take<std::uint16_t>(Chunk::kCapacity);
+  }
+
+  void post_shade(Chunk& chunk) noexcept override {
+    const auto* ports = static_cast<const std::uint16_t*>(chunk.batch.outputs[0]);
+    for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
+      const std::uint8_t i = chunk.packet_of_item[item];
+      auto* ethernet = rte_pktmbuf_mtod(chunk.packets[i], rte_ether_hdr*);
+      std::swap(ethernet->src_addr, ethernet->dst_addr);
+      chunk.verdicts[i] = Verdict::send(ports[item]);
+    }
+  }
+
+  std::string trace(const Chunk& chunk, std::uint16_t packet) const override {
+    const Verdict verdict = chunk.verdicts[packet];
+    return verdict.kind == Verdict::Kind::send ? "port " + std::to_string(verdict.value) : "too short";
+  }
+
+  nlohmann::json show(std::string_view topic, std::span<const std::string> /*arguments*/) const override {
+    throw std::invalid_argument("echo shows nothing, so not '" + std::string(topic) + "' either");
+  }
+
+ private:
+  std::uint32_t offset_;
+  echo_view view_;
+  Table table_;
+};
+
+std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
+  std::uint64_t offset = kDefaultOffset;
+  if (config.present()) {
+    config.require_map({"offset", "engine"});
+    if (const ConfigNode node = config.get("offset"); node.present()) offset = node.integer(0, kMostOffset);
+  }
+  return std::make_unique<Echo>(static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(context.ports.size()));
+}
+
+[[maybe_unused]] const bool kRegistered =
+    register_function({.name = "echo",
+                       .summary = "sends each frame out of the port that an integer of its payload names",
+                       .topics = {},
+                       .create = create});
+
+}  // namespace
+}  // namespace penumbra::echo
