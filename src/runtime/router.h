@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "control/config.h"
+#include "io/port.h"
 #include "penumbra/function.h"
 
 namespace penumbra::runtime {
@@ -60,27 +61,38 @@ struct Statistics {
   double tsc_hz = 0;
 };
 
+/// How a router comes by its ports; tests bring their own.
+using OpenPorts =
+    std::function<std::vector<std::unique_ptr<io::Port>>(std::span<const io::PortConfig> configs, std::uint16_t workers)>;
+
 class Router {
  public:
-  /// Creates the functions, starts the EAL, opens the ports. Throws InputError or std::runtime_error and leaves nothing
-  /// half-started.
-  explicit Router(const control::RouterConfig& config);
+  /// Creates the functions, listens on the control socket (an empty path: on none), starts the EAL, opens the ports, in
+  /// this order, so that a mistake in the configuration touches nothing. Throws InputError or std::runtime_error and
+  /// leaves nothing half-started.
+  explicit Router(const control::RouterConfig& config, const OpenPorts& open_ports = io::open_ports);
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
   /// Starts the workers and returns when the run has ended and everything is drained: limits, sources exhausted, or
-  /// stop(). `tick` is called on this thread about ten times a second with a current sum.
+  /// stop(). `tick` is called on this thread about ten times a second with a current sum, and once more at the end. To
+  /// be called once. Throws what a worker could not set up (a core that does not exist, say).
   void run(const RunLimits& limits, const std::function<void(const Statistics&)>& tick);
 
-  /// Ends a run from any thread or signal handler: receive no more, finish what is in flight.
+  /// Ends a run from any thread or signal handler: receive no more, finish what is in flight. Before run(): it will end
+  /// at once.
   void stop() noexcept;
 
   Statistics statistics() const;
 
-  /// Answers `show TOPIC ARGUMENTS...` and `trace add|show`: see control_server.h for the topics. Any thread. Throws
-  /// std::invalid_argument for what it does not know.
+  /// Answers `show TOPIC ARGUMENTS...`: an array of flat objects, or one object. Any thread. Topics are ports [PORT],
+  /// workers, functions, drops, engines and those of the pipeline's functions. Throws std::invalid_argument for what it
+  /// does not know.
   nlohmann::json show(std::string_view topic, std::span<const std::string> arguments) const;
+
+  /// Does `trace add N [--port PORT] [--filter EXPRESSION]`, `trace show`, `trace clear`. Any thread. Throws likewise.
+  nlohmann::json trace(std::string_view action, std::span<const std::string> arguments);
 
   /// The n-th function of the pipeline, for tests and benchmarks that change its table while it runs.
   Function& function(std::size_t stage);
