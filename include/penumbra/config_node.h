@@ -50,6 +50,8 @@ class ConfigNode {
   std::uint64_t integer(std::uint64_t least, std::uint64_t most) const;
   /// A path; a relative one is taken from the configuration file's folder.
   std::filesystem::path path() const;
+  /// `file`, which is a part of this node's text, as path() would give it.
+  std::filesystem::path path(const std::filesystem::path& file) const;
 
   /// An error at this node, for checks that the caller makes.
   InputError error(const std::string& message) const;

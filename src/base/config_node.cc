@@ -125,8 +125,9 @@ std::uint64_t ConfigNode::integer(std::uint64_t least, std::uint64_t most) const
   return number;
 }
 
-std::filesystem::path ConfigNode::path() const {
-  const std::filesystem::path file = text();
+std::filesystem::path ConfigNode::path() const { return path(text()); }
+
+std::filesystem::path ConfigNode::path(const std::filesystem::path& file) const {
   if (file.empty()) throw error("expected a path for " + name_ + ", found nothing");
   return file.is_absolute() ? file : file_->directory / file;
 }

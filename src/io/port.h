@@ -27,6 +27,12 @@ struct PortConfig {
   SourceLocation location;   ///< for errors while opening
 };
 
+/// Packets that were lost inside a port.
+struct Loss {
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;  ///< frames without FCS
+};
+
 /// A receive queue: used by one worker.
 class RxQueue {
  public:
@@ -53,16 +59,14 @@ class TxQueue {
   TxQueue& operator=(const TxQueue&) = delete;
   virtual ~TxQueue() = default;
 
-  /// Hands over packets; returns how many were taken, always the first ones. A capture or counting sink takes all.
+  /// Hands over packets; returns how many were taken, always the first ones. A counting sink takes all, a
+  /// capture sink too until writing fails.
   virtual std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept = 0;
   /// Writes out what it holds back. At the end of a run, not per burst.
   virtual void close() noexcept = 0;
-};
-
-/// Packets that software RSS took from a device and dropped because the ring of the worker they belong to was full.
-struct RingLoss {
-  std::uint64_t packets = 0;
-  std::uint64_t bytes = 0;  ///< frames without FCS
+  /// What send() took and could not get out afterwards (the disk was full when a buffer was written). Any thread; final
+  /// after close(). The runtime takes it off what it counted as sent and adds it to its drop `tx_full`.
+  virtual Loss unsent() const noexcept { return {}; }
 };
 
 /// A port that is open. Created stopped; the queues may be used between start() and stop().
@@ -80,8 +84,9 @@ class Port {
   virtual void start() = 0;
   /// Frees what is still held back (after a packet limit, say).
   virtual void stop() noexcept = 0;
+  /// Packets that software RSS took from a device and dropped because the ring of the worker they belong to was full.
   /// Any thread; 0 where there is no software RSS. The runtime counts them as received and as dropped: rss_ring_full.
-  virtual RingLoss ring_loss() const noexcept = 0;
+  virtual Loss ring_loss() const noexcept = 0;
   /// Driver, link, speed, and what was lost before Penumbra received it (missed, errors, no mbuf), for `show ports`.
   virtual nlohmann::json show() const = 0;
 };

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <vector>
+
+namespace penumbra::io {
+namespace {
+
+constexpr std::string_view kDeviceForms =
+    "pcap:FILE[,loop][,rate=PPS], synth:[OPTION,...], none, or the devargs of a DPDK device such as "
+    "net_af_packet0,iface=eth1 or 0000:81:00.0";
+
+// The virtual devices whose drivers are linked in (cmake/Dpdk.cmake). A device's name is its driver's and a suffix.
+constexpr std::array<std::string_view, 14> kVirtualDrivers{
+    "net_af_packet", "net_af_xdp", "net_bonding", "net_failsafe", "net_memif",       "net_null",        "net_pcap",
+    "net_ring",      "net_tap",    "net_tun",     "eth_bond",     "net_vdev_netvsc", "net_virtio_user", "virtio_user"};
+constexpr std::array<std::string_view, 4> kBuses{"pci", "vdev", "vmbus", "auxiliary"};
+
+/// `NAME` or `NAME=VALUE`.
+struct Option {
+  std::string name;
+  std::string value;
+  bool has_value = false;
+};
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find(separator); end != std::string::npos; end = text.find(separator, begin)) {
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+Option parse_option(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) return {text, "", false};
+  return {text.substr(0, equals), text.substr(equals + 1), true};
+}
+
+/// What the options of one kind of device may be called, and what each does with its value.
+using Setters = std::map<std::string, std::function<void(const Option&)>>;
+
+void apply_options(const ConfigNode& node, const std::string& kind, const std::vector<std::string>& texts,
+                   const Setters& setters) {
+  std::vector<std::string> names;
+  for (const auto& [name, setter] : setters) names.push_back(name);
+  std::vector<std::string> seen;
+  for (const std::string& text : texts) {
+    const Option option = parse_option(text);
+    const auto setter = setters.find(option.name);
+    if (setter == setters.end()) {
+      const std::string hint = did_you_mean(option.name, names);
+      throw node.error(fmt::format("unknown option '{}' of {}:; {}", option.name, kind,
+                                   hint.empty() ? fmt::format("valid options: {}", fmt::join(names, ", ")) : hint));
+    }
+    if (std::find(seen.begin(), seen.end(), option.name) != seen.end()) {
+      throw node.error(fmt::format("option '{}' of {}: stands twice", option.name, kind));
+    }
+    seen.push_back(option.name);
+    setter->second(option);
+  }
+}
+
+/// A number between the bounds, both included; all of the value must be one.
+template <class Number>
+Number parse_number(const ConfigNode& node, const Option& option, std::string_view value, Number least, Number most) {
+  Number number{};
+  const auto [end, failure] = std::from_chars(value.data(), value.data() + value.size(), number);
+  // Written so that a NaN fails.
+  if (failure == std::errc{} && end == value.data() + value.size() && number >= least && number <= most) return number;
+  throw node.error(
+      fmt::format("expected a number from {} to {} for {}=, found '{}'", least, most, option.name, option.value));
+}
+
+Rate parse_rate(const ConfigNode& node, const Option& option) {
+  std::string_view digits = option.value;
+  double factor = 1;
+  if (digits.ends_with('k') || digits.ends_with('K')) factor = 1e3;
+  if (digits.ends_with('M')) factor = 1e6;
+  if (factor > 1) digits.remove_suffix(1);
+  return {factor * parse_number<double>(node, option, digits, 1e-3, 1e9)};
+}
+
+Device parse_pcap_source(const ConfigNode& node, const std::string& text) {
+  std::vector<std::string> parts = split(text, ',');
+  if (parts[0].empty()) throw node.error("expected pcap:FILE[,loop][,rate=PPS]; the file is missing");
+  PcapSource source;
+  source.file = node.path(parts[0]);
+  parts.erase(parts.begin());
+  apply_options(node, "pcap", parts,
+                {{"loop",
+                  [&](const Option& option) {
+                    if (option.has_value) throw node.error("option 'loop' of pcap: takes no value");
+                    source.loop = true;
+                  }},
+                 {"rate", [&](const Option& option) { source.rate = parse_rate(node, option); }}});
+  return source;
+}
+
+void set_destinations(const ConfigNode& node, const Option& option, SynthSource& source) {
+  const std::vector<std::string> parts = split(option.value, ':');
+  if (option.value == "uniform") {
+    source.destinations = SynthSource::Destinations::uniform;
+  } else if (parts[0] == "prefixes" && option.value.size() > parts[0].size() + 1) {
+    source.destinations = SynthSource::Destinations::prefixes;
+    source.routes = node.path(option.value.substr(parts[0].size() + 1));
+  } else if (parts[0] == "zipf" && (parts.size() == 2 || parts.size() == 3)) {
+    source.destinations = SynthSource::Destinations::zipf;
+    source.flows = parse_number<std::uint32_t>(node, option, parts[1], 1, 1U << 24);
+    if (parts.size() == 3) source.exponent = parse_number<double>(node, option, parts[2], 0, 10);
+  } else {
+    throw node.error(
+        fmt::format("expected uniform, prefixes:FILE or zipf:FLOWS[:EXPONENT] for dst=, found '{}'", option.value));
+  }
+}
+
+Device parse_synth_source(const ConfigNode& node, const std::string& text) {
+  SynthSource source;
+  const auto frame_bytes = [&](const Option& option) -> std::uint16_t {
+    if (option.value == "imix") return 0;
+    return parse_number<std::uint16_t>(node, option, option.value, 60, 9214);
+  };
+  const auto whole = [&](const Option& option, std::uint64_t least) {
+    return parse_number<std::uint64_t>(node, option, option.value, least, UINT64_MAX);
+  };
+  apply_options(node, "synth", text.empty() ? std::vector<std::string>{} : split(text, ','),
+                {{"size", [&](const Option& option) { source.frame_bytes = frame_bytes(option); }},
+                 {"dst", [&](const Option& option) { set_destinations(node, option, source); }},
+                 {"count", [&](const Option& option) { source.count = whole(option, 1); }},
+                 {"seed", [&](const Option& option) { source.seed = whole(option, 0); }},
+                 {"rate", [&](const Option& option) { source.rate = parse_rate(node, option); }}});
+  return source;
+}
+
+/// Whether `text` is [DOMAIN:]BUS:DEVICE.FUNCTION in hexadecimal.
+bool is_pci_address(std::string_view text) {
+  const auto take_hex = [&text](std::size_t least, std::size_t most) {
+    std::size_t digits = 0;
+    while (digits < text.size() && digits < most && std::isxdigit(static_cast<unsigned char>(text[digits])) != 0) {
+      ++digits;
+    }
+    text.remove_prefix(digits);
+    return digits >= least;
+  };
+  const auto take = [&text](char expected) {
+    if (!text.starts_with(expected)) return false;
+    text.remove_prefix(1);
+    return true;
+  };
+  if (std::count(text.begin(), text.end(), ':') == 2 && !(take_hex(4, 8) && take(':'))) return false;
+  return take_hex(1, 2) && take(':') && take_hex(1, 2) && take('.') && take_hex(1, 1) && text.empty();
+}
+
+Device parse_ethdev(const ConfigNode& node, const std::string& text) {
+  const std::string name = text.substr(0, text.find(','));
+  const std::string bus = name.substr(0, name.find(':'));
+  if (is_pci_address(name)) return Ethdev{text, true};
+  if (name.size() > bus.size() && std::find(kBuses.begin(), kBuses.end(), bus) != kBuses.end()) {
+    return Ethdev{text, bus == "pci"};
+  }
+  for (const std::string_view driver : kVirtualDrivers) {
+    if (name.starts_with(driver)) return Ethdev{text, false};
+  }
+  if (name == bus && (name.ends_with(".pcap") || name.ends_with(".pcapng"))) {
+    throw node.error(fmt::format("unknown device '{}'; for a capture write 'pcap:{}'", text, text));
+  }
+  if (name.size() > bus.size()) {
+    const std::string hint = did_you_mean(bus, std::array<std::string_view, 2>{"pcap", "synth"});
+    throw node.error(fmt::format("unknown kind of device '{}:'; {}", bus,
+                                 hint.empty() ? fmt::format("expected {}", kDeviceForms) : hint));
+  }
+  std::vector<std::string> known(kVirtualDrivers.begin(), kVirtualDrivers.end());
+  known.insert(known.end(), {"none", "synth:"});
+  const std::string hint = did_you_mean(name.substr(0, name.find_last_not_of("0123456789") + 1), known);
+  throw node.error(
+      fmt::format("unknown device '{}'; {}", name, hint.empty() ? fmt::format("expected {}", kDeviceForms) : hint));
+}
+
+}  // namespace
+
+Device parse_device(const ConfigNode& node) {
+  const std::string text = node.text();
+  if (text.empty()) throw node.error(fmt::format("expected {}", kDeviceForms));
+  if (text == "none") return NoSource{};
+  if (text.starts_with("pcap:")) return parse_pcap_source(node, text.substr(5));
+  if (text.starts_with("synth:")) return parse_synth_source(node, text.substr(6));
+  if (text == "synth") return SynthSource{};
+  return parse_ethdev(node, text);
+}
+
+Sink parse_sink(const ConfigNode& node) {
+  const std::string text = node.text();
+  if (text == "count") return CountingSink{};
+  if (text.starts_with("pcap:") && text.size() > 5) return CaptureSink{node.path(text.substr(5))};
+  if (text.size() > 5 && text.ends_with(".pcap")) return CaptureSink{node.path(text)};
+  throw node.error(fmt::format("expected count, pcap:FILE or a path that ends in .pcap, found '{}'", text));
+}
+
+}  // namespace penumbra::io
