@@ -1,0 +1,63 @@
+"""The seams of docs/design.md, held against the code: who may include what, and that a leaf is named nowhere else."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+SOURCE_SUFFIXES = {".h", ".cc", ".c", ".cu", ".in", ".txt", ".cmake"}
+
+
+def sources(*folders):
+    """The product's files below the folders: neither tests nor fuzzers."""
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in SOURCE_SUFFIXES and not path.stem.endswith(("_test", "_fuzz")):
+                yield path
+
+
+def leaves(kind):
+    return sorted(path.parent.name for path in (ROOT / "src" / kind).glob("*/CMakeLists.txt"))
+
+
+@pytest.mark.parametrize(
+    ("folder", "forbidden"),
+    [
+        ("include", r"^(base|io|runtime|functions|control|cli|shaders|engines)/"),
+        ("src/base", r"^(io|runtime|functions|control|cli|shaders|engines)/|^rte_"),
+        ("src/shaders", r"^(io|runtime|functions|control|cli)/|^rte_|^yaml-cpp|^nlohmann"),
+        ("src/engines", r"^(io|runtime|functions|control|cli|shaders)/|^rte_|^yaml-cpp"),
+        ("src/functions", r"^(runtime|cli|engines|scalar)/"),
+        ("src/control", r"^(runtime|functions|engines|shaders|cli)/|^rte_"),
+        ("src/io", r"^(runtime|functions|engines|shaders|cli)/"),
+        ("src/runtime", r"^(functions|shaders|cli)/"),
+    ],
+)
+def test_a_folder_includes_only_what_the_design_allows(folder, forbidden):
+    files = list(sources(folder))
+    assert files
+    offences = [
+        f"{path.relative_to(ROOT)} includes {name}"
+        for path in files
+        for name in INCLUDE.findall(path.read_text())
+        if re.search(forbidden, name)
+    ]
+    assert offences == []
+
+
+@pytest.mark.parametrize("function", leaves("functions"))
+def test_no_code_but_its_own_includes_or_lists_a_function(function):
+    """Adding a function is one folder: neither the build nor the runtime, the engines or the ports name it."""
+    named = re.compile(rf'functions/{function}\b|"{function}"|\b{function}_test\b')
+    others = [path for path in sources("include", "cmake", "src/base", "src/engines", "src/io", "src/runtime")]
+    others += [ROOT / "CMakeLists.txt", ROOT / "src/functions/CMakeLists.txt", ROOT / "Makefile"]
+    assert [str(path.relative_to(ROOT)) for path in others if named.search(path.read_text())] == []
+
+
+def test_echo_stands_nowhere_but_in_its_two_folders():
+    word = re.compile(r"\becho\b", re.IGNORECASE)
+    found = [str(path.relative_to(ROOT)) for path in sources("include", "cmake", "src") if word.search(path.read_text())]
+    assert found
+    assert [path for path in found if not path.startswith(("src/functions/echo/", "src/shaders/echo/"))] == []
