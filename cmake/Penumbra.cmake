@@ -13,7 +13,8 @@ function(penumbra_engine name)
 endfunction()
 
 # penumbra_shader(NAME name HEADER x.shader.h FUNCTION f [SOURCES owner.cc ...]): a shader, built for every engine, and
-# its table's owner. That the header keeps to the common subset is checked by compiling it as C11 too.
+# its table's owner. That the header keeps to the common subset is checked by compiling it as C11 too, and as CUDA C++
+# where there is nvcc.
 function(penumbra_shader)
   cmake_parse_arguments(arg "" "NAME;HEADER;FUNCTION" "SOURCES" ${ARGN})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE folder)
@@ -36,6 +37,11 @@ function(penumbra_shader)
   set(file ${PROJECT_BINARY_DIR}/shaders/${NAME}.c11.c)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/c11_check.c.in ${file} @ONLY)
   target_sources(penumbra_shaders PRIVATE ${file})
+  if(TARGET penumbra_cuda_check)
+    set(file ${PROJECT_BINARY_DIR}/shaders/${NAME}.check.cu)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/cuda_check.cu.in ${file} @ONLY)
+    target_sources(penumbra_cuda_check PRIVATE ${file})
+  endif()
 endfunction()
 
 # penumbra_sources(x.cc ...): adds to penumbra_dataplane. A function's folder, say.
