@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a shader's test needs to be written once and run on every engine that this machine has:
+//
+//   class MyShader : public testing::TestWithParam<std::string> {};
+//   TEST_P(MyShader, EqualsTheOracle) {
+//     ShaderRun run(GetParam(), "my_shader", table);
+//     run({in.data()}, {out.data()}, in.size(), 64);
+//   }
+//   PENUMBRA_FOR_EACH_ENGINE(MyShader);
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "penumbra/engine.h"
+
+namespace penumbra::conformance {
+
+/// Batch sizes that show what depends on them: alone, odd, a chunk, what an accelerator likes.
+inline constexpr std::array<std::uint32_t, 4> kBatchSizes{1, 7, 64, 4096};
+
+/// The engines that this machine can run.
+inline std::vector<std::string> available_engines() {
+  std::vector<std::string> names;
+  for (const auto& engine : engines()) {
+    if (engine.probe().available) names.push_back(engine.name);
+  }
+  return names;
+}
+
+/// One thread's way to run a shader over columns of any length.
+class ShaderQueue {
+ public:
+  ShaderQueue(Engine& engine, const Shader& shader, const Table& table)
+      : shader_(shader), table_(table), queue_(engine.open_queue()) {}
+
+  /// Runs the shader over `items` items in batches of `batch_items`, and returns when all are done. Throws
+  /// std::logic_error if the engine gives batches back out of order, or none in ten seconds.
+  void operator()(std::initializer_list<const void*> inputs, std::initializer_list<void*> outputs, std::size_t items,
+                  std::uint32_t batch_items, penumbra_arena arena = {}) {
+    if (inputs.size() != shader_.input_bytes.size() || outputs.size() != shader_.output_bytes.size()) {
+      throw std::logic_error("the shader '" + shader_.name + "' has another number of columns");
+    }
+    for (std::size_t begin = 0; begin < items; begin += batch_items) {
+      Batch& batch = batches_.emplace_back();
+      batch.shader = &shader_;
+      batch.table = &table_;
+      batch.items = static_cast<std::uint32_t>(std::min<std::size_t>(batch_items, items - begin));
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        batch.inputs[i] = static_cast<const std::byte*>(inputs.begin()[i]) + begin * shader_.input_bytes[i];
+      }
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        batch.outputs[i] = static_cast<std::byte*>(outputs.begin()[i]) + begin * shader_.output_bytes[i];
+      }
+      if (shader_.has_arena) batch.arena = {arena.payload, arena.offset + begin, arena.length + begin};
+      submit(batch);
+    }
+    while (!batches_.empty()) take_back(wait());
+  }
+
+ private:
+  void submit(Batch& batch) {
+    EngineQueue::Submitted result = queue_->submit(batch);
+    while (result == EngineQueue::Submitted::full) {
+      take_back(wait());
+      result = queue_->submit(batch);
+    }
+    if (result == EngineQueue::Submitted::done) {
+      if (batches_.size() != 1) throw std::logic_error("the engine overtook batches that it has queued");
+      batches_.pop_front();
+    }
+  }
+  Batch* wait() {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    Batch* batch = queue_->poll();
+    while (batch == nullptr) {
+      if (std::chrono::steady_clock::now() > deadline) throw std::logic_error("the engine does not give a batch back");
+      std::this_thread::yield();
+      batch = queue_->poll();
+    }
+    return batch;
+  }
+  void take_back(const Batch* batch) {
+    if (batch != &batches_.front()) throw std::logic_error("the engine gives batches back out of order");
+    batches_.pop_front();
+  }
+
+  const Shader& shader_;
+  const Table& table_;
+  std::unique_ptr<EngineQueue> queue_;
+  std::deque<Batch> batches_;  ///< that the engine has, oldest first
+};
+
+/// A shader on an engine of its own. Throws if the engine has no such shader, or one with another signature than
+/// `scalar` has.
+class ShaderRun {
+ public:
+  ShaderRun(const std::string& engine, const std::string& shader, Table& table)
+      : engine_(create_engine(engine)), shader_(engine_->find_shader(shader)), table_(table) {
+    if (shader_ == nullptr) throw std::logic_error("the engine '" + engine + "' lacks the shader '" + shader + "'");
+    if (*shader_ != *create_engine("scalar")->find_shader(shader)) {
+      throw std::logic_error("the engine '" + engine + "' reads the signature of '" + shader + "' in another way");
+    }
+    engine_->use_table(table);
+    queue_ = open_queue();
+  }
+
+  const Shader& shader() const { return *shader_; }
+  /// For another thread.
+  std::unique_ptr<ShaderQueue> open_queue() { return std::make_unique<ShaderQueue>(*engine_, *shader_, table_); }
+  /// On the thread that made it.
+  void operator()(std::initializer_list<const void*> inputs, std::initializer_list<void*> outputs, std::size_t items,
+                  std::uint32_t batch_items, penumbra_arena arena = {}) {
+    (*queue_)(inputs, outputs, items, batch_items, arena);
+  }
+
+ private:
+  std::unique_ptr<Engine> engine_;
+  const Shader* shader_;
+  Table& table_;
+  std::unique_ptr<ShaderQueue> queue_;
+};
+
+/// An engine's name as GoogleTest takes it.
+inline std::string test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::replace_if(name.begin(), name.end(), [](unsigned char letter) { return std::isalnum(letter) == 0; }, '_');
+  return name;
+}
+
+}  // namespace penumbra::conformance
+
+/// Runs the tests of a suite (TestWithParam<std::string>, the engine's name) on every engine that this machine can run.
+#define PENUMBRA_FOR_EACH_ENGINE(suite)                                                                   \
+  INSTANTIATE_TEST_SUITE_P(Engines, suite, testing::ValuesIn(penumbra::conformance::available_engines()), \
+                           penumbra::conformance::test_name)

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What holds for every engine, whatever the shader; and how a shader's signature is read.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engines/conformance.h"
+#include "penumbra/shader_entry.h"
+
+namespace penumbra {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Engines, HaveDifferentNamesAndStandBestFirst) {
+  std::set<std::string> names;
+  for (const auto& engine : engines()) EXPECT_TRUE(names.insert(engine.name).second) << engine.name;
+  for (std::size_t i = 1; i < engines().size(); ++i) EXPECT_GE(engines()[i - 1].priority, engines()[i].priority);
+}
+
+TEST(Engines, OfAnyMachineIncludeScalar) {
+  EXPECT_THAT(conformance::available_engines(), testing::Contains("scalar"));
+}
+
+TEST(Engines, SayWhyTheyAreOrAreNotAvailable) {
+  for (const auto& engine : engines()) {
+    EXPECT_NE(engine.probe().reason, "") << engine.name;
+    EXPECT_NE(engine.summary, "") << engine.name;
+  }
+}
+
+TEST(Engines, AutoIsTheBestAvailableOne) {
+  EXPECT_EQ(resolve_engine("auto"), conformance::available_engines().front());
+}
+
+TEST(Engines, ThatAreUnknownAreNamedWithTheNearestOne) {
+  try {
+    create_engine("skalar");
+    FAIL() << "an engine of that name";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("skalar"));
+    EXPECT_THAT(error.what(), HasSubstr("did you mean 'scalar'?"));
+  }
+}
+
+class EachEngine : public testing::TestWithParam<std::string> {};
+
+TEST_P(EachEngine, IsWhatItsNameResolvesTo) {
+  EXPECT_EQ(resolve_engine(GetParam()), GetParam());
+}
+
+TEST_P(EachEngine, KnowsNoShaderThatThereIsNot) {
+  EXPECT_EQ(create_engine(GetParam())->find_shader("no such shader"), nullptr);
+}
+
+TEST_P(EachEngine, HasNothingToGiveBackBeforeItWasGivenAnything) {
+  const auto engine = create_engine(GetParam());
+  EXPECT_EQ(engine->open_queue()->poll(), nullptr);
+}
+
+PENUMBRA_FOR_EACH_ENGINE(EachEngine);
+
+struct View {
+  std::uint64_t factor;
+  const std::uint8_t* table;
+};
+
+void mixed_columns(View view, const std::uint32_t* a, std::uint16_t* sum, const std::uint8_t* b, std::uint64_t* product,
+                   std::uint32_t n) {
+  foreach (i, n) {
+    sum[i] = static_cast<std::uint16_t>(a[i] + b[i]);
+    product[i] = view.factor * a[i];
+  }
+}
+
+void with_arena(View view, const std::uint8_t* key, std::uint32_t* length, penumbra_arena arena, std::uint32_t n) {
+  foreach (i, n) {
+    length[i] = arena.length[i];
+    for (std::uint32_t j = 0; j < arena.length[i]; ++j) arena.payload[arena.offset[i] + j] ^= view.table[key[i]];
+  }
+}
+
+/// The columns between view and n may also all be uint32_t outputs, like n itself but for the pointer.
+void only_outputs(View view, std::uint32_t* out, std::uint32_t n) {
+  foreach (i, n) out[i] = static_cast<std::uint32_t>(view.factor) + i;
+}
+
+TEST(ShaderEntry, DescribesTheColumnsOfEachDirectionInOrder) {
+  const Shader shader = ShaderEntry<&mixed_columns>::describe("mixed");
+  EXPECT_EQ(shader.name, "mixed");
+  EXPECT_EQ(shader.view_bytes, sizeof(View));
+  EXPECT_THAT(shader.input_bytes, ElementsAre(4, 1));
+  EXPECT_THAT(shader.output_bytes, ElementsAre(2, 8));
+  EXPECT_FALSE(shader.has_arena);
+}
+
+TEST(ShaderEntry, DescribesAnArenaAsNoColumn) {
+  const Shader shader = ShaderEntry<&with_arena>::describe("arena");
+  EXPECT_THAT(shader.input_bytes, ElementsAre(1));
+  EXPECT_THAT(shader.output_bytes, ElementsAre(4));
+  EXPECT_TRUE(shader.has_arena);
+}
+
+TEST(ShaderEntry, CallsWithColumnsWhereTheSignatureHasThem) {
+  const View view{3, nullptr};
+  const std::vector<std::uint32_t> a{1, 20, 70'000};
+  const std::vector<std::uint8_t> b{4, 5, 6};
+  std::vector<std::uint16_t> sum(4, 7);
+  std::vector<std::uint64_t> product(4, 7);
+  Batch batch;
+  batch.items = 3;
+  batch.inputs = {a.data(), b.data()};
+  batch.outputs = {sum.data(), product.data()};
+  ShaderEntry<&mixed_columns>::call(&view, batch);
+  EXPECT_THAT(sum, ElementsAre(5, 25, 70'006 - 65'536, 7));
+  EXPECT_THAT(product, ElementsAre(3, 60, 210'000, 7));
+}
+
+TEST(ShaderEntry, CallsWithTheArena) {
+  const std::vector<std::uint8_t> masks{0x00, 0xFF};
+  const View view{0, masks.data()};
+  const std::vector<std::uint8_t> key{1, 0, 1};
+  std::vector<std::uint32_t> copied(3);
+  std::vector<std::uint8_t> payload{1, 2, 3, 4, 5};
+  const std::vector<std::uint32_t> offset{3, 0, 2}, length{2, 2, 1};
+  Batch batch;
+  batch.items = 3;
+  batch.inputs = {key.data()};
+  batch.outputs = {copied.data()};
+  batch.arena = {payload.data(), offset.data(), length.data()};
+  ShaderEntry<&with_arena>::call(&view, batch);
+  EXPECT_THAT(payload, ElementsAre(1, 2, 0xFC, 0xFB, 0xFA));
+  EXPECT_THAT(copied, ElementsAre(2, 2, 1));
+}
+
+TEST(ShaderEntry, TakesTheLastArgumentAloneForTheCount) {
+  EXPECT_THAT(ShaderEntry<&only_outputs>::describe("outputs").output_bytes, ElementsAre(4));
+  const View view{10, nullptr};
+  std::vector<std::uint32_t> out(3);
+  Batch batch;
+  batch.items = 2;
+  batch.outputs = {out.data()};
+  ShaderEntry<&only_outputs>::call(&view, batch);
+  EXPECT_THAT(out, ElementsAre(10, 11, 0));
+}
+
+}  // namespace
+}  // namespace penumbra
