@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penumbra/ip.h"
 
-#include <array>
 #include <charconv>
 
 namespace penumbra {
@@ -71,13 +70,12 @@ std::optional<MacAddress> parse_mac_address(std::string_view text) {
 }
 
 std::string to_string(Ipv4Address address) {
-  std::array<char, 16> text{};
-  char* end = text.data();
+  std::string text;
   for (int shift = 24; shift >= 0; shift -= 8) {
-    if (shift < 24) *end++ = '.';
-    end = std::to_chars(end, text.data() + text.size(), address.value >> shift & 0xFF).ptr;
+    if (shift < 24) text += '.';
+    text += std::to_string(address.value >> shift & 0xFF);
   }
-  return {text.data(), end};
+  return text;
 }
 
 std::string to_string(Ipv4Prefix prefix) {
