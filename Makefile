@@ -17,7 +17,7 @@ help: ## this list
 
 .PHONY: setup-build setup-test setup-lint setup-bench
 setup-build setup-test setup-lint setup-bench: setup-%:
-	@tools/setup build $*
+	@tools/setup $(sort build $*)
 
 # $(call build,PRESET): configures once, then builds what has changed.
 define build
