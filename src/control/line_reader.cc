@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/line_reader.h"
+
+#include <algorithm>
+
+namespace penumbra::control {
+namespace {
+
+constexpr std::string_view kBlanks = " \t";
+constexpr std::size_t kMaxHintBytes = 64;  // nobody meant a longer word to be a keyword, and comparing costs its square
+
+std::string join(const std::vector<std::string>& words) {
+  constexpr std::size_t kMost = 12;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(words.size(), kMost); ++i) text += (i == 0 ? "" : ", ") + words[i];
+  return text + (words.size() > kMost ? ", ..." : "");
+}
+
+}  // namespace
+
+std::string quote(std::string_view word) {
+  constexpr std::size_t kMost = 60;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text = "'";
+  for (const char letter : word.substr(0, kMost)) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (byte >= 0x20 && byte < 0x7F) {
+      text += letter;
+    } else {
+      text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 0xF]};
+    }
+  }
+  return text + (word.size() > kMost ? "...'" : "'");
+}
+
+std::size_t Line::skip_blanks() const {
+  return std::min(text_.find_first_not_of(kBlanks, at_), text_.size());
+}
+
+std::string_view Line::peek() const {
+  const std::size_t begin = skip_blanks();
+  return text_.substr(begin, std::min(text_.find_first_of(kBlanks, begin), text_.size()) - begin);
+}
+
+std::string_view Line::take() {
+  const std::string_view word = peek();
+  at_ = skip_blanks() + word.size();
+  return word;
+}
+
+std::string_view Line::require(std::string_view expected) {
+  const std::string_view word = take();
+  if (word.empty()) throw error(word, "expected " + std::string(expected) + ", found the end of the line");
+  return word;
+}
+
+std::string_view Line::rest() const {
+  return text_.substr(skip_blanks());
+}
+
+InputError Line::error(std::string_view word, const std::string& message) const {
+  return {{*file_, number_, static_cast<int>(word.data() - text_.data()) + 1}, message};
+}
+
+InputError Line::unexpected(std::string_view found, std::string_view expected,
+                            const std::vector<std::string>& words) const {
+  const std::string hint = found.size() > kMaxHintBytes ? "" : did_you_mean(std::string(found), words);
+  return error(found, "expected " + std::string(expected) + ", found " + quote(found) + "; " +
+                          (hint.empty() ? "valid here: " + join(words) : hint));
+}
+
+LineReader::LineReader(std::string_view text, const std::string& name) : name_(name), rest_(text) {
+  const std::size_t nul = text.find('\0');
+  if (nul == std::string_view::npos) return;
+  const std::string_view before = text.substr(0, nul);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t line_begin = before.find_last_of('\n') + 1;  // npos + 1 is 0
+  throw InputError({name, static_cast<int>(line), static_cast<int>(nul - line_begin) + 1},
+                   "found a NUL byte; expected a text file");
+}
+
+bool LineReader::next(Line& line) {
+  while (!rest_.empty()) {
+    const std::size_t end = rest_.find('\n');
+    std::string_view text = rest_.substr(0, end);
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    ++number_;
+    if (text.size() > kMaxLineBytes) {
+      throw InputError({name_, number_, 1}, "the line is longer than " + std::to_string(kMaxLineBytes) + " bytes");
+    }
+    text = text.substr(0, text.find('#'));
+    // The end of a CRLF goes with the blanks; a return anywhere else is a part of a word.
+    text.remove_suffix(text.size() - (text.find_last_not_of(" \t\r") + 1));
+    if (text.empty()) continue;
+    line = Line(&name_, number_, text);
+    return true;
+  }
+  return false;
+}
+
+Ipv4Address parse_neighbour_address(const Line& line, std::string_view word) {
+  const auto address = parse_ipv4_address(word);
+  if (!address && word.find(':') != std::string_view::npos) {
+    throw line.error(word, "expected an IPv4 address, found " + quote(word) + "; IPv6 comes with a later version");
+  }
+  if (!address) throw line.error(word, "expected an IPv4 address (A.B.C.D), found " + quote(word));
+  const std::uint32_t first = address->value >> 24;
+  if (first == 0 || first == 127 || first >= 224) {
+    throw line.error(word, quote(word) + " cannot be a neighbour's address: it is not unicast");
+  }
+  return *address;
+}
+
+std::string_view parse_port(const Line& line, std::string_view word, const std::vector<std::string>& ports) {
+  if (!ports.empty() && std::find(ports.begin(), ports.end(), word) == ports.end()) {
+    throw line.unexpected(word, "the name of a port", ports);
+  }
+  return word;
+}
+
+}  // namespace penumbra::control

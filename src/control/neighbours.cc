@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include "base/text_file.h"
+#include "control/line_reader.h"
+#include "control/routes.h"
+
+namespace penumbra::control {
+namespace {
+
+constexpr std::array<std::string_view, 9> kStates = {"PERMANENT", "NOARP", "REACHABLE",  "STALE", "DELAY",
+                                                     "PROBE",     "NONE",  "INCOMPLETE", "FAILED"};
+constexpr std::array<std::string_view, 4> kFlags = {"router", "proxy", "extern_learn", "offload"};
+
+MacAddress parse_mac(const Line& line, std::string_view word) {
+  const auto mac = parse_mac_address(word);
+  if (!mac) throw line.error(word, "expected a MAC address (XX:XX:XX:XX:XX:XX), found " + quote(word));
+  if (mac->is_multicast() || mac->value == 0) {
+    throw line.error(word, quote(word) + " cannot be a neighbour's MAC address: it is " +
+                               (mac->value == 0 ? "zero" : "a group address"));
+  }
+  return *mac;
+}
+
+/// One line; nothing for an entry that the kernel has no address for.
+std::optional<Neighbour> parse_line(Line& line, const std::vector<std::string>& ports) {
+  Neighbour neighbour{.address = parse_neighbour_address(line, line.take()), .port = {}, .mac = {}};
+  bool unresolved = false;
+  const auto once = [&line](std::string_view word, bool first) {
+    if (!first) throw line.error(word, quote(word) + " stands twice");
+  };
+  for (std::string_view word = line.take(); !word.empty(); word = line.take()) {
+    if (word == "dev") {
+      once(word, neighbour.port.empty());
+      neighbour.port = parse_port(line, line.require("the name of a port"), ports);
+    } else if (word == "lladdr") {
+      once(word, neighbour.mac.value == 0);
+      neighbour.mac = parse_mac(line, line.require("a MAC address"));
+    } else if (std::find(kStates.begin(), kStates.end(), word) != kStates.end()) {
+      unresolved = unresolved || word == "FAILED" || word == "INCOMPLETE";
+    } else if (std::find(kFlags.begin(), kFlags.end(), word) == kFlags.end()) {
+      throw line.unexpected(word, "more of the neighbour", {"dev", "lladdr", "PERMANENT", "REACHABLE", "STALE"});
+    }
+  }
+  if (neighbour.port.empty()) throw line.error(line.peek(), "'dev PORT' is missing");
+  if (neighbour.mac.value != 0) return neighbour;
+  if (!unresolved) throw line.error(line.peek(), "'lladdr MAC' is missing");
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Neighbour> read_neighbours(const std::filesystem::path& file, const std::vector<std::string>& ports) {
+  return parse_neighbours(read_text_file(file), file.string(), ports);
+}
+
+std::vector<Neighbour> parse_neighbours(std::string_view text, const std::string& name,
+                                        const std::vector<std::string>& ports) {
+  std::vector<Neighbour> neighbours;
+  std::map<std::pair<Ipv4Address, std::string>, int> first_lines;
+  LineReader reader(text, name);
+  for (Line line; reader.next(line);) {
+    const std::string_view word = line.peek();
+    auto neighbour = parse_line(line, ports);
+    if (!neighbour) continue;
+    const auto [first, added] = first_lines.emplace(std::pair(neighbour->address, neighbour->port), line.number());
+    if (!added) {
+      throw line.error(word, "the neighbour " + to_string(neighbour->address) + " on " + quote(neighbour->port) +
+                                 " stands in line " + std::to_string(first->second) + " already");
+    }
+    neighbours.push_back(std::move(*neighbour));
+  }
+  return neighbours;
+}
+
+void write_neighbours(std::ostream& out, const std::vector<Neighbour>& neighbours) {
+  for (const auto& neighbour : neighbours) {
+    out << to_string(neighbour.address) << " dev " << neighbour.port << " lladdr " << to_string(neighbour.mac) << '\n';
+  }
+}
+
+}  // namespace penumbra::control

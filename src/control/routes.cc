@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/routes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <ostream>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/text_file.h"
+#include "control/line_reader.h"
+
+namespace penumbra::control {
+namespace {
+
+constexpr std::uint32_t kMaxWeight = 256;
+constexpr std::uint32_t kMaxMetric = ~std::uint32_t{0};
+
+std::uint32_t parse_number(const Line& line, std::string_view word, std::string_view what, std::uint32_t least,
+                           std::uint32_t most) {
+  std::uint32_t number = 0;
+  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (failure != std::errc{} || end != word.data() + word.size() || number < least || number > most) {
+    throw line.error(word, "expected a " + std::string(what) + " from " + std::to_string(least) + " to " +
+                               std::to_string(most) + ", found " + quote(word));
+  }
+  return number;
+}
+
+/// Says why `word` is no prefix.
+InputError bad_prefix(const Line& line, std::string_view word) {
+  if (word.find(':') != std::string_view::npos) {
+    return line.error(word, "expected an IPv4 prefix, found " + quote(word) + "; IPv6 comes with a later version");
+  }
+  const std::size_t slash = word.find('/');
+  const auto address = parse_ipv4_address(word.substr(0, slash));
+  if (!address || slash == std::string_view::npos) {
+    return line.unexpected(word, "a prefix (A.B.C.D/LENGTH)", {"default", "unicast", "blackhole", "unreachable"});
+  }
+  const std::string_view digits = word.substr(slash + 1);
+  Ipv4Prefix prefix{*address, static_cast<std::uint8_t>(parse_number(line, digits, "prefix length", 0, 32))};
+  prefix.address.value &= prefix.mask();
+  const auto right = to_string(prefix);
+  if (prefix.address == *address)
+    return line.error(word, "expected a prefix such as " + right + ", found " + quote(word));
+  return line.error(word, quote(word) + " has bits set past its length; the prefix would be " + right);
+}
+
+/// The words behind a prefix, understood.
+struct Tail {
+  std::uint32_t metric = 0;
+  std::uint32_t target = 0;
+};
+
+/// A next hop while its words are being read.
+struct HopDraft {
+  std::string_view begin;    ///< the word `nexthop`; empty for the words before the first one
+  std::string_view gateway;  ///< these as they stand, empty until they are found
+  std::string_view port;
+  std::string_view weight;
+};
+
+class RouteParser {
+ public:
+  explicit RouteParser(const std::vector<std::string>& ports) : ports_(ports) {}
+
+  RouteList parse(std::string_view text, const std::string& name);
+
+ private:
+  void parse_route(Line& line);
+  Tail parse_tail(Line& line, RouteTarget::Kind kind);
+  NextHop finish_hop(const Line& line, const HopDraft& draft) const;
+  std::uint32_t intern(RouteTarget target);
+  void reject_duplicates(std::string_view text, const std::string& name) const;
+
+  const std::vector<std::string>& ports_;
+  RouteList list_;
+  std::vector<int> lines_;                                  ///< of each route
+  std::unordered_map<std::string_view, Tail> tails_;        ///< by the unicast words as they stand in the file
+  std::unordered_map<std::string, std::uint32_t> targets_;  ///< by to_string()
+};
+
+RouteList RouteParser::parse(std::string_view text, const std::string& name) {
+  const auto most = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
+  list_.routes.reserve(most);
+  lines_.reserve(most);
+  LineReader reader(text, name);
+  for (Line line; reader.next(line);) parse_route(line);
+  reject_duplicates(text, name);
+  return std::move(list_);
+}
+
+void RouteParser::parse_route(Line& line) {
+  using Kind = RouteTarget::Kind;
+  std::string_view word = line.take();
+  Kind kind = Kind::unicast;
+  if (word == "blackhole") kind = Kind::blackhole;
+  if (word == "unreachable") kind = Kind::unreachable;
+  if (kind != Kind::unicast || word == "unicast") word = line.require("a prefix (A.B.C.D/LENGTH)");
+  if (word == "nexthop") {
+    throw line.error(word, "a route stands on one line, its next hops with it ('ip -oneline route' prints it so)");
+  }
+  const auto prefix = parse_ipv4_prefix(word);
+  if (!prefix) throw bad_prefix(line, word);
+
+  // A million routes have a few dozen different tails: each is read once, then found by its text.
+  Tail tail;
+  if (kind != Kind::unicast) {
+    tail = parse_tail(line, kind);
+  } else if (const auto known = tails_.find(line.rest()); known != tails_.end()) {
+    tail = known->second;
+  } else {
+    const std::string_view text = line.rest();
+    tail = parse_tail(line, kind);
+    tails_.emplace(text, tail);
+  }
+  list_.routes.push_back({*prefix, tail.metric, tail.target});
+  lines_.push_back(line.number());
+}
+
+Tail RouteParser::parse_tail(Line& line, RouteTarget::Kind kind) {
+  const bool unicast = kind == RouteTarget::Kind::unicast;
+  RouteTarget target{kind, {}};
+  std::string_view metric;
+  HopDraft draft;
+  const auto take_once = [&line](std::string_view word, std::string_view& value, std::string_view expected) {
+    if (!value.empty()) throw line.error(word, quote(word) + " stands twice");
+    value = line.require(expected);
+  };
+  for (std::string_view word = line.take(); !word.empty(); word = line.take()) {
+    const bool in_hop = !draft.begin.empty();
+    if (word == "via" && unicast) {
+      take_once(word, draft.gateway, "an IPv4 address");
+    } else if (word == "dev" && unicast) {
+      take_once(word, draft.port, "the name of a port");
+    } else if (word == "weight" && in_hop) {
+      take_once(word, draft.weight, "a weight");
+    } else if (word == "metric" && !in_hop) {
+      take_once(word, metric, "a metric");
+    } else if (word == "nexthop" && unicast) {
+      if (in_hop) {
+        target.next_hops.push_back(finish_hop(line, draft));
+      } else if (!draft.gateway.empty() || !draft.port.empty()) {
+        throw line.error(word, "a route has either 'via' and 'dev' of its own or next hops, not both");
+      }
+      draft = {.begin = word, .gateway = {}, .port = {}, .weight = {}};
+    } else if (word == "proto" || word == "scope" || word == "src") {
+      line.require("a value of '" + std::string(word) + "'");
+    } else if (word != "onlink" && !(word == "\\" && line.peek() == "nexthop")) {
+      if (!unicast) throw line.unexpected(word, "the end of the line", {"metric"});
+      if (word == "metric") throw line.error(word, "'metric' stands before the first 'nexthop'");
+      if (in_hop) throw line.unexpected(word, "more of the next hop", {"via", "dev", "weight", "nexthop"});
+      throw line.unexpected(word, "more of the route", {"via", "dev", "metric", "nexthop"});
+    }
+  }
+  if (unicast) target.next_hops.push_back(finish_hop(line, draft));
+  Tail tail{.metric = 0, .target = intern(std::move(target))};
+  if (!metric.empty()) tail.metric = parse_number(line, metric, "metric", 0, kMaxMetric);
+  return tail;
+}
+
+NextHop RouteParser::finish_hop(const Line& line, const HopDraft& draft) const {
+  NextHop hop;
+  if (!draft.gateway.empty()) hop.gateway = parse_neighbour_address(line, draft.gateway);
+  if (draft.port.empty()) {
+    const std::string_view begin = draft.gateway.empty() ? draft.begin : draft.gateway;
+    if (begin.empty()) throw line.error(line.peek(), "expected 'via ADDRESS dev PORT', 'dev PORT' or 'nexthop'");
+    throw line.error(begin, "'dev PORT' is missing in the next hop");
+  }
+  hop.port = parse_port(line, draft.port, ports_);
+  if (!draft.weight.empty()) {
+    hop.weight = static_cast<std::uint16_t>(parse_number(line, draft.weight, "weight", 1, kMaxWeight));
+  }
+  return hop;
+}
+
+std::uint32_t RouteParser::intern(RouteTarget target) {
+  const auto next = static_cast<std::uint32_t>(list_.targets.size());
+  const auto [entry, added] = targets_.emplace(to_string(target), next);
+  if (added) list_.targets.push_back(std::move(target));
+  return entry->second;
+}
+
+/// Finds the first line whose route an earlier line has already given.
+void RouteParser::reject_duplicates(std::string_view text, const std::string& name) const {
+  const auto key = [this](std::uint32_t i) { return std::tie(list_.routes[i].prefix, list_.routes[i].metric); };
+  const auto before = [&key](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); };
+  std::vector<std::uint32_t> order(list_.routes.size());
+  std::iota(order.begin(), order.end(), 0U);
+  // Most files are sorted already. Where one is not, equal routes must stay in the order of their lines.
+  if (!std::is_sorted(order.begin(), order.end(), before)) std::stable_sort(order.begin(), order.end(), before);
+
+  constexpr std::size_t kNone = ~std::size_t{0};
+  std::size_t found = kNone;
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (key(order[i - 1]) == key(order[i]) && (found == kNone || order[i] < order[found])) found = i;
+  }
+  if (found == kNone) return;
+  std::size_t first = found;
+  while (first > 0 && key(order[first - 1]) == key(order[found])) --first;
+  const Route& route = list_.routes[order[found]];
+  Line line;
+  LineReader reader(text, name);
+  while (reader.next(line) && line.number() < lines_[order[found]]) {
+  }
+  throw line.error(line.peek(), "the route to " + to_string(route.prefix) + " with metric " +
+                                    std::to_string(route.metric) + " stands in line " +
+                                    std::to_string(lines_[order[first]]) + " already");
+}
+
+std::string to_string(const NextHop& hop) {
+  return (hop.gateway ? "via " + penumbra::to_string(*hop.gateway) + " " : "") + "dev " + hop.port;
+}
+
+}  // namespace
+
+RouteList read_routes(const std::filesystem::path& file, const std::vector<std::string>& ports) {
+  return parse_routes(read_text_file(file), file.string(), ports);
+}
+
+RouteList parse_routes(std::string_view text, const std::string& name, const std::vector<std::string>& ports) {
+  return RouteParser(ports).parse(text, name);
+}
+
+std::string to_string(const RouteTarget& target) {
+  if (target.kind == RouteTarget::Kind::blackhole) return "blackhole";
+  if (target.kind == RouteTarget::Kind::unreachable) return "unreachable";
+  if (target.next_hops.size() == 1 && target.next_hops[0].weight == 1) return to_string(target.next_hops[0]);
+  std::string text;
+  for (const auto& hop : target.next_hops) {
+    text += (text.empty() ? "nexthop " : " nexthop ") + to_string(hop) + " weight " + std::to_string(hop.weight);
+  }
+  return text;
+}
+
+void write_routes(std::ostream& out, const RouteList& list) {
+  std::vector<std::string> texts;
+  for (const auto& target : list.targets) texts.push_back(to_string(target));
+  for (const auto& route : list.routes) {
+    const std::string prefix = to_string(route.prefix);
+    const std::string metric = route.metric == 0 ? "" : " metric " + std::to_string(route.metric);
+    const std::string& text = texts[route.target];
+    if (list.targets[route.target].kind != RouteTarget::Kind::unicast) {
+      out << text << ' ' << prefix << metric << '\n';
+    } else if (text.starts_with("nexthop")) {
+      out << prefix << metric << ' ' << text << '\n';
+    } else {
+      out << prefix << ' ' << text << metric << '\n';
+    }
+  }
+}
+
+}  // namespace penumbra::control
