@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rte_eal.h>
-#include <rte_ethdev.h>
+#include <csignal>
 
-#include <cstdio>
-int main(int c, char** v) {
-  int r = rte_eal_init(c, v);
-  printf("%d ports %d\n", r, rte_eth_dev_count_avail());
-  rte_eal_cleanup();
+#include "cli/command.h"
+
+int main(int argc, char** argv) {
+  // A reader that has gone away (`| head`) is an error of write(), which a run that still has captures to close
+  // survives.
+  std::signal(SIGPIPE, SIG_IGN);
+  return penumbra::cli::run_program(argc, argv);
 }

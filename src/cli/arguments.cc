@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "penumbra/engine.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::cli {
+namespace {
+
+struct Quantity {
+  double number = 0;
+  std::string unit;
+};
+
+/// A non-negative decimal number and the letters behind it.
+std::optional<Quantity> parse_quantity(const std::string& text) {
+  Quantity quantity;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, quantity.number, std::chars_format::fixed);
+  if (error != std::errc{} || quantity.number < 0 || !std::isfinite(quantity.number)) return std::nullopt;
+  quantity.unit.assign(rest, end);
+  return quantity;
+}
+
+/// A validator that replaces the text by its value in the basic unit.
+CLI::Validator with_units(std::map<std::string, double> units, bool whole, const std::string& expected) {
+  const auto convert = [units = std::move(units), whole, expected](std::string& text) -> std::string {
+    const auto quantity = parse_quantity(text);
+    const auto unit = quantity ? units.find(quantity->unit) : units.end();
+    if (unit == units.end()) return fmt::format("'{}': expected {}", text, expected);
+    const double value = quantity->number * unit->second;
+    if (whole && (value != std::floor(value) || value > 1e15)) return fmt::format("'{}': expected {}", text, expected);
+    text = whole ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
+    return "";
+  };
+  return {convert, ""};
+}
+
+}  // namespace
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  const std::string description = fmt::format("{{{}}}", fmt::join(words, ","));
+  const auto check = [words = std::move(words)](std::string& word) -> std::string {
+    if (std::ranges::find(words, word) != words.end()) return "";
+    const std::string nearest = did_you_mean(word, words);
+    return fmt::format("'{}' is not one of {}{}", word, fmt::join(words, ", "), nearest.empty() ? "" : "; " + nearest);
+  };
+  return {check, description};
+}
+
+CLI::Validator as_seconds() {
+  return with_units({{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}, false,
+                    "a duration such as 10s, 250ms, 2m or 1h");
+}
+
+CLI::Validator as_count() {
+  return with_units({{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}}, true,
+                    "a whole number such as 900000, 900k or 2M");
+}
+
+std::vector<std::string> engine_names() {
+  std::vector<std::string> names{"auto"};
+  for (const auto& engine : engines()) names.push_back(engine.name);
+  return names;
+}
+
+CLI::Option* add_json_flag(CLI::App& command, bool& json) {
+  return command.add_flag("-j,--json", json, "Print JSON");
+}
+
+}  // namespace penumbra::cli

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kinds of option values that several commands take.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace penumbra::cli {
+
+/// One of the words. Shell completion offers them.
+CLI::Validator one_of(std::vector<std::string> words);
+/// A duration, given to the variable in seconds: "250ms", "10s", "2m", "1h"; a bare number is seconds.
+CLI::Validator as_seconds();
+/// A count: "900000", "900k", "2M", "1G".
+CLI::Validator as_count();
+/// The names of all engines of this build and `auto`.
+std::vector<std::string> engine_names();
+
+/// `-j,--json`, as every command that prints results has it.
+CLI::Option* add_json_flag(CLI::App& command, bool& json);
+
+}  // namespace penumbra::cli

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Completion scripts for shells, written from the parser.
+#pragma once
+
+#include <string>
+
+#include "cli/parser_tree.h"
+
+namespace penumbra::cli {
+
+std::string bash_completion(const ParserCommand& program);
+std::string zsh_completion(const ParserCommand& program);
+std::string fish_completion(const ParserCommand& program);
+
+}  // namespace penumbra::cli

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/man_page.h"
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/version.h"
+
+namespace penumbra::cli {
+namespace {
+
+constexpr std::string_view kDescription = R"(.SH DESCRIPTION
+Penumbra is a software data plane. It receives packets from ports (DPDK devices, captures, synthetic traffic), passes
+them through a pipeline of network functions, and sends, drops or punts each one. Every packet that is not sent is
+counted under a named reason, and packets received are at all times those sent, dropped and punted and those in flight.
+)";
+
+constexpr std::string_view kConfiguration = R"(.SH CONFIGURATION
+A YAML file:
+.PP
+.RS 4
+.nf
+ports:
+  - {name: wan, device: "pcap:in.pcap", sink: "wan\-out.pcap"}
+  - {name: lan, device: "net_af_packet0,iface=eth1", queues: 2}
+workers: {cores: [0, 1]}
+engine: auto
+pipeline:
+  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}
+.fi
+.RE
+.PP
+Relative file names count from the configuration's folder. Route files are in the syntax of
+.BR ip\-route (8),
+neighbour files in that of
+.BR ip\-neighbour (8).
+)";
+
+constexpr std::string_view kSignals = R"(.SH SIGNALS
+.B penumbra run
+ends on SIGINT and SIGTERM: it receives no more, finishes and writes what is in flight, prints its summary and exits
+with 0 if all packets are accounted for. Further signals change nothing.
+)";
+
+constexpr std::string_view kExamples = R"(.SH EXAMPLES
+.PP
+.RS 4
+.nf
+penumbra gen routes \-\-count 900000 \-o routes.txt \-\-neighbours neighbours.txt
+penumbra gen traffic \-\-packets 1M \-\-routes routes.txt \-\-dst zipf \-o in.pcap
+penumbra check router.yaml && penumbra run router.yaml
+penumbra verify router.yaml
+echo 192.0.2.1 | penumbra lookup \-\-routes routes.txt
+penumbra show drops
+penumbra trace add 10 \-\-filter 'udp port 53' && penumbra trace show
+.fi
+.RE
+)";
+
+/// Text for roff: no control lines, no escapes, and dashes that can be copied and searched for.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char letter : text) {
+    if (letter == '\\') {
+      result += "\\e";
+    } else if (letter == '-') {
+      result += "\\-";
+    } else if ((letter == '.' || letter == '\'') && (result.empty() || result.back() == '\n')) {
+      result += std::string("\\&") + letter;
+    } else {
+      result += letter;
+    }
+  }
+  return result;
+}
+
+std::string value_text(const ParserOption& option) {
+  return fmt::format("\\fI{}\\fR", escaped(option.value)) + (option.repeats ? "..." : "");
+}
+
+std::string names_text(const ParserOption& option) {
+  if (option.names.empty()) return value_text(option);
+  std::string text;
+  for (const auto& name : option.names) text += (text.empty() ? "" : ", ") + ("\\fB" + escaped(name) + "\\fR");
+  return option.value.empty() ? text : text + " " + value_text(option);
+}
+
+void add_option(const ParserOption& option, std::string& page) {
+  page += fmt::format(".TP\n{}\n{}", names_text(option), escaped(option.help));
+  if (!option.choices.empty()) {
+    std::string choices;
+    for (const auto& choice : option.choices) choices += (choices.empty() ? "" : ", ") + choice;
+    page += " (" + escaped(choices) + ")";
+  }
+  page += option.required && !option.names.empty() ? " (required)\n" : "\n";
+}
+
+void add_command(const ParserCommand& command, std::string& page) {
+  std::string usage = "\\fB" + escaped(command.full_name) + "\\fR";
+  for (const auto& option : command.options) {
+    if (option.required) usage += " " + names_text(option);
+  }
+  for (const auto& argument : command.arguments) {
+    usage += argument.required ? " " + value_text(argument) : " [" + value_text(argument) + "]";
+  }
+  if (!command.commands.empty()) usage += " \\fICOMMAND\\fR";
+  if (!command.options.empty()) usage += " [options]";
+  page += fmt::format(".SS \"{}\"\n{}.\n", usage, escaped(command.summary));
+  if (!command.notes.empty()) page += fmt::format(".PP\n{}\n", escaped(command.notes));
+  for (const auto& argument : command.arguments) add_option(argument, page);
+  for (const auto& option : command.options) {
+    if (option.names.back() != "--help") add_option(option, page);
+  }
+  for (const auto& child : command.commands) add_command(child, page);
+}
+
+}  // namespace
+
+std::string man_page(const ParserCommand& program) {
+  std::string page = fmt::format(".TH PENUMBRA 1 \"\" \"penumbra {}\" \"User Commands\"\n", version_number());
+  page += ".SH NAME\npenumbra \\- a software data plane\n";
+  page += ".SH SYNOPSIS\n.B penumbra\n.I COMMAND\n[\\fIoptions\\fR]\n";
+  page += kDescription;
+  page += ".SH OPTIONS\n";
+  for (const auto& option : program.options) add_option(option, page);
+  page += ".SH COMMANDS\n";
+  for (const auto& command : program.commands) add_command(command, page);
+  page += kConfiguration;
+  page += kSignals;
+  page += ".SH EXIT STATUS\n";
+  for (const auto& [code, meaning] : exit_codes()) {
+    page += fmt::format(".TP\n{}\n{}\n", static_cast<int>(code), escaped(meaning));
+  }
+  page += kExamples;
+  return page + ".SH SEE ALSO\n.BR ip\\-route (8),\n.BR pcap\\-filter (7)\n";
+}
+
+}  // namespace penumbra::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Standard output, with its errors noticed.
+#pragma once
+
+#include <string_view>
+
+namespace penumbra::cli {
+
+/// The reader of standard output has gone away: no error, but no reason to go on either.
+struct OutputClosed {};
+
+/// Writes to standard output, buffered. Throws OutputClosed, or Failure with the reason.
+void write_output(std::string_view text);
+/// Hands what is buffered to the reader. Throws likewise.
+void flush_output();
+
+}  // namespace penumbra::cli

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace penumbra::cli {
+
+/// What `penumbra --version` prints: version, commit, compiler, DPDK, engines; ends with a newline.
+std::string version_text();
+/// "0.1.0"
+std::string version_number();
+
+}  // namespace penumbra::cli
