@@ -67,7 +67,7 @@ int parse_and_run(CLI::App& parser, int argc, const char* const* argv) {
     if (dynamic_cast<const CLI::CallForVersion*>(&request) != nullptr) {
       write_output(version_text());
     } else {
-      write_output(innermost(&parser)->help());
+      write_output(parser.help());
     }
     flush_output();
     return static_cast<int>(ExitCode::ok);
