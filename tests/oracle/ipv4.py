@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An IPv4 router by the book, written with scapy and nothing of the router's.
+
+The book is RFC 1812 (5.2.2 header validation, 5.3.1 TTL, 5.3.4 link-layer broadcasts, 5.3.7 martians, 5.3.5 broadcasts),
+RFC 791, and for what the RFCs leave open the order of checks in docs/design.md. scapy dissects every Ethernet and IP header, computes
+every checksum and rebuilds every header that is sent. As scapy does some ten thousand packets a second, what it says of a
+header is remembered by the header's bytes; nothing is judged by other means. Only the payload is never dissected.
+"""
+import functools
+import ipaddress
+from typing import Iterable, NamedTuple
+
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+from scapy.utils import checksum
+
+from .routes import LongestPrefixMatch, NextHop, Route, dotted, parse_neighbours, parse_routes
+
+ETHERNET_HEADER = 14
+IP_HEADER = 20
+
+
+class Port(NamedTuple):
+    name: str
+    mac: bytes
+    mtu: int = 1500
+    promiscuous: bool = True
+    addresses: tuple[str, ...] = ()  #: "A.B.C.D/LENGTH"
+
+
+class Outcome(NamedTuple):
+    """`kind` is "send" (then `where` is the egress port), "drop" or "punt" (then `where` is the reason)."""
+
+    kind: str
+    where: str
+    frame: bytes = b""
+
+
+class Header(NamedTuple):
+    """What scapy makes of a frame's headers: a verdict that no route can change, or what the routes decide on."""
+
+    verdict: Outcome | None
+    destination: int = 0
+    total_length: int = 0
+    ttl: int = 0
+    forwarded: bytes = b""  #: the IP header with TTL - 1
+
+
+def _within(address: str, *networks: str) -> bool:
+    return any(ipaddress.IPv4Address(address) in ipaddress.IPv4Network(network) for network in networks)
+
+
+def _drop(reason: str) -> Header:
+    return Header(Outcome("drop", reason))
+
+
+def _punt(reason: str) -> Header:
+    return Header(Outcome("punt", reason))
+
+
+@functools.lru_cache(maxsize=None)
+def _ethernet(header: bytes) -> tuple[bool, int]:
+    """(destined to a group, ethertype)"""
+    ether = Ether(header)
+    ethertype = ether.type if isinstance(ether, Ether) and "type" in ether.fields else ether.len  # 802.3: a length
+    return bool(int(ether.dst[:2], 16) & 1), ethertype
+
+
+@functools.lru_cache(maxsize=None)
+def _addresses_verdict(source: str, destination: str) -> Header | None:
+    if destination == "255.255.255.255":
+        return _punt("broadcast")
+    if _within(destination, "224.0.0.0/4"):
+        return _punt("multicast")
+    if _within(source, "0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4"):
+        return _drop("martian_source")
+    if _within(destination, "0.0.0.0/8", "127.0.0.0/8", "240.0.0.0/4"):
+        return _drop("martian_destination")
+    return None
+
+
+@functools.lru_cache(maxsize=None)
+def _ip(header: bytes, room: int, to_group: bool) -> Header:
+    """`header` is the IP header as far as it was captured, `room` the bytes of the frame after the Ethernet header."""
+    if len(header) < IP_HEADER:
+        return _drop("truncated")
+    ip = IP(header[:IP_HEADER])
+    if ip.version != 4:
+        return _drop("bad_version")
+    if ip.ihl < 5:
+        return _drop("bad_header_length")
+    if ip.len < ip.ihl * 4:
+        return _drop("bad_total_length")
+    if ip.len > room:
+        return _drop("truncated")
+    if checksum(header[: ip.ihl * 4]) != 0:
+        return _drop("bad_checksum")
+    if (verdict := _addresses_verdict(ip.src, ip.dst)) is not None:
+        return verdict
+    if to_group:
+        return _drop("link_broadcast")
+    if ip.ihl > 5:
+        return _punt("options")
+    destination = int(ipaddress.IPv4Address(ip.dst))
+    if ip.ttl <= 1:
+        return Header(None, destination, ip.len, ip.ttl)
+    forwarded = ip.copy()
+    forwarded.ttl -= 1
+    del forwarded.chksum
+    return Header(None, destination, ip.len, ip.ttl, bytes(forwarded))
+
+
+class Router:
+    def __init__(self, ports: Iterable[Port], routes: str | Iterable[Route], neighbours: str = "") -> None:
+        self.ports = {port.name: port for port in ports}
+        self.table = LongestPrefixMatch(parse_routes(routes) if isinstance(routes, str) else routes)
+        self.neighbours = parse_neighbours(neighbours)
+        interfaces = [ipaddress.IPv4Interface(a) for port in self.ports.values() for a in port.addresses]
+        self.local = {int(i.ip) for i in interfaces}
+        self.broadcasts = {int(i.network.broadcast_address) for i in interfaces if i.network.prefixlen < 31}
+        self._route_verdict = functools.lru_cache(maxsize=None)(self._routed)
+
+    def judge(self, frame: bytes, rx_port: str) -> tuple[Outcome, ...]:
+        """All outcomes that are right: several where a route has several next hops."""
+        if len(frame) < ETHERNET_HEADER:
+            return (Outcome("drop", "runt"),)
+        port = self.ports[rx_port]
+        to_group, ethertype = _ethernet(frame[:ETHERNET_HEADER])
+        if not port.promiscuous and not to_group and frame[:6] != port.mac:
+            return (Outcome("drop", "wrong_mac"),)
+        if ethertype != 0x0800:
+            return (Outcome("punt", {0x0806: "arp", 0x86DD: "ipv6"}.get(ethertype, "other_ethertype")),)
+        header_end = ETHERNET_HEADER + max(IP_HEADER, (frame[14] & 0xF) * 4 if len(frame) > 14 else 0)
+        header = _ip(frame[ETHERNET_HEADER:header_end], len(frame) - ETHERNET_HEADER, to_group)
+        if header.verdict is not None:
+            return (header.verdict,)
+        outcomes = self._route_verdict(header.destination, header.total_length, header.ttl)
+        return tuple(
+            Outcome("send", o.where, o.frame + header.forwarded + frame[header_end:]) if o.kind == "send" else o
+            for o in outcomes
+        )
+
+    def _routed(self, destination: int, total_length: int, ttl: int) -> tuple[Outcome, ...]:
+        """As judge(), but the frame of a sent packet is only its Ethernet header."""
+        if destination in self.local:
+            return (Outcome("punt", "local"),)
+        if destination in self.broadcasts:
+            return (Outcome("punt", "broadcast"),)
+        route = self.table.find(destination)
+        if route is None:
+            return (Outcome("drop", "no_route"),)
+        if route.kind != "unicast":
+            return (Outcome("drop", route.kind),)
+        if ttl <= 1:
+            return (Outcome("punt", "ttl_expired"),)
+        return tuple(dict.fromkeys(self._towards(hop, destination, total_length) for hop in route.next_hops))
+
+    def _towards(self, hop: NextHop, destination: int, total_length: int) -> Outcome:
+        port = self.ports[hop.port]
+        mac = self.neighbours.get((hop.port, destination if hop.gateway is None else hop.gateway))
+        if mac is None:
+            return Outcome("punt", "unknown_neighbour")
+        if total_length > port.mtu:
+            return Outcome("punt", "fragmentation_needed")
+        ether = Ether(dst=mac.hex(":"), src=port.mac.hex(":"), type=0x0800)
+        return Outcome("send", port.name, bytes(ether))
+
+
+def explain(outcomes: tuple[Outcome, ...]) -> str:
+    return " or ".join(f"{o.kind} {o.where}" for o in outcomes)
+
+
+__all__ = ["Header", "Outcome", "Port", "Router", "dotted", "explain"]

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routes and neighbours in iproute2's syntax and the plainest longest-prefix match: a dictionary per prefix length."""
+import ipaddress
+from typing import Iterable, NamedTuple
+
+
+class NextHop(NamedTuple):
+    gateway: int | None  #: none: the destination itself is on the link
+    port: str
+    weight: int = 1
+
+
+class Route(NamedTuple):
+    prefix: int
+    length: int
+    kind: str  #: "unicast", "blackhole" or "unreachable"
+    next_hops: tuple[NextHop, ...] = ()
+    metric: int = 0
+
+
+def address(text: str) -> int:
+    return int(ipaddress.IPv4Address(text))
+
+
+def dotted(value: int) -> str:
+    return str(ipaddress.IPv4Address(value))
+
+
+def parse_route(line: str) -> Route:
+    words = line.split()
+    kind = words.pop(0) if words[0] in ("blackhole", "unreachable", "unicast") else "unicast"
+    where = words.pop(0)
+    network = ipaddress.IPv4Network("0.0.0.0/0" if where == "default" else where)
+    metric, hops, current = 0, [], {}
+
+    def finish() -> None:
+        if current:
+            hops.append(NextHop(current.get("via"), current["dev"], current.get("weight", 1)))
+            current.clear()
+
+    while words:
+        word = words.pop(0)
+        if word == "nexthop":
+            finish()
+        elif word == "via":
+            current["via"] = address(words.pop(0))
+        elif word == "dev":
+            current["dev"] = words.pop(0)
+        elif word == "weight":
+            current["weight"] = int(words.pop(0))
+        elif word == "metric":
+            metric = int(words.pop(0))
+        else:
+            raise ValueError(f"cannot read '{word}' in '{line}'")
+    finish()
+    return Route(int(network.network_address), network.prefixlen, kind, tuple(hops), metric)
+
+
+def parse_routes(text: str) -> list[Route]:
+    lines = (line.split("#")[0].strip() for line in text.splitlines())
+    return [parse_route(line) for line in lines if line]
+
+
+def parse_neighbours(text: str) -> dict[tuple[str, int], bytes]:
+    """(port, address) -> MAC address."""
+    neighbours = {}
+    for line in text.splitlines():
+        words = line.split("#")[0].split()
+        if "lladdr" in words:
+            mac = bytes.fromhex(words[words.index("lladdr") + 1].replace(":", ""))
+            neighbours[words[words.index("dev") + 1], address(words[0])] = mac
+    return neighbours
+
+
+class LongestPrefixMatch:
+    """Of several routes for a prefix the one with the lowest metric counts."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._by_length: list[dict[int, Route]] = [{} for _ in range(33)]
+        for route in routes:
+            known = self._by_length[route.length].get(route.prefix)
+            if known is None or route.metric < known.metric:
+                self._by_length[route.length][route.prefix] = route
+        self._lengths = [(n, ~0 << (32 - n) & 0xFFFFFFFF) for n in range(32, -1, -1) if self._by_length[n]]
+
+    def find(self, destination: int) -> Route | None:
+        for length, mask in self._lengths:
+            route = self._by_length[length].get(destination & mask)
+            if route is not None:
+                return route
+        return None
