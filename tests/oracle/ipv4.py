@@ -104,10 +104,10 @@ def _ip(header: bytes, room: int, to_group: bool) -> Header:
     destination = int(ipaddress.IPv4Address(ip.dst))
     if ip.ttl <= 1:
         return Header(None, destination, ip.len, ip.ttl)
-    forwarded = ip.copy()
-    forwarded.ttl -= 1
-    del forwarded.chksum
-    return Header(None, destination, ip.len, ip.ttl, bytes(forwarded))
+    ttl = ip.ttl
+    ip.ttl -= 1
+    del ip.chksum
+    return Header(None, destination, ip.len, ttl, bytes(ip))
 
 
 class Router:
