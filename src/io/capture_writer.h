@@ -44,11 +44,7 @@ class CaptureWriter {
 
   /// Adds a frame of at most 65535 bytes, received `nanoseconds` after 1970-01-01. False if the file has failed: then
   /// the frame was not taken.
-  bool add(std::uint64_t nanoseconds, std::span<const std::uint8_t> frame) noexcept {
-    return add(nanoseconds, static_cast<std::uint32_t>(frame.size()), frame);
-  }
-  /// The same for a frame of which only the first bytes were captured; it had `wire_bytes`.
-  bool add(std::uint64_t nanoseconds, std::uint32_t wire_bytes, std::span<const std::uint8_t> frame) noexcept;
+  bool add(std::uint64_t nanoseconds, std::span<const std::uint8_t> frame) noexcept;
   /// Writes out what is buffered. False if not all of it was written.
   bool flush() noexcept;
   /// What add() took and flush() could not write. Any thread.

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/odd_packets.h"
+
+#include <array>
+#include <cstring>
+
+#include "io/packet_bytes.h"
+
+namespace penumbra::io {
+namespace {
+
+/// A frame in the making, and where its packet begins.
+struct Frame {
+  Random& random;
+  std::uint8_t* bytes;
+  std::size_t size;
+  std::uint8_t* ip() const { return bytes + kEthernetBytes; }
+};
+
+/// Changes the frame and returns its new size.
+using Oddity = std::size_t (*)(const Frame&);
+
+std::size_t with_time_to_live(const Frame& frame, std::uint8_t value) {
+  frame.ip()[8] = value;
+  write_checksum(frame.ip());
+  return frame.size;
+}
+
+/// Rewrites the 32-bit word at `offset` of the IPv4 header.
+std::size_t with_word(const Frame& frame, std::size_t offset, std::uint32_t word) {
+  store32(frame.ip() + offset, word);
+  write_checksum(frame.ip());
+  return frame.size;
+}
+
+std::size_t with_first_byte(const Frame& frame, std::uint8_t value) {
+  frame.ip()[0] = value;
+  return frame.size;
+}
+
+std::size_t with_total_length(const Frame& frame, std::size_t value) {
+  store16(frame.ip() + 2, static_cast<std::uint16_t>(value));
+  write_checksum(frame.ip());
+  return frame.size;
+}
+
+std::size_t with_ethertype(const Frame& frame, std::uint16_t value) {
+  store16(frame.bytes + 12, value);
+  return frame.size;
+}
+
+/// A first or a later fragment.
+std::size_t as_fragment(const Frame& frame, std::uint16_t flags_and_offset) {
+  store16(frame.ip() + 6, flags_and_offset);
+  write_checksum(frame.ip());
+  return frame.size;
+}
+
+/// Two words of options in place of the first eight bytes behind the header: a router alert (RFC 2113) and padding.
+std::size_t with_options(const Frame& frame) {
+  frame.ip()[0] = 0x47;
+  store32(frame.ip() + kIpv4Bytes, 0x94040000);
+  store32(frame.ip() + kIpv4Bytes + 4, 0x01010100);
+  write_checksum(frame.ip());
+  return frame.size;
+}
+
+std::size_t with_bad_checksum(const Frame& frame) {
+  frame.ip()[10] ^= static_cast<std::uint8_t>(1 + frame.random.below(255));
+  return frame.size;
+}
+
+std::size_t as_arp_request(const Frame& frame) {
+  std::memset(frame.bytes, 0xFF, 6);
+  store16(frame.bytes + 12, 0x0806);
+  std::uint8_t* arp = frame.ip();
+  std::memset(arp, 0, frame.size - kEthernetBytes);
+  store32(arp, 0x00010800);      // Ethernet, IPv4
+  store32(arp + 4, 0x06040001);  // lengths of the addresses, request
+  std::memcpy(arp + 8, frame.bytes + 6, 6);
+  store32(arp + 14, 0x0A000001);
+  store32(arp + 24, 0x0A0000FE);
+  return 60;
+}
+
+std::size_t as_ipv6(const Frame& frame) {
+  store16(frame.bytes + 12, 0x86DD);
+  std::uint8_t* ip = frame.ip();
+  std::memset(ip, 0, 40);
+  ip[0] = 0x60;
+  store16(ip + 4, static_cast<std::uint16_t>(frame.size - kEthernetBytes - 40));
+  ip[6] = 59;  // no next header
+  ip[7] = 64;
+  store32(ip + 8, 0x20010DB8);
+  store32(ip + 20, 1);
+  store32(ip + 24, 0x20010DB8);
+  store32(ip + 36, 1 + frame.random.below(1 << 16));
+  return frame.size;
+}
+
+std::size_t as_vlan(const Frame& frame) {
+  std::memmove(frame.bytes + 16, frame.bytes + 12, frame.size - 16);
+  store16(frame.bytes + 12, 0x8100);
+  store16(frame.bytes + 14, static_cast<std::uint16_t>(1 + frame.random.below(4094)));
+  return frame.size;
+}
+
+constexpr std::array<Oddity, 30> kOddities{
+    [](const Frame& frame) { return with_time_to_live(frame, 1); },
+    [](const Frame& frame) { return with_time_to_live(frame, 0); },
+    with_bad_checksum,
+    [](const Frame& frame) { return with_first_byte(frame, 0x55); },
+    [](const Frame& frame) { return with_first_byte(frame, 0x05); },
+    [](const Frame& frame) { return with_first_byte(frame, 0x44); },
+    [](const Frame& frame) { return with_first_byte(frame, 0x40); },
+    [](const Frame& frame) { return with_total_length(frame, frame.random.below(20)); },
+    [](const Frame& frame) { return with_total_length(frame, frame.size - kEthernetBytes + 1); },
+    [](const Frame& frame) { return with_total_length(frame, 0xFFFF); },
+    [](const Frame& frame) -> std::size_t { return 34 + frame.random.below(20); },
+    [](const Frame& frame) -> std::size_t { return 14 + frame.random.below(20); },
+    [](const Frame& frame) -> std::size_t { return 1 + frame.random.below(13); },
+    with_options,
+    [](const Frame& frame) { return with_word(frame, 12, 0x7F000001); },                                 // 127/8
+    [](const Frame& frame) { return with_word(frame, 12, frame.random.below(1 << 24)); },                // 0/8
+    [](const Frame& frame) { return with_word(frame, 12, 0xE0000000 | frame.random.below(1U << 28)); },  // 224/4
+    [](const Frame& frame) { return with_word(frame, 12, 0xFFFFFFFF); },
+    [](const Frame& frame) { return with_word(frame, 16, 0x7F000001); },
+    [](const Frame& frame) { return with_word(frame, 16, frame.random.below(1 << 24)); },
+    [](const Frame& frame) { return with_word(frame, 16, 0xF0000000 | frame.random.below(1U << 27)); },  // 240/5
+    [](const Frame& frame) { return with_word(frame, 16, 0xE0000000 | frame.random.below(1U << 28)); },  // multicast
+    [](const Frame& frame) { return with_word(frame, 16, 0xFFFFFFFF); },
+    [](const Frame& frame) { return as_fragment(frame, 0x2000); },
+    [](const Frame& frame) { return as_fragment(frame, static_cast<std::uint16_t>(1 + frame.random.below(1000))); },
+    [](const Frame& frame) {
+      std::memset(frame.bytes, 0xFF, 6);
+      return frame.size;
+    },
+    as_arp_request,
+    as_ipv6,
+    as_vlan,
+    [](const Frame& frame) { return with_ethertype(frame, 0x88CC); },
+};
+
+}  // namespace
+
+std::size_t make_odd(Random& random, std::uint8_t* frame, std::size_t bytes) {
+  return kOddities[random.below(kOddities.size())]({random, frame, bytes});
+}
+
+}  // namespace penumbra::io

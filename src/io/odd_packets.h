@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "io/random.h"
+
+namespace penumbra::io {
+
+/// Turns a well-formed IPv4 frame of `bytes` >= 60 into one of the odd ones that TrafficMix lists, each as likely as
+/// the other. Returns its bytes, at most as many.
+std::size_t make_odd(Random& random, std::uint8_t* frame, std::size_t bytes);
+
+}  // namespace penumbra::io
