@@ -21,12 +21,16 @@ namespace penumbra {
 /// One node of a configuration file. Copies are cheap. All accessors throw InputError at the node's place.
 class ConfigNode {
  public:
-  /// The root of a file. Throws InputError if it cannot be read or is not YAML.
+  /// The root of a file. Throws InputError if it cannot be read or is not one YAML document.
   static ConfigNode load(const std::filesystem::path& file);
   /// The root of a text; `name` stands for the file in errors, and relative paths are taken from `directory`.
   static ConfigNode parse(const std::string& text, const std::string& name, const std::filesystem::path& directory);
 
-  /// Whether the key was there at all (for the result of get()).
+  ConfigNode(const ConfigNode&) = default;
+  ConfigNode& operator=(const ConfigNode& other);
+  ~ConfigNode() = default;
+
+  /// Whether the key was there at all, and with a value (for the result of get()).
   bool present() const;
   bool is_map() const { return node_.IsMap(); }
   bool is_list() const { return node_.IsSequence(); }
@@ -39,6 +43,10 @@ class ConfigNode {
   ConfigNode get(const std::string& key) const;
   /// A map's value; an error if the key is missing.
   ConfigNode at(const std::string& key) const;
+  /// This map as if that key were not in it.
+  ConfigNode without(const std::string& key) const;
+  /// An empty map in this node's place.
+  ConfigNode empty_map() const;
   /// A map's keys, in file order.
   std::vector<std::string> keys() const;
   /// A list's elements. A single value is not a list.

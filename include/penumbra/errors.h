@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace penumbra {
 
@@ -24,6 +25,10 @@ class InputError : public std::runtime_error {
   SourceLocation location_;
 };
 
+/// Text from a person's file as it may stand in a message: in quotes, unprintable bytes escaped, cut if it is very
+/// long.
+std::string quote(std::string_view text);
+
 /// "did you mean 'X'?" with the candidate nearest to `word` by edit distance, or an empty string if none is near.
 template <class Candidates>
 std::string did_you_mean(const std::string& word, const Candidates& candidates);
@@ -33,6 +38,8 @@ std::size_t edit_distance(const std::string& a, const std::string& b);
 
 template <class Candidates>
 std::string did_you_mean(const std::string& word, const Candidates& candidates) {
+  constexpr std::size_t kLongestTypo = 64;  // nobody meant a longer word, and comparing costs its square
+  if (word.size() > kLongestTypo) return "";
   std::string nearest;
   std::size_t best = word.size() / 2 + 2;
   for (const auto& candidate : candidates) {

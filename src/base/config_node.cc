@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penumbra/config_node.h"
 
+#include <yaml-cpp/depthguard.h>
+
 #include <algorithm>
 #include <charconv>
 #include <set>
 
+#include "base/text_file.h"
+
 namespace penumbra {
 namespace {
+
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
+constexpr const char* kRoot = "the configuration";  ///< how the root is called in messages
 
 std::string join(const std::vector<std::string>& words) {
   std::string text;
@@ -17,34 +24,48 @@ std::string join(const std::vector<std::string>& words) {
 std::string kind_of(const YAML::Node& node) {
   if (node.IsMap()) return "a map";
   if (node.IsSequence()) return "a list";
-  if (node.IsScalar()) return "'" + node.Scalar() + "'";
+  if (node.IsScalar()) return quote(node.Scalar());
   return "nothing";
 }
 
 }  // namespace
 
+// yaml-cpp throws errors of its own at every use of the node that it gives for an absent key; an undefined one it
+// bears.
 ConfigNode::ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark)
-    : node_(node), file_(std::move(file)), name_(std::move(name)), mark_(mark) {
-  // An anchor, an alias and a tag all leave a defined node; only a key that is absent leaves none, and then the
-  // parent's place is the best there is.
-  if (node_.IsDefined() && !node_.Mark().is_null()) mark_ = node_.Mark();
+    : node_(node.IsDefined() ? node : YAML::Node(YAML::NodeType::Undefined)),
+      file_(std::move(file)),
+      name_(std::move(name)),
+      mark_(mark) {
+  // yaml-cpp puts a value that is not there where the next word stands: the place of its key or parent is better.
+  if (present() && !node_.Mark().is_null()) mark_ = node_.Mark();
+}
+
+ConfigNode& ConfigNode::operator=(const ConfigNode& other) {
+  node_.reset(other.node_);  // an assignment would change the document
+  file_ = other.file_;
+  name_ = other.name_;
+  mark_ = other.mark_;
+  return *this;
 }
 
 ConfigNode ConfigNode::load(const std::filesystem::path& file) {
-  const auto source = std::make_shared<const File>(File{file.string(), file.parent_path()});
-  try {
-    return {YAML::LoadFile(file.string()), source, "the configuration", YAML::Mark::null_mark()};
-  } catch (const YAML::BadFile&) {
-    throw InputError({file.string()}, "cannot be read");
-  } catch (const YAML::Exception& error) {
-    throw InputError({file.string(), error.mark.line + 1, error.mark.column + 1}, "not valid YAML: " + error.msg);
-  }
+  return parse(read_text_file(file), file.string(), file.parent_path());
 }
 
 ConfigNode ConfigNode::parse(const std::string& text, const std::string& name, const std::filesystem::path& directory) {
   const auto source = std::make_shared<const File>(File{name, directory});
+  if (text.size() > kMaxBytes) throw InputError({name}, "is too long for a configuration (over 16 MiB)");
   try {
-    return {YAML::Load(text), source, "the configuration", YAML::Mark::null_mark()};
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.empty()) throw InputError({name}, "is empty; expected a configuration");
+    if (documents.size() > 1) {
+      const YAML::Mark mark = documents[1].Mark();
+      throw InputError({name, mark.line + 1, mark.column + 1}, "a second document begins here; expected one only");
+    }
+    return {documents[0], source, kRoot, YAML::Mark::null_mark()};
+  } catch (const YAML::DeepRecursion& error) {
+    throw InputError({name, error.mark.line + 1, error.mark.column + 1}, "nested too deeply");
   } catch (const YAML::Exception& error) {
     throw InputError({name, error.mark.line + 1, error.mark.column + 1}, "not valid YAML: " + error.msg);
   }
@@ -67,23 +88,39 @@ void ConfigNode::require_map(const std::vector<std::string>& keys) const {
     const std::string& word = entry.first.Scalar();
     if (std::find(keys.begin(), keys.end(), word) == keys.end()) {
       const std::string hint = did_you_mean(word, keys);
-      throw InputError(key.location(), "unknown key '" + word + "' in " + name_ +
+      throw InputError(key.location(), "unknown key " + quote(word) + " in " + name_ +
                                            (hint.empty() ? "; valid keys: " + join(keys) : "; " + hint));
     }
-    if (!seen.insert(word).second) throw InputError(key.location(), "key '" + word + "' stands twice in " + name_);
+    if (!seen.insert(word).second) throw InputError(key.location(), "key " + quote(word) + " stands twice in " + name_);
   }
 }
 
 ConfigNode ConfigNode::get(const std::string& key) const {
-  const YAML::Node& node = node_;
-  return {node.IsMap() ? node[key] : YAML::Node(YAML::NodeType::Undefined), file_,
-          name_ == "the configuration" ? key : name_ + "." + key, mark_};
+  const std::string name = name_ == kRoot ? key : name_ + "." + key;
+  if (node_.IsMap()) {
+    for (const auto& entry : node_) {
+      if (entry.first.IsScalar() && entry.first.Scalar() == key) return {entry.second, file_, name, entry.first.Mark()};
+    }
+  }
+  return {YAML::Node(YAML::NodeType::Undefined), file_, name, mark_};
 }
 
 ConfigNode ConfigNode::at(const std::string& key) const {
   ConfigNode value = get(key);
-  if (!value.present()) throw error("'" + key + "' is missing in " + name_);
+  if (!value.present()) throw value.error("'" + key + "' is missing in " + name_);
   return value;
+}
+
+ConfigNode ConfigNode::without(const std::string& key) const {
+  YAML::Node rest(YAML::NodeType::Map);
+  for (const auto& entry : node_) {
+    if (!entry.first.IsScalar() || entry.first.Scalar() != key) rest.force_insert(entry.first, entry.second);
+  }
+  return {rest, file_, name_, mark_};
+}
+
+ConfigNode ConfigNode::empty_map() const {
+  return {YAML::Node(YAML::NodeType::Map), file_, name_, mark_};
 }
 
 std::vector<std::string> ConfigNode::keys() const {
@@ -125,7 +162,9 @@ std::uint64_t ConfigNode::integer(std::uint64_t least, std::uint64_t most) const
   return number;
 }
 
-std::filesystem::path ConfigNode::path() const { return path(text()); }
+std::filesystem::path ConfigNode::path() const {
+  return path(text());
+}
 
 std::filesystem::path ConfigNode::path(const std::filesystem::path& file) const {
   if (file.empty()) throw error("expected a path for " + name_ + ", found nothing");

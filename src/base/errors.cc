@@ -21,6 +21,21 @@ std::string place(const SourceLocation& location) {
 InputError::InputError(SourceLocation location, const std::string& message)
     : std::runtime_error(place(location) + message), location_(std::move(location)) {}
 
+std::string quote(std::string_view text) {
+  constexpr std::size_t kMost = 60;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string quoted = "'";
+  for (const char letter : text.substr(0, kMost)) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (byte >= 0x20 && byte < 0x7F) {
+      quoted += letter;
+    } else {
+      quoted += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 0xF]};
+    }
+  }
+  return quoted + (text.size() > kMost ? "...'" : "'");
+}
+
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

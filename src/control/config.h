@@ -13,23 +13,28 @@
 
 namespace penumbra::control {
 
-/// One entry of `pipeline:`. The function's own keys stay in `config` for its factory.
+/// One entry of `pipeline:`. A function's factory never sees `engine:`, and sees a map also where the file has only the
+/// function's name (`- echo`) or no value (`- echo:`).
 struct StageConfig {
   std::string function;
   std::string engine;  ///< the entry's own `engine:`, else the file's
-  ConfigNode config;
+  ConfigNode config;   ///< the function's own keys
 };
 
 struct RouterConfig {
   std::filesystem::path file;
-  std::vector<io::PortConfig> ports;  ///< info.index = position; default MAC 02:00:00:00:00:NN where none is given
+  std::vector<io::PortConfig> ports;  ///< info.index = position
   std::vector<unsigned> cores;        ///< a worker each
   std::vector<StageConfig> pipeline;
   std::filesystem::path socket;  ///< of `penumbra show`; `control: {socket: PATH}`
 };
 
 /// Reads and checks a configuration: keys, types, ranges, port names, device and sink forms, functions and engines by
-/// name. Does not open ports nor create functions. Throws InputError.
+/// name, cores against those that this process may run on. Does not open ports nor create functions. Throws InputError.
+///
+/// Of what may be left out: a port with a built-in source takes the MAC address 02:00:00:00:00:NN (NN its position from
+/// 1) and is promiscuous, an ethdev keeps its own address (info.mac is 0) and is not; the MTU is 1500; the only worker
+/// runs on the first core that it may; the engine is `auto`.
 RouterConfig load_config(const std::filesystem::path& file);
 /// The same for a text in memory (tests, fuzzing).
 RouterConfig parse_config(const std::string& text, const std::string& name, const std::filesystem::path& directory);

@@ -7,7 +7,6 @@ namespace penumbra::control {
 namespace {
 
 constexpr std::string_view kBlanks = " \t";
-constexpr std::size_t kMaxHintBytes = 64;  // nobody meant a longer word to be a keyword, and comparing costs its square
 
 std::string join(const std::vector<std::string>& words) {
   constexpr std::size_t kMost = 12;
@@ -17,21 +16,6 @@ std::string join(const std::vector<std::string>& words) {
 }
 
 }  // namespace
-
-std::string quote(std::string_view word) {
-  constexpr std::size_t kMost = 60;
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text = "'";
-  for (const char letter : word.substr(0, kMost)) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (byte >= 0x20 && byte < 0x7F) {
-      text += letter;
-    } else {
-      text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 0xF]};
-    }
-  }
-  return text + (word.size() > kMost ? "...'" : "'");
-}
 
 std::size_t Line::skip_blanks() const {
   return std::min(text_.find_first_not_of(kBlanks, at_), text_.size());
@@ -64,7 +48,7 @@ InputError Line::error(std::string_view word, const std::string& message) const 
 
 InputError Line::unexpected(std::string_view found, std::string_view expected,
                             const std::vector<std::string>& words) const {
-  const std::string hint = found.size() > kMaxHintBytes ? "" : did_you_mean(std::string(found), words);
+  const std::string hint = did_you_mean(std::string(found), words);
   return error(found, "expected " + std::string(expected) + ", found " + quote(found) + "; " +
                           (hint.empty() ? "valid here: " + join(words) : hint));
 }

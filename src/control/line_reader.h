@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,9 +62,6 @@ class LineReader {
   std::string_view rest_;
   int number_ = 0;
 };
-
-/// A word for an error message: in quotes, unprintable bytes escaped, cut where it is very long.
-std::string quote(std::string_view word);
 
 /// A unicast address of another machine: an error for anything else, IPv6 and the addresses that no neighbour can have
 /// (0/8, 127/8, 224/3) included.

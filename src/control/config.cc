@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/config.h"
+
+#include <sched.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "penumbra/engine.h"
+#include "penumbra/function.h"
+
+namespace penumbra::control {
+namespace {
+
+constexpr std::size_t kMaxPorts = 1024;
+constexpr std::size_t kMaxStages = 64;
+constexpr std::size_t kMaxPortName = 31;
+constexpr std::uint64_t kBuiltInMac = 0x020000000000;  // locally administered; a port's position from 1 is added
+constexpr std::uint64_t kMinMtu = 68;                  // RFC 791
+constexpr std::uint64_t kMaxMtu = 9194;
+constexpr std::uint64_t kMaxQueues = 64;
+
+std::string check_port_name(const ConfigNode& node) {
+  const std::string name = node.text();
+  const auto permitted = [](char letter) {
+    return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ||
+           letter == '_' || letter == '.' || letter == '-';
+  };
+  if (name.empty() || name.size() > kMaxPortName || !std::all_of(name.begin(), name.end(), permitted)) {
+    throw node.error("expected a name of 1 to 31 letters, digits, '_', '.' or '-', found " + quote(name));
+  }
+  return name;
+}
+
+MacAddress parse_mac(const ConfigNode& node) {
+  const std::string text = node.text();
+  const auto mac = parse_mac_address(text);
+  if (!mac) throw node.error("expected a MAC address (XX:XX:XX:XX:XX:XX), found " + quote(text));
+  if (mac->value == 0 || mac->is_multicast()) {
+    throw node.error(quote(text) + " cannot be a port's MAC address: it is " +
+                     (mac->value == 0 ? "zero" : "a group address"));
+  }
+  return *mac;
+}
+
+/// A.B.C.D/LENGTH, where the address may be any of the network's.
+InterfaceAddress parse_interface_address(const ConfigNode& node) {
+  const std::string text = node.text();
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const auto address = parse_ipv4_address(std::string_view(text).substr(0, slash));
+  // The length is read by what reads prefixes, of the one address that no length is too short for.
+  const auto length = parse_ipv4_prefix("0.0.0.0" + text.substr(slash));
+  if (!address || !length || slash == text.size()) {
+    throw node.error("expected an IPv4 address with the length of its network (A.B.C.D/LENGTH), found " + quote(text));
+  }
+  const std::uint32_t octet = address->value >> 24;
+  if (octet == 0 || octet == 127 || octet >= 224) {
+    throw node.error(quote(text) + " cannot be a port's address: it is not unicast");
+  }
+  const Ipv4Prefix network{{address->value & length->mask()}, length->length};
+  return {*address, network};
+}
+
+/// The ports of one file, and what must not be the same in two of them.
+class PortReader {
+ public:
+  io::PortConfig read(const ConfigNode& node, std::uint16_t index) {
+    node.require_map({"name", "device", "sink", "queues", "mac", "mtu", "addresses", "promiscuous"});
+    io::PortConfig port{
+        .info = {}, .device = io::parse_device(node.at("device")), .sink = {}, .location = node.location()};
+    const bool built_in = !std::holds_alternative<io::Ethdev>(port.device);
+    port.info.index = index;
+    port.info.name = check_port_name(node.at("name"));
+    require_new(names_, port.info.name, node.at("name"), "the name " + quote(port.info.name));
+    port.info.promiscuous = built_in;
+    if (const ConfigNode value = node.get("promiscuous"); value.present()) port.info.promiscuous = value.boolean();
+    if (built_in) port.info.mac = MacAddress{kBuiltInMac + index + 1};
+    if (const ConfigNode value = node.get("mac"); value.present()) port.info.mac = parse_mac(value);
+    if (const ConfigNode value = node.get("mtu"); value.present()) {
+      port.info.mtu = static_cast<std::uint16_t>(value.integer(kMinMtu, kMaxMtu));
+    }
+    if (const ConfigNode value = node.get("queues"); value.present()) {
+      port.queues = static_cast<std::uint16_t>(value.integer(1, kMaxQueues));
+    }
+    if (const ConfigNode value = node.get("addresses"); value.present()) {
+      for (const auto& element : value.list()) {
+        port.info.addresses.push_back(parse_interface_address(element));
+        const std::string address = to_string(port.info.addresses.back().address);
+        require_new(addresses_, address, element, "the address " + address);
+      }
+    }
+    if (const ConfigNode value = node.get("sink"); value.present()) {
+      if (!built_in) {
+        throw value.error(
+            "a sink goes with a built-in source (pcap:, synth:, none); a DPDK device sends by itself, so "
+            "leave 'sink' out");
+      }
+      port.sink = io::parse_sink(value);
+      note_sink(port.sink, value);
+    }
+    if (const auto* source = std::get_if<io::PcapSource>(&port.device)) {
+      sources_.emplace(source->file.lexically_normal().string(), node.at("device").location().line);
+    }
+    return port;
+  }
+
+  /// What can only be told when all ports are known: no capture is overwritten while it is being read.
+  void finish() const {
+    for (const auto& [file, sink] : sinks_) {
+      if (const auto source = sources_.find(file); source != sources_.end()) {
+        throw sink.error("would overwrite the capture that the device in line " + std::to_string(source->second) +
+                         " reads; name another file");
+      }
+    }
+  }
+
+ private:
+  using Lines = std::map<std::string, int>;
+
+  static void require_new(Lines& lines, const std::string& key, const ConfigNode& node, const std::string& what) {
+    const auto [first, added] = lines.emplace(key, node.location().line);
+    if (!added) throw node.error(what + " stands in line " + std::to_string(first->second) + " already");
+  }
+
+  void note_sink(const io::Sink& sink, const ConfigNode& node) {
+    const auto* capture = std::get_if<io::CaptureSink>(&sink);
+    if (capture == nullptr) return;
+    const auto [first, added] = sinks_.emplace(capture->file.lexically_normal().string(), node);
+    if (!added) {
+      throw node.error("the port in line " + std::to_string(first->second.location().line) +
+                       " writes to the same file; name another one");
+    }
+  }
+
+  Lines names_, addresses_, sources_;
+  std::map<std::string, ConfigNode> sinks_;
+};
+
+std::vector<io::PortConfig> read_ports(const ConfigNode& node) {
+  const auto elements = node.list();
+  if (elements.empty() || elements.size() > kMaxPorts) {
+    throw node.error("expected 1 to 1024 ports, found " + std::to_string(elements.size()));
+  }
+  PortReader reader;
+  std::vector<io::PortConfig> ports;
+  for (const auto& element : elements) ports.push_back(reader.read(element, static_cast<std::uint16_t>(ports.size())));
+  reader.finish();
+  return ports;
+}
+
+/// The cores that this process may run on, lowest first.
+std::vector<unsigned> permitted_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  std::vector<unsigned> cores;
+  for (unsigned core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+std::vector<unsigned> read_cores(const ConfigNode& workers) {
+  const auto permitted = permitted_cores();
+  if (workers.present()) workers.require_map({"cores"});
+  const ConfigNode node = workers.get("cores");
+  if (!node.present()) return {permitted.empty() ? 0 : permitted.front()};
+  std::vector<unsigned> cores;
+  for (const auto& element : node.list()) {
+    const auto core = static_cast<unsigned>(element.integer(0, CPU_SETSIZE - 1));
+    if (std::find(permitted.begin(), permitted.end(), core) == permitted.end()) {
+      std::string all;
+      for (const unsigned other : permitted) all += (all.empty() ? "" : ", ") + std::to_string(other);
+      throw element.error("this process may not run on core " + std::to_string(core) + ", only on " + all);
+    }
+    if (std::find(cores.begin(), cores.end(), core) != cores.end()) {
+      throw element.error("core " + std::to_string(core) + " stands twice; a worker has a core of its own");
+    }
+    cores.push_back(core);
+  }
+  if (cores.empty()) throw node.error("expected at least one core");
+  return cores;
+}
+
+/// An engine by name or `auto`; whether it can run here is seen when it is created.
+std::string check_engine(const ConfigNode& node) {
+  const std::string name = node.text();
+  std::vector<std::string> names{"auto"};
+  for (const auto& engine : engines()) names.push_back(engine.name);
+  if (std::find(names.begin(), names.end(), name) != names.end()) return name;
+  const std::string hint = did_you_mean(name, names);
+  std::string all;
+  for (const auto& other : names) all += (all.empty() ? "" : ", ") + other;
+  throw node.error("unknown engine " + quote(name) + "; " + (hint.empty() ? "there are: " + all : hint));
+}
+
+StageConfig read_stage(const ConfigNode& entry, const std::string& default_engine) {
+  if (!entry.is_map() && !entry.is_scalar()) throw entry.error("expected a function's name, or its name and its keys");
+  const auto names = entry.is_map() ? entry.keys() : std::vector{entry.text()};
+  if (names.size() != 1) {
+    throw entry.error("expected one function in each element of 'pipeline', found " + std::to_string(names.size()) +
+                      " keys; begin each function with '- '");
+  }
+  if (find_function(names[0]) == nullptr) {
+    std::vector<std::string> known;
+    for (const auto& function : functions()) known.push_back(function.name);
+    const std::string hint = did_you_mean(names[0], known);
+    std::string all;
+    for (const auto& other : known) all += (all.empty() ? "" : ", ") + other;
+    throw entry.error("unknown function " + quote(names[0]) + "; " + (hint.empty() ? "there are: " + all : hint));
+  }
+  const ConfigNode config = entry.is_map() ? entry.get(names[0]) : entry;
+  if (!entry.is_map() || !config.present()) return {names[0], default_engine, config.empty_map()};
+  if (!config.is_map()) return {names[0], default_engine, config};
+  const auto keys = config.keys();
+  const ConfigNode engine = config.get("engine");
+  // Every other key is the function's to check.
+  if (std::count(keys.begin(), keys.end(), "engine") > 1) throw engine.error("key 'engine' stands twice");
+  return {names[0], engine.present() ? check_engine(engine) : default_engine, config.without("engine")};
+}
+
+std::vector<StageConfig> read_pipeline(const ConfigNode& node, const std::string& engine) {
+  const auto elements = node.list();
+  if (elements.empty() || elements.size() > kMaxStages) {
+    throw node.error("expected 1 to " + std::to_string(kMaxStages) + " functions, found " +
+                     std::to_string(elements.size()));
+  }
+  std::vector<StageConfig> stages;
+  for (const auto& element : elements) stages.push_back(read_stage(element, engine));
+  return stages;
+}
+
+std::filesystem::path read_socket(const ConfigNode& control) {
+  if (control.present()) control.require_map({"socket"});
+  const ConfigNode node = control.get("socket");
+  if (!node.present()) return default_socket();
+  const auto socket = node.path();
+  constexpr std::size_t kMost = sizeof(sockaddr_un::sun_path) - 1;
+  if (socket.string().size() > kMost) {
+    throw node.error("a socket's path is at most " + std::to_string(kMost) + " bytes long, this one is " +
+                     std::to_string(socket.string().size()));
+  }
+  return socket;
+}
+
+RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& file) {
+  root.require_map({"ports", "workers", "engine", "pipeline", "control"});
+  RouterConfig config;
+  config.file = file;
+  config.ports = read_ports(root.at("ports"));
+  config.cores = read_cores(root.get("workers"));
+  const ConfigNode engine = root.get("engine");
+  config.pipeline = read_pipeline(root.at("pipeline"), engine.present() ? check_engine(engine) : "auto");
+  config.socket = read_socket(root.get("control"));
+  return config;
+}
+
+}  // namespace
+
+RouterConfig load_config(const std::filesystem::path& file) {
+  return read_config(ConfigNode::load(file), file);
+}
+
+RouterConfig parse_config(const std::string& text, const std::string& name, const std::filesystem::path& directory) {
+  return read_config(ConfigNode::parse(text, name, directory), name);
+}
+
+std::filesystem::path default_socket() {
+  if (geteuid() == 0) return "/run/penumbra/penumbra.sock";
+  const char* directory = std::getenv("XDG_RUNTIME_DIR");
+  if (directory != nullptr && *directory != '\0') return std::filesystem::path(directory) / "penumbra.sock";
+  return "/tmp/penumbra-" + std::to_string(geteuid()) + "/penumbra.sock";
+}
+
+}  // namespace penumbra::control

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "penumbra/function.h"
+
+namespace penumbra::control {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A function of the test's own, so that nothing here depends on which functions a build has.
+std::unique_ptr<Function> create_nothing(const ConfigNode& /*config*/, const FunctionContext& /*context*/) {
+  return nullptr;
+}
+const bool kRegistered = register_function({"sample", "a function for tests", {}, create_nothing});
+
+RouterConfig parse(const std::string& text) {
+  return parse_config(text, "router.yaml", "/etc/penumbra");
+}
+
+/// The smallest valid configuration, with these lines instead of its pipeline's.
+std::string with_port(const std::string& keys) {
+  return "ports: [{name: a, device: none" + keys + "}]\npipeline: [sample]\n";
+}
+std::string with_top(const std::string& lines) {
+  return with_port("") + lines;
+}
+
+InputError error_of(const std::string& text) {
+  try {
+    parse(text);
+  } catch (const InputError& error) {
+    return error;
+  }
+  ADD_FAILURE() << "accepted: " << text;
+  return {{}, ""};
+}
+
+unsigned first_core() {
+  cpu_set_t set;
+  sched_getaffinity(0, sizeof set, &set);
+  for (unsigned core = 0;; ++core) {
+    if (CPU_ISSET(core, &set)) return core;
+  }
+}
+
+TEST(Config, KnowsItsDefaults) {
+  const auto config = parse("ports:\n- {name: a, device: none}\n- {name: b, device: net_null0}\npipeline: [sample]\n");
+  ASSERT_EQ(config.ports.size(), 2U);
+  EXPECT_EQ(config.ports[0].info.name, "a");
+  EXPECT_EQ(config.ports[0].info.index, 0);
+  EXPECT_EQ(config.ports[0].info.mac, MacAddress{0x020000000001});
+  EXPECT_TRUE(config.ports[0].info.promiscuous);
+  EXPECT_EQ(config.ports[0].info.mtu, 1500);
+  EXPECT_EQ(config.ports[0].queues, 0);
+  EXPECT_TRUE(std::holds_alternative<io::CountingSink>(config.ports[0].sink));
+  EXPECT_EQ(config.ports[0].location.line, 2);
+  EXPECT_EQ(config.ports[1].info.index, 1);
+  EXPECT_EQ(config.ports[1].info.mac, MacAddress{0});
+  EXPECT_FALSE(config.ports[1].info.promiscuous);
+  EXPECT_THAT(config.cores, ElementsAre(first_core()));
+  ASSERT_EQ(config.pipeline.size(), 1U);
+  EXPECT_EQ(config.pipeline[0].function, "sample");
+  EXPECT_EQ(config.pipeline[0].engine, "auto");
+  EXPECT_EQ(config.socket, default_socket());
+}
+
+TEST(Config, TakesEveryKey) {
+  const auto config = parse(
+      "ports:\n"
+      "  - name: wan.1-a_B\n"
+      "    device: 'pcap:in.pcap,loop'\n"
+      "    sink: out.pcap\n"
+      "    queues: 64\n"
+      "    mac: 02:00:00:00:12:34\n"
+      "    mtu: 9194\n"
+      "    promiscuous: false\n"
+      "    addresses: [192.0.2.1/24, 10.1.2.3/8, 198.51.100.7/32]\n"
+      "workers: {cores: [" +
+      std::to_string(first_core()) +
+      "]}\n"
+      "engine: scalar\n"
+      "pipeline:\n"
+      "  - sample: {engine: auto, depth: 3}\n"
+      "  - sample: {depth: 4}\n"
+      "control: {socket: run/p.sock}\n");
+  const auto& port = config.ports.at(0);
+  EXPECT_EQ(port.info.name, "wan.1-a_B");
+  EXPECT_EQ(std::get<io::PcapSource>(port.device).file, "/etc/penumbra/in.pcap");
+  EXPECT_EQ(std::get<io::CaptureSink>(port.sink).file, "/etc/penumbra/out.pcap");
+  EXPECT_EQ(port.queues, 64);
+  EXPECT_EQ(port.info.mac, MacAddress{0x020000001234});
+  EXPECT_EQ(port.info.mtu, 9194);
+  EXPECT_FALSE(port.info.promiscuous);
+  ASSERT_EQ(port.info.addresses.size(), 3U);
+  EXPECT_EQ(to_string(port.info.addresses[1].address), "10.1.2.3");
+  EXPECT_EQ(to_string(port.info.addresses[1].network), "10.0.0.0/8");
+  EXPECT_EQ(to_string(port.info.addresses[2].network), "198.51.100.7/32");
+  ASSERT_EQ(config.pipeline.size(), 2U);
+  EXPECT_EQ(config.pipeline[0].engine, "auto");
+  EXPECT_THAT(config.pipeline[0].config.keys(), ElementsAre("depth"));
+  EXPECT_EQ(config.pipeline[0].config.at("depth").integer(0, 9), 3U);
+  EXPECT_EQ(config.pipeline[0].config.at("depth").location().line, 13);
+  EXPECT_EQ(config.pipeline[1].engine, "scalar");
+  EXPECT_EQ(config.socket, "/etc/penumbra/run/p.sock");
+}
+
+TEST(Config, GivesAFunctionAMapEvenWhereTheFileHasNone) {
+  const auto config = parse("ports: [{name: a, device: none}]\npipeline:\n- sample\n- sample:\n- {sample: }\n");
+  ASSERT_EQ(config.pipeline.size(), 3U);
+  for (const auto& stage : config.pipeline) {
+    EXPECT_TRUE(stage.config.is_map());
+    EXPECT_THAT(stage.config.keys(), ElementsAre());
+  }
+  EXPECT_EQ(config.pipeline[0].config.location().line, 3);
+  EXPECT_EQ(config.pipeline[1].config.location().line, 4);
+}
+
+TEST(Config, AliasesMayRepeatAPart) {
+  const auto config = parse("ports: [{name: a, device: &d none}, {name: b, device: *d}]\npipeline: [sample]\n");
+  EXPECT_EQ(config.ports.size(), 2U);
+}
+
+struct BadCase {
+  std::string text;
+  int line;
+  int column;
+  std::string message;
+
+  friend void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.text; }
+};
+class ConfigErrors : public ::testing::TestWithParam<BadCase> {};
+
+TEST_P(ConfigErrors, SayWhereAndWhat) {
+  const auto& bad = GetParam();
+  const auto error = error_of(bad.text);
+  EXPECT_THAT(error.what(), HasSubstr(bad.message)) << bad.text;
+  EXPECT_EQ(error.location().file, "router.yaml");
+  EXPECT_EQ(error.location().line, bad.line) << error.what();
+  EXPECT_EQ(error.location().column, bad.column) << error.what();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Top, ConfigErrors,
+    ::testing::Values(
+        BadCase{"", 0, 0, "is empty"}, BadCase{"# nothing but a comment\n", 0, 0, "is empty"},
+        BadCase{"[1, 2]", 1, 1, "expected a map with the keys ports, workers, engine, pipeline, control, found a list"},
+        BadCase{"port: []\n", 1, 1, "unknown key 'port' in the configuration; did you mean 'ports'?"},
+        BadCase{"pipeline: [sample]\n", 1, 1, "'ports' is missing"},
+        BadCase{"ports:\npipeline: [sample]\n", 1, 1, "'ports' is missing"},
+        BadCase{"ports: {}\npipeline: [sample]\n", 1, 8, "expected a list for ports, found a map"},
+        BadCase{"ports: []\npipeline: [sample]\n", 1, 8, "expected 1 to 1024 ports, found 0"},
+        BadCase{"ports: [{name: a, device: none}]\n", 1, 1, "'pipeline' is missing"},
+        BadCase{with_top("pipeline: [sample]\n"), 3, 1, "key 'pipeline' stands twice"},
+        BadCase{with_top("engine: skalar\n"), 3, 9, "unknown engine 'skalar'; did you mean 'scalar'?"},
+        BadCase{with_top("engine: [scalar]\n"), 3, 9, "expected a text for engine, found a list"},
+        BadCase{with_top("workers: [0]\n"), 3, 10, "expected a map with the keys cores, found a list"},
+        BadCase{with_top("workers: {core: [0]}\n"), 3, 11, "did you mean 'cores'?"},
+        BadCase{with_top("workers: {cores: []}\n"), 3, 18, "expected at least one core"},
+        BadCase{with_top("workers: {cores: 0}\n"), 3, 18, "expected a list for workers.cores, found '0'"},
+        BadCase{with_top("workers: {cores: [-1]}\n"), 3, 19, "expected a whole number from 0 to 1023"},
+        BadCase{with_top("workers: {cores: [1023]}\n"), 3, 19, "this process may not run on core 1023, only on "},
+        BadCase{with_top("control: {sokcet: x}\n"), 3, 11, "did you mean 'socket'?"},
+        BadCase{with_top("control: {socket: " + std::string(200, 'x') + "}\n"), 3, 19, "at most 107 bytes"},
+        BadCase{with_top("--- \nports: []\n"), 4, 1, "a second document begins here"},
+        BadCase{"ports: [\n", 2, 1, "not valid YAML"}, BadCase{"a: *nobody\n", 1, 4, "not valid YAML"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Ports, ConfigErrors,
+    ::testing::Values(
+        BadCase{with_port(", dvice: x"), 1, 33, "unknown key 'dvice' in ports[0]; did you mean 'device'?"},
+        BadCase{"ports: [{device: none}]\npipeline: [sample]\n", 1, 9, "'name' is missing in ports[0]"},
+        BadCase{"ports: [{name: a}]\npipeline: [sample]\n", 1, 9, "'device' is missing in ports[0]"},
+        BadCase{"ports: [{name: 'a b', device: none}]\npipeline: [sample]\n", 1, 16, "expected a name of 1 to 31"},
+        BadCase{"ports: [{name: '', device: none}]\npipeline: [sample]\n", 1, 16, "expected a name of 1 to 31"},
+        BadCase{"ports: [{name: " + std::string(32, 'x') + ", device: none}]\npipeline: [sample]\n", 1, 16, "1 to 31"},
+        BadCase{"ports:\n- {name: a, device: none}\n- {name: a, device: none}\npipeline: [sample]\n", 3, 10,
+                "the name 'a' stands in line 2 already"},
+        BadCase{with_port(", queues: 0"), 1, 41, "expected a whole number from 1 to 64 for ports[0].queues, found '0'"},
+        BadCase{with_port(", queues: 65"), 1, 41, "from 1 to 64"},
+        BadCase{with_port(", mtu: 67"), 1, 38, "from 68 to 9194"},
+        BadCase{with_port(", mtu: 9195"), 1, 38, "from 68 to 9194"},
+        BadCase{with_port(", mtu: 1500.0"), 1, 38, "from 68 to 9194"},
+        BadCase{with_port(", mac: 02:00:00:00:00"), 1, 38, "expected a MAC address"},
+        BadCase{with_port(", mac: 01:00:00:00:00:01"), 1, 38, "it is a group address"},
+        BadCase{with_port(", mac: 00:00:00:00:00:00"), 1, 38, "it is zero"},
+        BadCase{with_port(", promiscuous: yes"), 1, 46, "expected true or false for ports[0].promiscuous, found 'yes'"},
+        BadCase{with_port(", addresses: 192.0.2.1/24"), 1, 44, "expected a list"},
+        BadCase{with_port(", addresses: [192.0.2.1]"), 1, 45, "(A.B.C.D/LENGTH), found '192.0.2.1'"},
+        BadCase{with_port(", addresses: [192.0.2.1/33]"), 1, 45, "(A.B.C.D/LENGTH)"},
+        BadCase{with_port(", addresses: [192.0.2.1/]"), 1, 45, "(A.B.C.D/LENGTH)"},
+        BadCase{with_port(", addresses: [default]"), 1, 45, "(A.B.C.D/LENGTH)"},
+        BadCase{with_port(", addresses: [127.0.0.1/8]"), 1, 45, "it is not unicast"},
+        BadCase{with_port(", addresses: [192.0.2.1/24, 192.0.2.1/32]"), 1, 59,
+                "the address 192.0.2.1 stands in line 1 already"},
+        BadCase{"ports:\n- {name: a, device: net_null0, sink: count}\npipeline: [sample]\n", 2, 38,
+                "a sink goes with a built-in source"},
+        BadCase{"ports:\n- {name: a, device: none, sink: x.pcap}\n- {name: b, device: none, sink: ./x.pcap}\n"
+                "pipeline: [sample]\n",
+                3, 33, "the port in line 2 writes to the same file"},
+        BadCase{"ports:\n- {name: a, device: none, sink: x.pcap}\n- {name: b, device: 'pcap:x.pcap'}\n"
+                "pipeline: [sample]\n",
+                2, 33, "would overwrite the capture that the device in line 3 reads"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Pipeline, ConfigErrors,
+    ::testing::Values(
+        BadCase{"ports: [{name: a, device: none}]\npipeline: []\n", 2, 11, "expected 1 to 64 functions"},
+        BadCase{"ports: [{name: a, device: none}]\npipeline: sample\n", 2, 11, "expected a list"},
+        BadCase{"ports: [{name: a, device: none}]\npipeline: [smaple]\n", 2, 12,
+                "unknown function 'smaple'; did you mean 'sample'?"},
+        BadCase{"ports: [{name: a, device: none}]\npipeline: [[sample]]\n", 2, 12, "expected a function's name"},
+        BadCase{"ports: [{name: a, device: none}]\npipeline: [{sample: , echo: }]\n", 2, 12, "found 2 keys"},
+        BadCase{"ports: [{name: a, device: none}]\npipeline: [{sample: {engine: gpu}}]\n", 2, 30,
+                "unknown engine 'gpu'"},
+        BadCase{"ports: [{name: a, device: none}]\npipeline: [{sample: {engine: auto, engine: auto}}]\n", 2, 30,
+                "'engine' stands twice"},
+        BadCase{"ports: [{name: a, device: none}]\npipeline: [{sample: {[1]: 2}}]\n", 2, 22, "expected a text"}));
+
+TEST(Config, RejectsMoreThan1024Ports) {
+  std::string text = "pipeline: [sample]\nports:\n";
+  for (int i = 0; i < 1024; ++i) text += "- {name: p" + std::to_string(i) + ", device: none}\n";
+  EXPECT_EQ(parse(text).ports.back().info.mac, MacAddress{0x020000000400});
+  EXPECT_THAT(error_of(text + "- {name: q, device: none}\n").what(), HasSubstr("expected 1 to 1024 ports, found 1025"));
+}
+
+TEST(Config, ACoreStandsOnce) {
+  const std::string core = std::to_string(first_core());
+  EXPECT_THAT(error_of(with_top("workers: {cores: [" + core + ", " + core + "]}\n")).what(), HasSubstr("stands twice"));
+}
+
+TEST(Config, SaysWhyAFileCannotBeRead) {
+  try {
+    load_config("/nonexistent/router.yaml");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), ::testing::StartsWith("/nonexistent/router.yaml: cannot be read: No such file"));
+  }
+}
+
+}  // namespace
+}  // namespace penumbra::control
