@@ -62,8 +62,8 @@ struct Statistics {
 };
 
 /// How a router comes by its ports; tests bring their own.
-using OpenPorts =
-    std::function<std::vector<std::unique_ptr<io::Port>>(std::span<const io::PortConfig> configs, std::uint16_t workers)>;
+using OpenPorts = std::function<std::vector<std::unique_ptr<io::Port>>(std::span<const io::PortConfig> configs,
+                                                                       std::uint16_t workers)>;
 
 class Router {
  public:

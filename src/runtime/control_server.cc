@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/control_server.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include "runtime/unix_socket.h"
+
+namespace penumbra::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Strings that are no UTF-8 (a port's, a packet's) are no reason to fail.
+std::string dump(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string refusal(const std::string& error) {
+  return dump({{"ok", false}, {"error", error}});
+}
+
+/// A text in the request. Throws std::invalid_argument.
+std::string text_of(const nlohmann::json& value, const char* what) {
+  if (!value.is_string()) throw std::invalid_argument(fmt::format("expected {} to be a string", what));
+  return value.get<std::string>();
+}
+
+nlohmann::json handle(const RequestHandler& handler, std::string_view line) {
+  const auto request = nlohmann::json::parse(line, nullptr, false);
+  if (request.is_discarded()) throw std::invalid_argument("not valid JSON");
+  if (!request.is_object()) throw std::invalid_argument("expected a JSON object");
+  for (const auto& [key, value] : request.items()) {
+    if (key != "command" && key != "topic" && key != "arguments") {
+      throw std::invalid_argument(fmt::format("unknown key '{}'; valid keys: command, topic, arguments", key));
+    }
+  }
+  if (!request.contains("command")) throw std::invalid_argument("'command' is missing");
+  if (!request.contains("topic")) throw std::invalid_argument("'topic' is missing");
+  std::vector<std::string> arguments;
+  if (request.contains("arguments")) {
+    if (!request["arguments"].is_array()) throw std::invalid_argument("expected 'arguments' to be a list of strings");
+    for (const auto& argument : request["arguments"]) arguments.push_back(text_of(argument, "each argument"));
+  }
+  return handler(text_of(request["command"], "'command'"), text_of(request["topic"], "'topic'"), arguments);
+}
+
+/// Whether something listens behind a socket's path.
+bool is_alive(const sockaddr_un& address) {
+  const FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return connect_to(socket.get(), address) == 0 || errno != ECONNREFUSED;
+}
+
+FileDescriptor listen_on(const std::filesystem::path& path) {
+  constexpr mode_t kOwnerOnly = 0600, kFolderOwnerOnly = 0700;
+  const sockaddr_un address = unix_address(path);
+  if (path.has_parent_path() && ::mkdir(path.parent_path().c_str(), kFolderOwnerOnly) != 0 && errno != EEXIST) {
+    throw socket_error(path, "cannot make the control socket's folder");
+  }
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // The mode of a socket that is not bound yet is what its path will have: no moment in which others could connect.
+  if (!socket || ::fchmod(socket.get(), kOwnerOnly) != 0) throw socket_error(path, "cannot make a control socket");
+  if (bind_to(socket.get(), address) != 0) {
+    struct stat status{};
+    const bool stale = errno == EADDRINUSE && ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
+    if (!stale) throw socket_error(path, "cannot make the control socket");
+    if (is_alive(address)) {
+      throw std::runtime_error(path.string() +
+                               ": another router listens on this control socket; give this one its own "
+                               "with `control: {socket: PATH}`");
+    }
+    if (::unlink(path.c_str()) != 0 || bind_to(socket.get(), address) != 0) {
+      throw socket_error(path, "cannot replace the control socket of a router that is gone");
+    }
+  }
+  if (::listen(socket.get(), SOMAXCONN) != 0) throw socket_error(path, "cannot listen on the control socket");
+  return socket;
+}
+
+}  // namespace
+
+std::string answer(const RequestHandler& handler, std::string_view line) {
+  try {
+    return dump({{"ok", true}, {"result", handle(handler, line)}});
+  } catch (const std::exception& error) {
+    return refusal(error.what());
+  }
+}
+
+/// A connection: what came of a request so far, what is left of an answer. While an answer is left, no more is read.
+class ControlServer::Client {
+ public:
+  explicit Client(int socket) : socket_(socket), active_(Clock::now()) {}
+
+  int socket() const { return socket_.get(); }
+  short events() const { return output_.empty() ? POLLIN : POLLOUT; }
+  bool is_done() const { return done_; }
+  Clock::time_point last_active() const { return active_; }
+
+  void read(const RequestHandler& handler) {
+    std::array<char, 4096> bytes;
+    const ssize_t count = ::recv(socket(), bytes.data(), bytes.size(), 0);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count <= 0) {
+      done_ = true;
+      return;
+    }
+    active_ = Clock::now();
+    input_.append(bytes.data(), static_cast<std::size_t>(count));
+    answer_next(handler);
+  }
+
+  void write(const RequestHandler& handler) {
+    const ssize_t count = ::send(socket(), output_.data() + written_, output_.size() - written_, MSG_NOSIGNAL);
+    if (count < 0) {
+      done_ = done_ || (errno != EAGAIN && errno != EINTR);
+      return;
+    }
+    active_ = Clock::now();
+    written_ += static_cast<std::size_t>(count);
+    if (written_ < output_.size()) return;
+    output_ = {};
+    written_ = 0;
+    done_ = hang_up_;
+    answer_next(handler);
+  }
+
+ private:
+  void answer_next(const RequestHandler& handler) {
+    const std::size_t end = input_.find('\n');
+    if (std::min(end, input_.size()) > kMostLineBytes) {
+      output_ = refusal(fmt::format("a request must have at most {} bytes", kMostLineBytes)) + '\n';
+      input_ = {};
+      hang_up_ = true;
+    } else if (end != std::string::npos) {
+      output_ = answer(handler, std::string_view(input_).substr(0, end)) + '\n';
+      input_.erase(0, end + 1);
+    }
+  }
+
+  FileDescriptor socket_;
+  std::string input_;
+  std::string output_;
+  std::size_t written_ = 0;  ///< of the output
+  bool hang_up_ = false;     ///< after the output
+  bool done_ = false;
+  Clock::time_point active_;
+};
+
+ControlServer::ControlServer(std::filesystem::path path) : path_(std::move(path)) {
+  listener_ = listen_on(path_);
+  wake_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_) {
+    ::unlink(path_.c_str());
+    throw socket_error(path_, "cannot make an eventfd");
+  }
+}
+
+ControlServer::~ControlServer() {
+  stop();
+  ::unlink(path_.c_str());
+}
+
+void ControlServer::start(RequestHandler handler) {
+  handler_ = std::move(handler);
+  thread_ = std::jthread([this] { serve(); });
+}
+
+void ControlServer::stop() noexcept {
+  if (!thread_.joinable()) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+void ControlServer::serve() {
+  std::vector<pollfd> polled;
+  for (;;) {
+    const short accepting = clients_.size() < kMostClients ? POLLIN : 0;
+    polled = {{wake_.get(), POLLIN, 0}, {listener_.get(), accepting, 0}};
+    for (const auto& client : clients_) polled.push_back({client->socket(), client->events(), 0});
+    constexpr int kSecond = 1000;
+    if (::poll(polled.data(), polled.size(), clients_.empty() ? -1 : kSecond) < 0) continue;
+    if (polled[0].revents != 0) break;
+    const Clock::time_point oldest = Clock::now() - kPatience;
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+      const short events = polled[i + 2].revents;
+      if ((events & POLLOUT) != 0) {
+        clients_[i]->write(handler_);
+      } else if (events != 0) {
+        clients_[i]->read(handler_);
+      }
+    }
+    std::erase_if(clients_, [&](const auto& each) { return each->is_done() || each->last_active() < oldest; });
+    if (polled[1].revents != 0) accept_client();
+  }
+  clients_.clear();
+}
+
+void ControlServer::accept_client() {
+  const int socket = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (socket >= 0) clients_.push_back(std::make_unique<Client>(socket));
+}
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/egress.h"
+
+#include <rte_mbuf.h>
+#include <rte_pause.h>
+
+#include <algorithm>
+
+#include "runtime/handover.h"
+#include "runtime/pipeline.h"
+
+namespace penumbra::runtime {
+
+Egress::Egress(std::size_t reasons, std::vector<io::TxQueue*> queues, WorkerCounters& counters, Tracer& tracer)
+    : reasons_(reasons), queues_(std::move(queues)), counters_(counters), tracer_(tracer), groups_(queues_.size()) {}
+
+void Egress::finish(Flight& flight) noexcept {
+  constexpr auto kUndecided = static_cast<std::uint16_t>(RuntimeReason::undecided);
+  Refused refused;
+  std::array<std::uint16_t, Chunk::kCapacity> ports;  // those that packets go to, each once
+  std::uint16_t port_count = 0;
+  for (std::uint16_t i = 0; i < flight.size; ++i) {
+    const Verdict verdict = flight.verdicts[i];
+    if (verdict.kind == Verdict::Kind::send && verdict.value < groups_.size()) {
+      Group& group = groups_[verdict.value];
+      if (group.count == 0) ports[port_count++] = verdict.value;
+      group.packets[group.count++] = flight.packets[i];
+      continue;
+    }
+    // A function that names a port or a reason that does not exist has not decided.
+    const bool decided = verdict.kind >= Verdict::Kind::drop && verdict.value < reasons_;
+    counters_.reason(decided ? verdict.value : kUndecided).add(1);
+    refused.packets[refused.count++] = flight.packets[i];
+  }
+  const std::uint16_t decided_against = refused.count;
+  for (std::uint16_t i = 0; i < port_count; ++i) send(ports[i], refused);
+  if (flight.traced) {
+    Refused unsent;
+    unsent.count = static_cast<std::uint16_t>(refused.count - decided_against);
+    std::copy_n(refused.packets.begin() + decided_against, unsent.count, unsent.packets.begin());
+    note_traces(flight, unsent);
+  }
+  if (refused.count > 0) {
+    hand_over(refused.packets.data(), refused.count);
+    rte_pktmbuf_free_bulk(refused.packets.data(), refused.count);
+  }
+}
+
+void Egress::send(std::uint16_t port, Refused& refused) noexcept {
+  Group& group = groups_[port];
+  const std::uint16_t count = group.count;
+  group.count = 0;
+  std::array<std::uint32_t, Chunk::kCapacity> lengths;  // a packet that was taken must not be looked at
+  std::uint64_t bytes = 0;
+  for (std::uint16_t i = 0; i < count; ++i) {
+    lengths[i] = rte_pktmbuf_pkt_len(group.packets[i]);
+    bytes += lengths[i];
+  }
+  hand_over(group.packets.data(), count);
+  std::uint16_t taken = 0;
+  for (unsigned attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) rte_pause();
+    taken = static_cast<std::uint16_t>(
+        taken + queues_[port]->send(group.packets.data() + taken, static_cast<std::uint16_t>(count - taken)));
+    if (taken == count) break;
+  }
+  for (std::uint16_t i = taken; i < count; ++i) {
+    bytes -= lengths[i];
+    refused.packets[refused.count++] = group.packets[i];
+  }
+  counters_.sent[port].add(taken, bytes);
+  if (taken < count) {
+    counters_.reason(static_cast<std::size_t>(RuntimeReason::tx_full)).add(static_cast<std::uint64_t>(count - taken));
+  }
+}
+
+void Egress::note_traces(Flight& flight, const Refused& unsent) const {
+  const auto* end = unsent.packets.begin() + unsent.count;
+  for (auto& trace : flight.traces) {
+    Verdict verdict = flight.verdicts[trace.packet];
+    if (std::find(unsent.packets.begin(), end, flight.packets[trace.packet]) != end) {
+      verdict = {Verdict::Kind::drop, static_cast<std::uint16_t>(RuntimeReason::tx_full)};
+    }
+    if (verdict.kind == Verdict::Kind::pass) {
+      verdict = {Verdict::Kind::drop, static_cast<std::uint16_t>(RuntimeReason::undecided)};
+    }
+    tracer_.note_verdict(trace, verdict);
+  }
+  tracer_.finish(flight.traces);
+}
+
+void Egress::close() noexcept {
+  for (auto* queue : queues_) queue->close();
+}
+
+}  // namespace penumbra::runtime

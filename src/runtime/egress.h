@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "io/port.h"
+#include "penumbra/chunk.h"
+#include "runtime/counters.h"
+#include "runtime/flight.h"
+#include "runtime/trace.h"
+
+namespace penumbra::runtime {
+
+/// The end of the way, for one worker: carries out a chunk's verdicts and counts them. Everything is sent before
+/// finish() returns, in the order of the chunk per port; nothing lingers.
+class Egress {
+ public:
+  /// How often a transmit queue is asked again to take the rest before the rest is dropped as tx_full.
+  static constexpr unsigned kAttempts = 16;
+
+  /// `reasons` is the length of the pipeline's list, `queues` the worker's transmit queues by port.
+  Egress(std::size_t reasons, std::vector<io::TxQueue*> queues, WorkerCounters& counters, Tracer& tracer);
+
+  /// Afterwards none of the chunk's packets is the worker's.
+  void finish(Flight& flight) noexcept;
+  /// Lets the transmit queues write out what they hold back.
+  void close() noexcept;
+
+ private:
+  struct Group {
+    std::uint16_t count = 0;
+    std::array<rte_mbuf*, Chunk::kCapacity> packets;
+  };
+  /// A list of packets to be freed.
+  using Refused = Group;
+
+  void send(std::uint16_t port, Refused& refused) noexcept;
+  void note_traces(Flight& flight, const Refused& unsent) const;
+
+  std::size_t reasons_;
+  std::vector<io::TxQueue*> queues_;
+  WorkerCounters& counters_;
+  Tracer& tracer_;
+  std::vector<Group> groups_;  ///< by port; empty between chunks
+};
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "penumbra/errors.h"
+#include "runtime/router.h"
+
+namespace penumbra::runtime {
+namespace {
+
+/// In words, for an error: the engines of this build that have the shader and run here.
+std::string engines_with(const std::string& shader) {
+  std::string names;
+  for (const auto& info : engines()) {
+    if (!info.probe().available || info.create()->find_shader(shader) == nullptr) continue;
+    names += (names.empty() ? "" : ", ") + info.name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<const PortInfo> ports,
+                   GracePeriods& grace_periods) {
+  using Kind = Verdict::Kind;
+  reasons_ = {
+      {"router", {"undecided", Kind::drop, "no function of the pipeline decided"}},
+      {"router", {"tx_full", Kind::drop, "the egress port did not take it"}},
+      {"router", {"rss_ring_full", Kind::drop, "the ring of the worker that software RSS chose was full"}},
+  };
+  std::map<std::string, unsigned> uses;
+  for (const auto& config : configs) {
+    Stage stage;
+    stage.info = find_function(config.function);
+    if (stage.info == nullptr) throw config.config.error("there is no function '" + config.function + "'");
+    const unsigned use = ++uses[config.function];
+    stage.name = use == 1 ? config.function : fmt::format("{}.{}", config.function, use);
+    stage.function = stage.info->create(config.config, {ports, grace_periods});
+    const auto& reasons = stage.function->reasons();
+    if (reasons_.size() + reasons.size() > std::numeric_limits<std::uint16_t>::max()) {
+      throw config.config.error("the pipeline has too many functions");
+    }
+    stage.function->set_first_reason(static_cast<std::uint16_t>(reasons_.size()));
+    for (const auto& reason : reasons) reasons_.push_back({stage.name, reason});
+    if (const std::string shader = stage.function->shader(); !shader.empty()) choose_engine(stage, config, shader);
+    stages_.push_back(std::move(stage));
+  }
+  // `auto` may have looked at engines that it did not take.
+  std::erase_if(engines_, [this](const auto& entry) {
+    return std::none_of(stages_.begin(), stages_.end(),
+                        [&entry](const Stage& stage) { return stage.engine == entry.second.get(); });
+  });
+}
+
+void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader) {
+  try {
+    stage.engine_name = config.engine;
+    if (config.engine == "auto") {
+      const auto has_shader = [&](const EngineInfo& info) {
+        return info.probe().available && engine(info.name).find_shader(shader) != nullptr;
+      };
+      const auto best = std::find_if(engines().begin(), engines().end(), has_shader);
+      if (best != engines().end()) stage.engine_name = best->name;
+    }
+    stage.engine = &engine(stage.engine_name);
+  } catch (const InputError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw config.config.error(error.what());
+  }
+  stage.shader = stage.engine->find_shader(shader);
+  if (stage.shader == nullptr) {
+    throw config.config.error(
+        fmt::format("engine '{}' has no shader '{}', which the function {} needs; engines that "
+                    "have it here: {}",
+                    stage.engine_name, shader, config.function, engines_with(shader)));
+  }
+  stage.table = stage.function->table();
+  if (stage.table == nullptr) throw std::logic_error("function " + config.function + " has a shader but no table");
+  stage.engine->use_table(*stage.table);
+}
+
+Engine& Pipeline::engine(const std::string& name) {
+  auto& engine = engines_[name];
+  if (engine == nullptr) engine = create_engine(name);
+  return *engine;
+}
+
+std::string Pipeline::reason_name(std::uint16_t reason) const {
+  if (reason >= reasons_.size()) return fmt::format("reason {}", reason);
+  return reasons_[reason].stage + "." + reasons_[reason].reason.name;
+}
+
+void Pipeline::bind(std::span<const PortInfo> ports) {
+  for (auto& stage : stages_) stage.function->bind(ports);
+}
+
+std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues() {
+  std::vector<std::unique_ptr<EngineQueue>> queues;
+  for (const auto& stage : stages_) queues.push_back(stage.engine == nullptr ? nullptr : stage.engine->open_queue());
+  return queues;
+}
+
+void check_pipeline(const control::RouterConfig& config) {
+  std::vector<PortInfo> ports;
+  for (const auto& port : config.ports) ports.push_back(port.info);
+  NoReaders no_readers;
+  const Pipeline pipeline(config.pipeline, ports, no_readers);
+}
+
+}  // namespace penumbra::runtime

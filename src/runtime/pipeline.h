@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of a configuration, in order, each with the engine that runs its shader.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/config.h"
+#include "penumbra/engine.h"
+#include "penumbra/function.h"
+
+namespace penumbra::runtime {
+
+/// The runtime's own reasons: the first of the pipeline's list, in this order, under the stage "router".
+enum class RuntimeReason : std::uint16_t { undecided, tx_full, rss_ring_full };
+
+struct PipelineReason {
+  std::string stage;
+  Reason reason;
+};
+
+/// A function at work. `engine`, `shader` and `table` are null for a function without a shader.
+struct Stage {
+  std::string name;  ///< the function's; a second one of that name is called "name.2"
+  const FunctionInfo* info = nullptr;
+  std::unique_ptr<Function> function;
+  std::string engine_name;
+  Engine* engine = nullptr;
+  const Shader* shader = nullptr;
+  Table* table = nullptr;
+};
+
+class Pipeline {
+ public:
+  /// Creates functions and engines. Throws InputError at the entry's place.
+  Pipeline(std::span<const control::StageConfig> configs, std::span<const PortInfo> ports, GracePeriods& grace_periods);
+
+  const std::vector<Stage>& stages() const { return stages_; }
+  /// A verdict's value for drop and punt is an index into this list.
+  const std::vector<PipelineReason>& reasons() const { return reasons_; }
+  /// "ipv4.no_route", "router.tx_full"; of any index.
+  std::string reason_name(std::uint16_t reason) const;
+
+  /// Tells the functions the ports' final MAC addresses and MTUs.
+  void bind(std::span<const PortInfo> ports);
+  /// A queue per stage for one worker; null for a stage without a shader. Throws std::runtime_error when an engine has
+  /// no more.
+  std::vector<std::unique_ptr<EngineQueue>> open_queues();
+
+ private:
+  void choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader);
+  Engine& engine(const std::string& name);
+
+  std::vector<PipelineReason> reasons_;
+  std::vector<Stage> stages_;
+  std::map<std::string, std::unique_ptr<Engine>> engines_;  ///< destroyed before the tables that they mirror
+};
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Grace periods over DPDK's quiescent-state RCU (rte_rcu_qsbr): workers say when they hold nothing of a table, owners
+// of tables learn when nobody does any more.
+#pragma once
+
+#include <rte_rcu_qsbr.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "penumbra/table.h"
+
+namespace penumbra::runtime {
+
+/// Needs no EAL. With no reader online a period elapses at once.
+class QsbrGracePeriods final : public GracePeriods {
+ public:
+  /// For at most `readers` readers. Throws std::runtime_error if DPDK refuses.
+  explicit QsbrGracePeriods(std::uint32_t readers);
+
+  std::uint64_t start() override { return rte_rcu_qsbr_start(qsbr_.get()); }
+  bool elapsed(std::uint64_t token, bool wait) override { return rte_rcu_qsbr_check(qsbr_.get(), token, wait) == 1; }
+
+  /// A reader's presence for as long as it lives; made and used by that reader's thread. `reader` is below the number
+  /// given to the constructor and nobody else's.
+  class Reader {
+   public:
+    Reader(QsbrGracePeriods& periods, std::uint32_t reader);
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+    ~Reader();
+
+    /// The reader holds nothing of any table at this moment.
+    void quiescent() noexcept { rte_rcu_qsbr_quiescent(qsbr_, reader_); }
+
+   private:
+    rte_rcu_qsbr* qsbr_;
+    std::uint32_t reader_;
+  };
+
+ private:
+  struct Free {
+    void operator()(rte_rcu_qsbr* qsbr) const;
+  };
+  std::unique_ptr<rte_rcu_qsbr, Free> qsbr_;
+};
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/router.h"
+
+#include <fmt/format.h>
+#include <rte_cycles.h>
+
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "io/eal.h"
+#include "penumbra/engine.h"
+#include "penumbra/errors.h"
+#include "runtime/control_server.h"
+#include "runtime/statistics.h"
+
+namespace penumbra::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<PortInfo> infos_of(const std::vector<io::PortConfig>& configs) {
+  std::vector<PortInfo> infos;
+  for (const auto& config : configs) infos.push_back(config.info);
+  return infos;
+}
+
+/// Stops what was started, in whatever way it ends.
+class StartedPorts {
+ public:
+  explicit StartedPorts(Ports ports) : ports_(ports) {
+    try {
+      for (; started_ < ports_.size(); ++started_) ports_[started_]->start();
+    } catch (...) {
+      stop();
+      throw;
+    }
+  }
+  StartedPorts(const StartedPorts&) = delete;
+  StartedPorts& operator=(const StartedPorts&) = delete;
+  ~StartedPorts() { stop(); }
+
+ private:
+  void stop() noexcept {
+    for (; started_ > 0; --started_) ports_[started_ - 1]->stop();
+  }
+  Ports ports_;
+  std::size_t started_ = 0;
+};
+
+/// Lets the workers end before their threads are joined, in whatever way a run ends.
+struct StopAtExit {
+  std::atomic<bool>& stop;
+  ~StopAtExit() { stop.store(true, std::memory_order_relaxed); }
+};
+
+nlohmann::json show_functions(const Pipeline& pipeline) {
+  auto table = nlohmann::json::array();
+  for (const auto& stage : pipeline.stages()) {
+    std::string topics;
+    for (const auto& topic : stage.info->topics) topics += (topics.empty() ? "" : " ") + topic.name;
+    table.push_back({{"stage", stage.name},
+                     {"function", stage.info->name},
+                     {"engine", stage.engine_name},
+                     {"shader", stage.shader == nullptr ? "" : stage.shader->name},
+                     {"topics", topics},
+                     {"summary", stage.info->summary}});
+  }
+  return table;
+}
+
+nlohmann::json show_engines(const Pipeline& pipeline) {
+  auto table = nlohmann::json::array();
+  for (const auto& info : engines()) {
+    const Availability availability = info.probe();
+    std::string users;
+    for (const auto& stage : pipeline.stages()) {
+      if (stage.engine != nullptr && stage.engine_name == info.name) users += (users.empty() ? "" : " ") + stage.name;
+    }
+    table.push_back({{"engine", info.name},
+                     {"available", availability.available},
+                     {"reason", availability.reason},
+                     {"used_by", users},
+                     {"summary", info.summary}});
+  }
+  return table;
+}
+
+}  // namespace
+
+struct Router::Parts {
+  Parts(const control::RouterConfig& config, const OpenPorts& open_ports);
+
+  std::vector<std::unique_ptr<Worker>> make_workers();
+  Statistics statistics() const;
+  nlohmann::json show(std::string_view topic, std::span<const std::string> arguments) const;
+  std::vector<std::string> topics() const;
+
+  const std::vector<unsigned> cores;
+  QsbrGracePeriods grace_periods;
+  const std::vector<PortInfo> configured_ports;  ///< what functions may hold on to until bind()
+  Pipeline pipeline;
+  Tracer tracer;
+  std::unique_ptr<ControlServer> server;
+  std::vector<std::unique_ptr<io::Port>> ports;
+  std::vector<PortInfo> bound_ports;
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::atomic<bool> stop{false};
+  std::atomic<bool> ran{false};
+  std::atomic<Clock::rep> began{0}, ended{0};  ///< of the run; 0: not yet
+  mutable std::mutex show_mutex;               ///< functions are asked by one thread at a time
+};
+
+Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_ports)
+    : cores(config.cores),
+      grace_periods(static_cast<std::uint32_t>(config.cores.size())),
+      configured_ports(infos_of(config.ports)),
+      pipeline(config.pipeline, configured_ports, grace_periods),
+      tracer(pipeline, [this] {
+        std::vector<std::string> names;
+        for (const auto& port : configured_ports) names.push_back(port.name);
+        return names;
+      }()) {
+  if (!config.socket.empty()) server = std::make_unique<ControlServer>(config.socket);
+  const auto worker_count = static_cast<std::uint16_t>(cores.size());
+  io::start_eal(config.ports, worker_count);
+  ports = open_ports(config.ports, worker_count);
+  for (const auto& port : ports) bound_ports.push_back(port->info());
+  pipeline.bind(bound_ports);
+  workers = make_workers();
+}
+
+/// Receive queues go round the workers, so that the ports' and the queues' load spreads.
+std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
+  std::vector<WorkerSetup> setups;
+  for (std::uint16_t i = 0; i < cores.size(); ++i) {
+    WorkerSetup setup{.index = i,
+                      .core = cores[i],
+                      .receive = {},
+                      .transmit = {},
+                      .pipeline = pipeline,
+                      .grace_periods = grace_periods,
+                      .tracer = tracer};
+    for (const auto& port : ports) setup.transmit.push_back(&port->tx_queue(i));
+    setups.push_back(std::move(setup));
+  }
+  std::size_t turn = 0;
+  for (std::uint16_t port = 0; port < ports.size(); ++port) {
+    for (std::uint16_t queue = 0; queue < ports[port]->rx_queues(); ++queue) {
+      setups[turn++ % setups.size()].receive.push_back({&ports[port]->rx_queue(queue), port, queue});
+    }
+  }
+  std::vector<std::unique_ptr<Worker>> made;
+  for (auto& setup : setups) made.push_back(std::make_unique<Worker>(std::move(setup)));
+  return made;
+}
+
+Statistics Router::Parts::statistics() const {
+  Statistics statistics = sum(workers, ports, pipeline);
+  const Clock::rep from = began.load();
+  const Clock::rep to = ended.load() != 0 ? ended.load() : Clock::now().time_since_epoch().count();
+  if (from != 0) statistics.elapsed = Clock::duration(to - from);
+  statistics.tsc_hz = static_cast<double>(rte_get_tsc_hz());
+  return statistics;
+}
+
+nlohmann::json Router::Parts::show(std::string_view topic, std::span<const std::string> arguments) const {
+  const std::lock_guard lock(show_mutex);
+  if (topic == "ports" && arguments.size() == 1) {
+    std::vector<std::string> names;
+    for (const auto& port : ports) {
+      if (port->info().name == arguments[0]) return show_queues(workers, *port);
+      names.push_back(port->info().name);
+    }
+    throw std::invalid_argument(
+        fmt::format("there is no port '{}'; {}", arguments[0], did_you_mean(arguments[0], names)));
+  }
+  for (const auto& stage : pipeline.stages()) {
+    const auto& topics_of_stage = stage.info->topics;
+    if (std::any_of(topics_of_stage.begin(), topics_of_stage.end(),
+                    [&](const auto& each) { return each.name == topic; })) {
+      return stage.function->show(topic, arguments);
+    }
+  }
+  const auto known = topics();
+  if (std::find(known.begin(), known.end(), topic) == known.end()) {
+    throw std::invalid_argument(
+        fmt::format("there is nothing to show under '{}'; topics: {}", topic, fmt::join(known, ", ")));
+  }
+  if (!arguments.empty()) throw std::invalid_argument(fmt::format("show {}: too many arguments", topic));
+  if (topic == "ports") return show_ports(workers, ports);
+  if (topic == "workers") return show_workers(workers, ports, pipeline);
+  if (topic == "functions") return show_functions(pipeline);
+  if (topic == "drops") return show_drops(statistics(), pipeline);
+  return show_engines(pipeline);
+}
+
+std::vector<std::string> Router::Parts::topics() const {
+  std::vector<std::string> names{"ports", "workers", "functions", "drops", "engines"};
+  for (const auto& stage : pipeline.stages()) {
+    for (const auto& topic : stage.info->topics) names.push_back(topic.name);
+  }
+  return names;
+}
+
+Router::Router(const control::RouterConfig& config, const OpenPorts& open_ports)
+    : parts_(std::make_unique<Parts>(config, open_ports)) {
+  if (parts_->server == nullptr) return;
+  parts_->server->start([this](std::string_view command, std::string_view topic, Arguments arguments) {
+    if (command == "show") return show(topic, arguments);
+    if (command == "trace") return trace(topic, arguments);
+    throw std::invalid_argument(fmt::format("unknown command '{}'; there are show and trace", command));
+  });
+}
+
+Router::~Router() {
+  if (parts_->server != nullptr) parts_->server->stop();
+}
+
+void Router::run(const RunLimits& limits, const std::function<void(const Statistics&)>& tick) {
+  constexpr std::chrono::milliseconds kTick{100};
+  Parts& parts = *parts_;
+  if (parts.ran.exchange(true)) throw std::logic_error("a router runs once");
+  const StartedPorts started(parts.ports);
+  PacketQuota quota(limits.packets);
+  RollCall roll(static_cast<unsigned>(parts.workers.size()));
+  std::vector<std::jthread> threads;
+  const StopAtExit stop_at_exit{parts.stop};
+  for (const auto& worker : parts.workers) {
+    try {
+      threads.emplace_back([&, each = worker.get()] { each->run(roll, quota, parts.stop); });
+    } catch (...) {
+      roll.excuse(static_cast<unsigned>(parts.workers.size() - threads.size()), std::current_exception());
+      break;
+    }
+  }
+  roll.wait_for_start();
+  const Clock::time_point began = Clock::now();
+  parts.began.store(began.time_since_epoch().count());
+  auto deadline = limits.time && *limits.time < Clock::time_point::max() - began
+                      ? began + std::chrono::duration_cast<Clock::duration>(*limits.time)
+                      : Clock::time_point::max();
+  Clock::time_point next_tick = began + kTick;
+  while (!roll.wait_for_end(std::min(next_tick, deadline))) {
+    const Clock::time_point now = Clock::now();
+    if (now >= deadline) {
+      stop();
+      deadline = Clock::time_point::max();
+    }
+    if (now < next_tick) continue;
+    tick(parts.statistics());
+    next_tick = std::max(next_tick + kTick, now);
+  }
+  threads.clear();
+  parts.ended.store(Clock::now().time_since_epoch().count());
+  tick(parts.statistics());
+}
+
+void Router::stop() noexcept {
+  parts_->stop.store(true, std::memory_order_relaxed);
+}
+
+Statistics Router::statistics() const {
+  return parts_->statistics();
+}
+
+nlohmann::json Router::show(std::string_view topic, std::span<const std::string> arguments) const {
+  return parts_->show(topic, arguments);
+}
+
+nlohmann::json Router::trace(std::string_view action, std::span<const std::string> arguments) {
+  return parts_->tracer.command(action, arguments);
+}
+
+Function& Router::function(std::size_t stage) {
+  return *parts_->pipeline.stages().at(stage).function;
+}
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/statistics.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace penumbra::runtime {
+namespace {
+
+/// A ratio as people read it: two decimals, 0 for nothing out of nothing.
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  constexpr double kHundredths = 100;
+  if (whole == 0) return 0;
+  return std::round(static_cast<double>(part) / static_cast<double>(whole) * kHundredths) / kHundredths;
+}
+
+/// The names of the steps, in their order; of a stage without a shader the shade step is called "".
+std::vector<std::string> step_names(const Pipeline& pipeline) {
+  std::vector<std::string> names{"receive"};
+  for (const auto& stage : pipeline.stages()) {
+    names.push_back(stage.name + ".pre");
+    names.push_back(stage.engine == nullptr ? "" : stage.name + ".shade");
+    names.push_back(stage.name + ".post");
+  }
+  names.emplace_back("send");
+  return names;
+}
+
+void add(Traffic& sum, const QueueCounters& queue) {
+  sum.packets += queue.packets.get();
+  sum.bytes += queue.bytes.get();
+}
+
+void add_steps(Statistics& statistics, Workers workers, const Pipeline& pipeline) {
+  const auto names = step_names(pipeline);
+  for (std::size_t step = 0; step < names.size(); ++step) {
+    if (names[step].empty()) continue;
+    StepCost cost{.step = names[step]};
+    for (const auto& worker : workers) {
+      const StepCounters& counters = worker->counters().steps[step];
+      cost.cycles += counters.cycles.get();
+      cost.packets += counters.packets.get();
+      cost.chunks += counters.chunks.get();
+    }
+    statistics.steps.push_back(std::move(cost));
+  }
+}
+
+/// What went through one port, all workers together.
+struct PortTraffic {
+  Traffic received, sent;
+  io::Loss ring_loss;  ///< received, but refused by software RSS
+  io::Loss unsent;     ///< taken by transmit queues in vain; not among `sent`
+};
+
+/// Effects before causes (see Counter): losses and what left first, then what came.
+std::vector<PortTraffic> traffic_by_port(Workers workers, Ports ports) {
+  std::vector<PortTraffic> traffic(ports.size());
+  for (std::size_t port = 0; port < ports.size(); ++port) {
+    traffic[port].ring_loss = ports[port]->ring_loss();
+    for (std::uint16_t worker = 0; worker < workers.size(); ++worker) {
+      const io::Loss unsent = ports[port]->tx_queue(worker).unsent();
+      traffic[port].unsent.packets += unsent.packets;
+      traffic[port].unsent.bytes += unsent.bytes;
+    }
+    for (const auto& worker : workers) add(traffic[port].sent, worker->counters().sent[port]);
+    traffic[port].sent.packets -= traffic[port].unsent.packets;
+    traffic[port].sent.bytes -= traffic[port].unsent.bytes;
+  }
+  for (const auto& worker : workers) {
+    for (std::size_t i = 0; i < worker->receive_queues().size(); ++i) {
+      add(traffic[worker->receive_queues()[i].port].received, worker->counters().received[i]);
+    }
+  }
+  for (auto& port : traffic) {
+    port.received.packets += port.ring_loss.packets;
+    port.received.bytes += port.ring_loss.bytes;
+  }
+  return traffic;
+}
+
+void add(Traffic& sum, const Traffic& more) {
+  sum.packets += more.packets;
+  sum.bytes += more.bytes;
+}
+
+std::string queue_names(const Worker& worker, Ports ports) {
+  std::string names;
+  for (const auto& queue : worker.receive_queues()) {
+    names += fmt::format("{}{}:{}", names.empty() ? "" : " ", ports[queue.port]->info().name, queue.index);
+  }
+  return names;
+}
+
+}  // namespace
+
+Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline) {
+  Statistics statistics;
+  // The reasons come before what was received (see Counter).
+  std::vector<std::uint64_t> reasons;
+  for (std::size_t i = 0; i < pipeline.reasons().size(); ++i) {
+    std::uint64_t packets = 0;
+    for (const auto& worker : workers) packets += worker->counters().reason(i).get();
+    reasons.push_back(packets);
+  }
+  for (const auto& port : traffic_by_port(workers, ports)) {
+    reasons[static_cast<std::size_t>(RuntimeReason::rss_ring_full)] += port.ring_loss.packets;
+    reasons[static_cast<std::size_t>(RuntimeReason::tx_full)] += port.unsent.packets;
+    statistics.received_by_port.push_back(port.received);
+    statistics.sent_by_port.push_back(port.sent);
+    add(statistics.received, port.received);
+    add(statistics.sent, port.sent);
+  }
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    const auto& [stage, reason] = pipeline.reasons()[i];
+    (reason.kind == Verdict::Kind::punt ? statistics.punted : statistics.dropped) += reasons[i];
+    statistics.reasons.push_back({.stage = stage, .reason = reason.name, .kind = reason.kind, .packets = reasons[i]});
+  }
+  add_steps(statistics, workers, pipeline);
+  return statistics;
+}
+
+nlohmann::json show_ports(Workers workers, Ports ports) {
+  const auto traffic = traffic_by_port(workers, ports);
+  auto table = nlohmann::json::array();
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const PortInfo& info = ports[i]->info();
+    nlohmann::json row{{"name", info.name},
+                       {"mac", to_string(info.mac)},
+                       {"mtu", info.mtu},
+                       {"rx_queues", ports[i]->rx_queues()},
+                       {"rx_packets", traffic[i].received.packets},
+                       {"rx_bytes", traffic[i].received.bytes},
+                       {"tx_packets", traffic[i].sent.packets},
+                       {"tx_bytes", traffic[i].sent.bytes}};
+    row.update(ports[i]->show());
+    table.push_back(std::move(row));
+  }
+  return table;
+}
+
+nlohmann::json show_queues(Workers workers, const io::Port& port) {
+  auto table = nlohmann::json::array();
+  for (std::size_t worker = 0; worker < workers.size(); ++worker) {
+    const auto& queues = workers[worker]->receive_queues();
+    const auto& counters = workers[worker]->counters();
+    const std::uint16_t index = port.info().index;
+    for (std::size_t i = 0; i < queues.size(); ++i) {
+      if (queues[i].port != index) continue;
+      table.push_back({{"direction", "rx"},
+                       {"queue", queues[i].index},
+                       {"worker", worker},
+                       {"packets", counters.received[i].packets.get()},
+                       {"bytes", counters.received[i].bytes.get()}});
+    }
+    table.push_back({{"direction", "tx"},
+                     {"queue", worker},
+                     {"worker", worker},
+                     {"packets", counters.sent[index].packets.get()},
+                     {"bytes", counters.sent[index].bytes.get()}});
+  }
+  return table;
+}
+
+nlohmann::json show_workers(Workers workers, Ports ports, const Pipeline& pipeline) {
+  const auto names = step_names(pipeline);
+  auto table = nlohmann::json::array();
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const Worker& worker = *workers[i];
+    const auto& steps = worker.counters().steps;
+    const std::uint64_t packets = steps[kReceiveStep].packets.get();
+    nlohmann::json row{{"worker", i},
+                       {"core", worker.core()},
+                       {"rx_queues", queue_names(worker, ports)},
+                       {"packets", packets},
+                       {"burst", ratio(packets, steps[kReceiveStep].chunks.get())}};
+    std::uint64_t busy = 0;
+    for (std::size_t step = 0; step < names.size(); ++step) {
+      const std::uint64_t cycles = steps[step].cycles.get();
+      busy += cycles;
+      if (!names[step].empty()) row["cycles." + names[step]] = ratio(cycles, packets);
+    }
+    row["busy"] = ratio(busy, worker.cycles());
+    row["cycles"] = ratio(busy, packets);
+    table.push_back(std::move(row));
+  }
+  return table;
+}
+
+nlohmann::json show_drops(const Statistics& statistics, const Pipeline& pipeline) {
+  auto table = nlohmann::json::array();
+  for (std::size_t i = 0; i < statistics.reasons.size(); ++i) {
+    const auto& count = statistics.reasons[i];
+    table.push_back({{"stage", count.stage},
+                     {"reason", count.reason},
+                     {"kind", count.kind == Verdict::Kind::punt ? "punt" : "drop"},
+                     {"packets", count.packets},
+                     {"help", pipeline.reasons()[i].reason.help}});
+  }
+  return table;
+}
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums and tables of what the workers count.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
+
+#include "io/port.h"
+#include "runtime/pipeline.h"
+#include "runtime/router.h"
+#include "runtime/worker.h"
+
+namespace penumbra::runtime {
+
+using Workers = std::span<const std::unique_ptr<Worker>>;
+using Ports = std::span<const std::unique_ptr<io::Port>>;
+
+/// This moment's sum over all workers, elapsed time and clock rate left 0. What is sent, dropped or punted in it was
+/// received in it.
+Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline);
+
+/// What `show ports`, `show ports PORT` (by queue), `show workers` and `show drops` print.
+nlohmann::json show_ports(Workers workers, Ports ports);
+nlohmann::json show_queues(Workers workers, const io::Port& port);
+nlohmann::json show_workers(Workers workers, Ports ports, const Pipeline& pipeline);
+nlohmann::json show_drops(const Statistics& statistics, const Pipeline& pipeline);
+
+}  // namespace penumbra::runtime

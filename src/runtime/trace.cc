@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/trace.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <pcap/pcap.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <stdexcept>
+
+#include "penumbra/errors.h"
+#include "runtime/frame_text.h"
+
+namespace penumbra::runtime {
+namespace {
+
+/// In nanoseconds' stead microseconds: what people read in captures.
+std::string time_of_day() {
+  const auto now = std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+  const auto seconds = std::chrono::time_point_cast<std::chrono::seconds>(now);
+  return fmt::format("{:%H:%M:%S}.{:06}", fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
+                     (now - seconds).count());
+}
+
+}  // namespace
+
+/// A compiled PCAP expression.
+struct Tracer::Filter {
+  explicit Filter(const std::string& expression) {
+    constexpr int kSnapshot = 65535;
+    const std::unique_ptr<pcap_t, decltype(&pcap_close)> pcap(pcap_open_dead(DLT_EN10MB, kSnapshot), &pcap_close);
+    if (pcap_compile(pcap.get(), &program, expression.c_str(), 1, PCAP_NETMASK_UNKNOWN) != 0) {
+      throw std::invalid_argument(fmt::format("filter '{}': {}", expression, pcap_geterr(pcap.get())));
+    }
+  }
+  Filter(const Filter&) = delete;
+  Filter& operator=(const Filter&) = delete;
+  ~Filter() { pcap_freecode(&program); }
+
+  bool matches(const rte_mbuf* packet) const {
+    pcap_pkthdr header{};
+    header.caplen = rte_pktmbuf_data_len(packet);
+    header.len = rte_pktmbuf_pkt_len(packet);
+    return pcap_offline_filter(&program, &header, rte_pktmbuf_mtod(packet, const u_char*)) != 0;
+  }
+
+  bpf_program program{};
+};
+
+Tracer::Tracer(const Pipeline& pipeline, std::vector<std::string> ports)
+    : pipeline_(pipeline), ports_(std::move(ports)) {}
+
+Tracer::~Tracer() = default;
+
+nlohmann::json Tracer::command(std::string_view action, std::span<const std::string> arguments) {
+  if (action == "add") {
+    Wish wish = parse_wish(arguments);
+    const std::lock_guard lock(mutex_);
+    wish_ = std::move(wish);
+    armed_.store(true, std::memory_order_relaxed);
+    return {{"waiting_for", wish_.packets}};
+  }
+  if (action != "show" && action != "clear") {
+    throw std::invalid_argument(fmt::format("trace knows add, show and clear, not '{}'", action));
+  }
+  if (!arguments.empty()) throw std::invalid_argument(fmt::format("trace {} takes no arguments", action));
+  const std::lock_guard lock(mutex_);
+  if (action == "show") return done_as_json();
+  armed_.store(false, std::memory_order_relaxed);
+  wish_ = {};
+  const std::size_t cleared = done_.size();
+  done_.clear();
+  return {{"cleared", cleared}};
+}
+
+Tracer::Wish Tracer::parse_wish(std::span<const std::string> arguments) const {
+  static constexpr std::string_view kUsage = "trace add N [--port PORT] [--filter EXPRESSION]";
+  if (arguments.empty() || arguments.size() % 2 == 0) throw std::invalid_argument(fmt::format("usage: {}", kUsage));
+  Wish wish;
+  const std::string& number = arguments[0];
+  const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), wish.packets);
+  if (failure != std::errc{} || end != number.data() + number.size() || wish.packets == 0 || wish.packets > kMost) {
+    throw std::invalid_argument(
+        fmt::format("expected a number of packets from 1 to {}, found '{}'; usage: {}", kMost, number, kUsage));
+  }
+  for (std::size_t at = 1; at < arguments.size(); at += 2) {
+    const std::string& option = arguments[at];
+    const std::string& value = arguments[at + 1];
+    if (option == "--filter") {
+      wish.filter = std::make_unique<Filter>(value);
+    } else if (option == "--port") {
+      const auto found = std::find(ports_.begin(), ports_.end(), value);
+      if (found == ports_.end()) {
+        throw std::invalid_argument(fmt::format("there is no port '{}'; {}", value, did_you_mean(value, ports_)));
+      }
+      wish.port = static_cast<std::uint16_t>(found - ports_.begin());
+    } else {
+      throw std::invalid_argument(fmt::format("unknown option '{}'; usage: {}", option, kUsage));
+    }
+  }
+  return wish;
+}
+
+std::vector<PacketTrace> Tracer::select(const Chunk& chunk) {
+  std::vector<PacketTrace> traces;
+  const std::lock_guard lock(mutex_);
+  if (wish_.port && *wish_.port != chunk.rx_port) return traces;
+  for (std::uint16_t i = 0; i < chunk.size && wish_.packets > 0; ++i) {
+    const rte_mbuf* packet = chunk.packets[i];
+    if (wish_.filter != nullptr && !wish_.filter->matches(packet)) continue;
+    --wish_.packets;
+    PacketTrace trace;
+    trace.packet = i;
+    trace.number = ++last_number_;
+    trace.time = time_of_day();
+    trace.worker = chunk.worker;
+    trace.port = ports_[chunk.rx_port];
+    trace.frame = describe_frame({rte_pktmbuf_mtod(packet, const std::uint8_t*), rte_pktmbuf_data_len(packet)},
+                                 rte_pktmbuf_pkt_len(packet));
+    traces.push_back(std::move(trace));
+  }
+  if (wish_.packets == 0) armed_.store(false, std::memory_order_relaxed);
+  return traces;
+}
+
+void Tracer::note_stage(const Chunk& chunk, std::vector<PacketTrace>& traces) const {
+  const Stage& stage = pipeline_.stages()[chunk.stage];
+  for (auto& trace : traces) {
+    if (!trace.undecided) continue;
+    const Verdict verdict = chunk.verdicts[trace.packet];
+    trace.lines.push_back(
+        fmt::format("{}: {} -> {}", stage.name, stage.function->trace(chunk, trace.packet), in_words(verdict)));
+    trace.undecided = verdict.kind == Verdict::Kind::pass;
+  }
+}
+
+void Tracer::note_verdict(PacketTrace& trace, Verdict verdict) const {
+  trace.lines.push_back(in_words(verdict));
+}
+
+void Tracer::finish(std::vector<PacketTrace>& traces) {
+  const std::lock_guard lock(mutex_);
+  for (auto& trace : traces) {
+    if (done_.size() == kMost) done_.pop_front();
+    done_.push_back(std::move(trace));
+  }
+  traces.clear();
+}
+
+std::string Tracer::in_words(Verdict verdict) const {
+  switch (verdict.kind) {
+    case Verdict::Kind::pass:
+      return "pass";
+    case Verdict::Kind::send:
+      return "send " + (verdict.value < ports_.size() ? ports_[verdict.value] : std::to_string(verdict.value));
+    case Verdict::Kind::drop:
+      return "drop " + pipeline_.reason_name(verdict.value);
+    case Verdict::Kind::punt:
+      return "punt " + pipeline_.reason_name(verdict.value);
+  }
+  return "?";
+}
+
+nlohmann::json Tracer::done_as_json() const {
+  auto list = nlohmann::json::array();
+  for (const auto& trace : done_) {
+    list.push_back({{"packet", trace.number},
+                    {"time", trace.time},
+                    {"worker", trace.worker},
+                    {"port", trace.port},
+                    {"frame", trace.frame},
+                    {"lines", trace.lines}});
+  }
+  return list;
+}
+
+}  // namespace penumbra::runtime

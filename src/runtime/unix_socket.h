@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace penumbra::runtime {
+
+/// A file descriptor that closes itself.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int number) : number_(number) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~FileDescriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int get() const { return number_; }
+  explicit operator bool() const { return number_ >= 0; }
+
+ private:
+  int number_ = -1;
+};
+
+/// "PATH: what failed: the system's reason", from errno.
+inline std::runtime_error socket_error(const std::filesystem::path& path, const std::string& what) {
+  return std::runtime_error(path.string() + ": " + what + ": " + std::strerror(errno));
+}
+
+/// Throws std::runtime_error if the path is too long for a socket.
+inline sockaddr_un unix_address(const std::filesystem::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string& text = path.native();
+  if (text.empty() || text.size() >= sizeof address.sun_path) {
+    throw std::runtime_error(text + ": a control socket's path must have 1 to " +
+                             std::to_string(sizeof address.sun_path - 1) + " bytes");
+  }
+  std::memcpy(address.sun_path, text.data(), text.size());
+  return address;
+}
+
+/// 0 or -1 with errno, as connect() and bind().
+inline int connect_to(int socket, const sockaddr_un& address) {
+  return ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+}
+inline int bind_to(int socket, const sockaddr_un& address) {
+  return ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+}
+
+}  // namespace penumbra::runtime

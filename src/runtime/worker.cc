@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <rte_cycles.h>
+#include <rte_mbuf.h>
+#include <rte_pause.h>
+#include <rte_prefetch.h>
+#include <sched.h>
+
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+
+#include "io/eal.h"
+#include "runtime/handover.h"
+
+namespace penumbra::runtime {
+namespace {
+
+/// After so many rounds without a moment in which no chunk is in flight, the worker stops receiving until there is one:
+/// owners of tables wait for it.
+constexpr unsigned kRoundsWithoutQuiescence = 1000;
+
+}  // namespace
+
+Worker::Worker(WorkerSetup setup)
+    : index_(setup.index),
+      core_(setup.core),
+      receive_(std::move(setup.receive)),
+      grace_periods_(setup.grace_periods),
+      counters_(receive_.size(), setup.transmit.size(), setup.pipeline.stages().size(),
+                setup.pipeline.reasons().size()),
+      egress_(setup.pipeline.reasons().size(), std::move(setup.transmit), counters_, setup.tracer),
+      conveyor_(setup.pipeline, setup.pipeline.open_queues(), counters_, setup.tracer, egress_),
+      open_(receive_.size()) {
+  std::iota(open_.begin(), open_.end(), std::size_t{0});
+}
+
+void Worker::run(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& stop) noexcept {
+  std::exception_ptr failure;
+  std::optional<QsbrGracePeriods::Reader> reader;
+  try {
+    set_up_thread();
+    reader.emplace(grace_periods_, index_);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (roll.arrive(failure)) work(quota, stop, *reader);
+  reader.reset();
+  egress_.close();
+  roll.leave();
+}
+
+void Worker::set_up_thread() const {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core_, &cores);
+  const int failure = core_ < CPU_SETSIZE ? pthread_setaffinity_np(pthread_self(), sizeof cores, &cores) : EINVAL;
+  if (failure != 0) {
+    throw std::runtime_error(
+        fmt::format("worker {} cannot run on core {}: {}; `workers: {{cores: [...]}}` must name "
+                    "cores that this process may use",
+                    index_, core_, std::strerror(failure)));
+  }
+  pthread_setname_np(pthread_self(), fmt::format("worker-{}", index_).c_str());
+  io::register_thread();
+}
+
+void Worker::work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePeriods::Reader& reader) noexcept {
+  began_.set(rte_rdtsc());
+  bool draining = false;
+  unsigned rounds = 0;
+  for (;;) {
+    bool idle = conveyor_.in_flight() == 0 || !conveyor_.poll();
+    if (!draining && stop.load(std::memory_order_relaxed)) {
+      draining = true;
+      drain();
+    }
+    const bool enough = quota.used_up();
+    if (!enough && rounds < kRoundsWithoutQuiescence && receive_from_all(quota)) idle = false;
+    if (conveyor_.in_flight() > 0) {
+      if (rounds < kRoundsWithoutQuiescence) ++rounds;
+    } else {
+      rounds = 0;
+      reader.quiescent();
+      if (enough || open_.empty()) break;
+    }
+    if (idle) rte_pause();
+  }
+  ended_.set(rte_rdtsc());
+}
+
+bool Worker::receive_from_all(PacketQuota& quota) noexcept {
+  bool received = false;
+  for (std::size_t left = open_.size(); left > 0 && conveyor_.has_room(); --left) {
+    if (turn_ >= open_.size()) turn_ = 0;
+    const std::size_t queue = open_[turn_];
+    if (receive_from(queue, quota)) {
+      received = true;
+      ++turn_;
+    } else if (receive_[queue].queue->exhausted()) {
+      open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(turn_));
+    } else {
+      ++turn_;
+    }
+  }
+  return received;
+}
+
+bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
+  const std::uint64_t begin = rte_rdtsc();
+  Flight& flight = conveyor_.next();
+  const std::uint16_t claimed = quota.claim(Chunk::kCapacity);
+  if (claimed == 0) return false;
+  flight.size = receive_[queue].queue->receive(flight.packets.data(), claimed);
+  quota.settle(claimed, flight.size);
+  if (flight.size == 0) return false;
+  take_over(flight.packets.data(), flight.size);
+  std::uint64_t bytes = 0;
+  for (std::uint16_t i = 0; i < flight.size; ++i) {
+    rte_prefetch0(rte_pktmbuf_mtod(flight.packets[i], const void*));
+    bytes += rte_pktmbuf_pkt_len(flight.packets[i]);
+  }
+  flight.rx_port = receive_[queue].port;
+  flight.worker = index_;
+  counters_.received[queue].add(flight.size, bytes);
+  const std::uint64_t now = rte_rdtsc();
+  counters_.steps[kReceiveStep].add(now - begin, flight.size);
+  conveyor_.enter(now);
+  return true;
+}
+
+void Worker::drain() noexcept {
+  for (const auto& queue : receive_) queue.queue->drain();
+}
+
+std::uint64_t Worker::cycles() const {
+  const std::uint64_t began = began_.get(), ended = ended_.get();
+  return began == 0 ? 0 : (ended != 0 ? ended : rte_rdtsc()) - began;
+}
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "io/port.h"
+#include "runtime/conveyor.h"
+#include "runtime/counters.h"
+#include "runtime/egress.h"
+#include "runtime/pipeline.h"
+#include "runtime/rcu.h"
+#include "runtime/run_control.h"
+#include "runtime/trace.h"
+
+namespace penumbra::runtime {
+
+/// A receive queue, and whose it is.
+struct ReceiveQueue {
+  io::RxQueue* queue = nullptr;
+  std::uint16_t port = 0;
+  std::uint16_t index = 0;  ///< among the port's
+};
+
+/// What a worker is put together from. The references outlive it.
+struct WorkerSetup {
+  std::uint16_t index = 0;
+  unsigned core = 0;
+  std::vector<ReceiveQueue> receive;
+  std::vector<io::TxQueue*> transmit;  ///< by port
+  Pipeline& pipeline;
+  QsbrGracePeriods& grace_periods;
+  Tracer& tracer;
+};
+
+/// Receives, moves chunks through the pipeline, sends. Its thread is run() and ends by itself.
+class Worker {
+ public:
+  /// Throws std::runtime_error if an engine has no queue for it.
+  explicit Worker(WorkerSetup setup);
+
+  /// The body of its thread: pins itself to its core, joins the roll, works until there is nothing more to receive and
+  /// all is sent. `stop` ends receiving: what software RSS holds is still forwarded. A used-up quota does so at once.
+  void run(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& stop) noexcept;
+
+  unsigned core() const { return core_; }
+  const std::vector<ReceiveQueue>& receive_queues() const { return receive_; }
+  const WorkerCounters& counters() const { return counters_; }
+  /// Cycles since it began to work, or that it worked.
+  std::uint64_t cycles() const;
+
+ private:
+  void set_up_thread() const;
+  void work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePeriods::Reader& reader) noexcept;
+  bool receive_from_all(PacketQuota& quota) noexcept;
+  bool receive_from(std::size_t queue, PacketQuota& quota) noexcept;
+  void drain() noexcept;
+
+  const std::uint16_t index_;
+  const unsigned core_;
+  const std::vector<ReceiveQueue> receive_;
+  QsbrGracePeriods& grace_periods_;
+  WorkerCounters counters_;
+  Egress egress_;
+  Conveyor conveyor_;
+  std::vector<std::size_t> open_;  ///< the receive queues that are not exhausted
+  std::size_t turn_ = 0;           ///< whose turn among them it is
+  Counter began_, ended_;          ///< time stamp counter; 0: not yet
+};
+
+}  // namespace penumbra::runtime
