@@ -50,7 +50,7 @@ penumbra gen routes \-\-count 900000 \-o routes.txt \-\-neighbours neighbours.tx
 penumbra gen traffic \-\-packets 1M \-\-routes routes.txt \-\-dst zipf \-o in.pcap
 penumbra check router.yaml && penumbra run router.yaml
 penumbra verify router.yaml
-echo 192.0.2.1 | penumbra lookup \-\-routes routes.txt
+penumbra lookup \-\-routes routes.txt < addresses.txt
 penumbra show drops
 penumbra trace add 10 \-\-filter 'udp port 53' && penumbra trace show
 .fi

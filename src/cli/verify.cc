@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `penumbra verify CONFIG`: what a run from captures to captures sent, held against an independent oracle.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <variant>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/verify/capture_reader.h"
+#include "cli/verify/ledger.h"
+#include "control/config.h"
+
+namespace penumbra::cli {
+namespace {
+
+using verify::Difference;
+using verify::Findings;
+using verify::Frame;
+
+struct Options {
+  std::string config;
+  bool json = false;
+};
+
+/// The captures of one port; no input for a port that never receives.
+struct PortCaptures {
+  std::optional<std::filesystem::path> input;
+  std::filesystem::path output;
+};
+
+PortCaptures captures_of(const io::PortConfig& port) {
+  PortCaptures captures;
+  const auto* source = std::get_if<io::PcapSource>(&port.device);
+  const auto* sink = std::get_if<io::CaptureSink>(&port.sink);
+  if ((source == nullptr && !std::holds_alternative<io::NoSource>(port.device)) || sink == nullptr ||
+      (source != nullptr && source->loop)) {
+    throw InputError(port.location, "port '" + port.info.name +
+                                        "': only a port that receives from a capture (device: \"pcap:FILE\", without "
+                                        "loop; or none) and sends to one (sink: FILE.pcap) can be verified");
+  }
+  if (source != nullptr) captures.input = source->file;
+  captures.output = sink->file;
+  return captures;
+}
+
+verify::Oracle make_oracle(const control::RouterConfig& config) {
+  if (config.pipeline.size() != 1 || config.pipeline.front().function != "ipv4") {
+    throw InputError({config.file.string()}, "only a pipeline of the function ipv4 alone can be verified");
+  }
+  const ConfigNode& function = config.pipeline.front().config;
+  std::vector<PortInfo> ports;
+  std::vector<std::string> names;
+  for (const auto& port : config.ports) {
+    ports.push_back(port.info);
+    names.push_back(port.info.name);
+  }
+  const ConfigNode routes = function.get("routes"), neighbours = function.get("neighbours");
+  return {
+      std::move(ports), routes.present() ? control::read_routes(routes.path(), names) : control::RouteList{},
+      neighbours.present() ? control::read_neighbours(neighbours.path(), names) : std::vector<control::Neighbour>{}};
+}
+
+Findings compare(const control::RouterConfig& config) {
+  std::vector<PortCaptures> captures;
+  for (const auto& port : config.ports) captures.push_back(captures_of(port));
+  const verify::Oracle oracle = make_oracle(config);
+  verify::Ledger ledger(oracle);
+  for (std::uint16_t port = 0; port < captures.size(); ++port) {
+    if (!captures[port].input) continue;
+    verify::read_capture(*captures[port].input,
+                         [&](std::uint32_t number, Frame frame) { ledger.received(port, number, frame); });
+  }
+  for (std::uint16_t port = 0; port < captures.size(); ++port) {
+    verify::read_capture(captures[port].output,
+                         [&](std::uint32_t number, Frame frame) { ledger.sent(port, number, frame); });
+  }
+  return ledger.close();
+}
+
+nlohmann::json to_json(const Findings& findings) {
+  nlohmann::json differences;
+  for (std::size_t i = 0; i < verify::kDifferences; ++i) {
+    differences[to_string(static_cast<Difference>(i))] = findings.counts[i];
+  }
+  return {{"received", findings.received}, {"sent", findings.sent},      {"agreed", findings.agreed},
+          {"unsent", findings.unsent},     {"differences", differences}, {"examples", findings.examples}};
+}
+
+std::string to_text(const Findings& findings) {
+  std::uint64_t unsent = 0;
+  for (const auto& [reason, packets] : findings.unsent) unsent += packets;
+  std::string text =
+      fmt::format("{} packets received: {} must be sent, {} must not\n{} of {} packets sent agree with the oracle\n",
+                  findings.received, findings.received - unsent, unsent, findings.agreed, findings.sent);
+  for (std::size_t i = 0; i < verify::kDifferences; ++i) {
+    if (findings.counts[i] > 0)
+      text += fmt::format("  {:<11}{}\n", to_string(static_cast<Difference>(i)), findings.counts[i]);
+  }
+  for (const auto& example : findings.examples) text += example + "\n";
+  if (findings.differences() > findings.examples.size()) text += "...\n";
+  return text;
+}
+
+void verify_run(const Options& options) {
+  const Findings findings = compare(control::load_config(options.config));
+  write_output(options.json ? to_json(findings).dump(2) + "\n" : to_text(findings));
+  flush_output();
+  if (findings.differences() > 0) {
+    throw Failure(ExitCode::mismatch, fmt::format("{} differences from the oracle", findings.differences()));
+  }
+}
+
+void set_up(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command
+      .add_option("CONFIG", options->config, "The configuration that was run; each port from a capture to a capture")
+      ->required()
+      ->type_name("FILE");
+  add_json_flag(command, options->json);
+  command.footer(
+      "Run it after a run that ended by itself. It reads the captures again and works out by slow means of its own\n"
+      "what must come out of each port: contents, MAC addresses, one next hop per flow, order within flows.");
+  command.callback([options] { verify_run(*options); });
+}
+
+const bool kRegistered = register_command({"verify", "Compare a run's output with an independent oracle", set_up});
+
+}  // namespace
+}  // namespace penumbra::cli

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verify/header_oracle.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "cli/verify/test_frames.h"
+
+namespace penumbra::cli::verify {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+PortInfo port() {
+  return {.name = "port0", .mac = {0x020000000001}, .addresses = {}};
+}
+
+TEST(HeaderOracle, TakesTheChecksumOfAWellKnownHeader) {
+  const Bytes header{0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
+                     0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7};
+  EXPECT_EQ(header_checksum(header), 0xB861U);
+}
+
+TEST(HeaderOracle, FindsNothingWrongWithAGoodPacket) {
+  EXPECT_EQ(inspect(port(), make_frame({})), "");
+}
+
+struct Damage {
+  const char* reason;
+  std::function<void(Bytes&)> inflict;
+  bool mend_checksum = true;
+};
+
+void PrintTo(const Damage& damage, std::ostream* out) {
+  *out << damage.reason;
+}
+
+class HeaderOracleReasons : public testing::TestWithParam<Damage> {};
+
+TEST_P(HeaderOracleReasons, AreRecognised) {
+  Bytes frame = make_frame({});
+  GetParam().inflict(frame);
+  if (GetParam().mend_checksum) put_checksum(frame);
+  EXPECT_EQ(inspect(port(), frame), GetParam().reason);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, HeaderOracleReasons,
+    testing::Values(Damage{"runt", [](Bytes& frame) { frame.resize(13); }, false},
+                    Damage{"arp", [](Bytes& frame) { put16(frame, 12, 0x0806); }},
+                    Damage{"ipv6", [](Bytes& frame) { put16(frame, 12, 0x86DD); }},
+                    Damage{"other_ethertype", [](Bytes& frame) { put16(frame, 12, 0x8100); }},
+                    Damage{"truncated", [](Bytes& frame) { frame.resize(33); }, false},
+                    Damage{"truncated", [](Bytes& frame) { frame.pop_back(); }},
+                    Damage{"bad_version", [](Bytes& frame) { frame[14] = 0x65; }},
+                    Damage{"bad_header_length", [](Bytes& frame) { frame[14] = 0x44; }},
+                    Damage{"bad_total_length", [](Bytes& frame) { put16(frame, 16, 19); }},
+                    Damage{"bad_checksum", [](Bytes& frame) { frame[24] ^= 1; }, false},
+                    Damage{"broadcast", [](Bytes& frame) { put16(frame, 30, 0xFFFF), put16(frame, 32, 0xFFFF); }},
+                    Damage{"multicast", [](Bytes& frame) { frame[30] = 239; }},
+                    Damage{"martian_source", [](Bytes& frame) { frame[26] = 0; }},
+                    Damage{"martian_source", [](Bytes& frame) { frame[26] = 127; }},
+                    Damage{"martian_source", [](Bytes& frame) { frame[26] = 224; }},
+                    Damage{"martian_source", [](Bytes& frame) { frame[26] = 255; }},
+                    Damage{"martian_destination", [](Bytes& frame) { frame[30] = 0; }},
+                    Damage{"martian_destination", [](Bytes& frame) { frame[30] = 127; }},
+                    Damage{"martian_destination", [](Bytes& frame) { frame[30] = 240; }},
+                    Damage{"link_broadcast", [](Bytes& frame) { frame[0] = 0x01; }},
+                    Damage{"options", [](Bytes& frame) { frame[14] = 0x46; }}));
+
+TEST(HeaderOracle, KnowsItsOwnStation) {
+  PortInfo strict = port();
+  strict.promiscuous = false;
+  Bytes frame = make_frame({});
+  EXPECT_EQ(inspect(strict, frame), "wrong_mac");
+  frame[5] = 1;
+  EXPECT_EQ(inspect(strict, frame), "");
+}
+
+TEST(HeaderOracle, TakesOneHopOffAndKeepsTheRest) {
+  for (unsigned ttl = 2; ttl < 256; ++ttl) {
+    const TestPacket packet{.ttl = static_cast<std::uint8_t>(ttl), .mark = 7};
+    const Bytes routed = make_routed(packet, {1}, {2});
+    EXPECT_EQ(routed_contents(make_frame(packet)), Bytes(routed.begin() + 12, routed.end()));
+  }
+}
+
+}  // namespace
+}  // namespace penumbra::cli::verify

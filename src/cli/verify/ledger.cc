@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verify/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string_view>
+
+namespace penumbra::cli::verify {
+namespace {
+
+/// 64 bits are enough: among a million packets two different ones share a value with a probability of 3 in 10^8.
+std::uint64_t hash_bytes(const void* bytes, std::size_t count) {
+  return std::hash<std::string_view>{}({static_cast<const char*>(bytes), count});
+}
+
+std::uint64_t read_mac(Frame bytes, std::size_t offset) {
+  return std::uint64_t{read16(bytes, offset)} << 32 | read32(bytes, offset + 2);
+}
+
+}  // namespace
+
+const char* to_string(Difference difference) {
+  constexpr std::array<const char*, kDifferences> kNames{"missing",   "unexpected", "duplicate", "wrong port",
+                                                         "wrong MAC", "split flow", "reordered"};
+  return kNames[static_cast<std::size_t>(difference)];
+}
+
+std::uint64_t Findings::differences() const {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+std::size_t Ledger::FlowKeyHash::operator()(const FlowKey& key) const {
+  const std::array<std::uint32_t, 4> words{key.source, key.destination, key.ports, key.protocol};
+  return hash_bytes(words.data(), sizeof words);
+}
+
+Ledger::FlowKey Ledger::flow_key(Frame frame) {
+  const Frame packet = frame.subspan(kEthernetBytes);
+  FlowKey key{.source = read32(packet, 12), .destination = read32(packet, 16), .protocol = packet[9]};
+  const bool fragment = read16(packet, 6) % 0x4000 != 0;
+  const bool has_ports = key.protocol == 6 || key.protocol == 17 || key.protocol == 132 || key.protocol == 136;
+  const std::size_t ports_at = packet[0] % 16 * 4U;
+  if (!fragment && has_ports && packet.size() >= ports_at + 4) key.ports = read32(packet, ports_at);
+  return key;
+}
+
+std::uint32_t Ledger::lane(std::uint16_t port, const FlowKey& key, const std::vector<Way>& ways) {
+  const auto [known_flow, new_flow] = flow_index_.emplace(key, flows_.size());
+  if (new_flow) {
+    const auto [known_ways, new_ways] = ways_index_.emplace(ways, ways_.size());
+    if (new_ways) ways_.push_back(ways);
+    flows_.push_back({.key = key, .ways = known_ways->second});
+  }
+  const std::uint32_t flow = known_flow->second;
+  const auto [known_lane, new_lane] = lane_index_.emplace(std::uint64_t{flow} << 16 | port, lanes_.size());
+  if (new_lane) lanes_.push_back({.flow = flow, .port = port});
+  return known_lane->second;
+}
+
+void Ledger::received(std::uint16_t port, std::uint32_t number, Frame frame) {
+  ++findings_.received;
+  const Expectation expectation = oracle_.judge(port, frame);
+  if (!expectation.reason.empty()) {
+    ++findings_.unsent[expectation.reason];
+    return;
+  }
+  const auto index = static_cast<std::uint32_t>(entries_.size());
+  const auto ip_bytes = static_cast<std::uint16_t>(read16(frame, kEthernetBytes + 2));
+  entries_.push_back({.lane = lane(port, flow_key(frame), expectation.ways), .number = number, .ip_bytes = ip_bytes});
+  Flow& flow = flows_[lanes_[entries_.back().lane].flow];
+  flow.fewest_bytes = std::min<unsigned>(flow.fewest_bytes, ip_bytes);
+
+  const auto contents = routed_contents(frame);
+  const auto [found, is_new] = groups_.try_emplace(hash_bytes(contents.data(), contents.size()));
+  Group& group = found->second;
+  if (is_new) {
+    group.unseen = index;
+  } else {
+    entries_[group.last].next = index;
+    group.one_lane = group.one_lane && entries_[group.last].lane == entries_.back().lane;
+  }
+  group.last = index;
+}
+
+void Ledger::sent(std::uint16_t port, std::uint32_t number, Frame frame) {
+  ++findings_.sent;
+  const auto name = [&] { return fmt::format("{} sent packet {}", oracle_.ports()[port].name, number); };
+  const auto found =
+      frame.size() < kEthernetBytes ? groups_.end() : groups_.find(hash_bytes(frame.data() + 12, frame.size() - 12));
+  if (found == groups_.end()) {
+    differ(Difference::unexpected,
+           fmt::format("{}: no packet that came in leads to these {} bytes", name(), frame.size()));
+    return;
+  }
+  Group& group = found->second;
+  if (group.unseen == kNone) {
+    const Lane& lane = lanes_[entries_[group.last].lane];
+    differ(Difference::duplicate, fmt::format("{}: once too often: {}", name(),
+                                              describe(lane.port, entries_[group.last].number, flows_[lane.flow].key)));
+    return;
+  }
+  Entry& entry = entries_[group.unseen];
+  group.unseen = entry.next;
+  entry.seen = true;
+  check(port, number, frame, group, entry);
+}
+
+void Ledger::check(std::uint16_t port, std::uint32_t number, Frame frame, const Group& group, const Entry& entry) {
+  Lane& lane = lanes_[entry.lane];
+  Flow& flow = flows_[lane.flow];
+  const auto& ways = ways_[flow.ways];
+  const auto explain = [&](Difference difference, const std::string& what) {
+    differ(difference, fmt::format("{} sent packet {}: {}: {}", oracle_.ports()[port].name, number, what,
+                                   describe(lane.port, entry.number, flow.key)));
+  };
+  const std::uint64_t to = read_mac(frame, 0), from = read_mac(frame, 6);
+  const auto leads_here = [&](const Way& way) { return way.port == port && way.carries(entry.ip_bytes); };
+  if (std::ranges::none_of(ways, leads_here))
+    return explain(Difference::wrong_port, "no route leads out here, or it is too long for the port");
+  const auto way = std::ranges::find_if(ways, [&](const Way& each) { return leads_here(each) && each.mac == to; });
+  if (way == ways.end()) {
+    return explain(Difference::wrong_mac, "to " + to_string(MacAddress{to}) + ", which is no next hop of it");
+  }
+  if (from != oracle_.ports()[port].mac.value) {
+    return explain(Difference::wrong_mac, "from " + to_string(MacAddress{from}) + ", which is not the port's address");
+  }
+  const auto chosen = static_cast<std::uint32_t>(way - ways.begin());
+  if (flow.chosen == kNone) flow.chosen = chosen;
+  if (flow.chosen != chosen) return explain(Difference::split_flow, "its flow took another next hop before");
+  if (group.one_lane) {
+    if (entry.number < lane.latest) {
+      return explain(Difference::reordered, fmt::format("after packet {} of its flow", lane.latest));
+    }
+    lane.latest = entry.number;
+  }
+  ++findings_.agreed;
+}
+
+/// Of a packet that did not come out. If no packet of its flow did, the flow may have taken a way that carries none.
+bool Ledger::must_be_sent(const Entry& entry) const {
+  const Flow& flow = flows_[lanes_[entry.lane].flow];
+  const auto& ways = ways_[flow.ways];
+  if (flow.chosen != kNone) return ways[flow.chosen].carries(entry.ip_bytes);
+  return std::ranges::all_of(ways, [&](const Way& way) { return way.carries(flow.fewest_bytes); });
+}
+
+Findings Ledger::close() {
+  for (const auto& entry : entries_) {
+    if (entry.seen) continue;
+    const Lane& lane = lanes_[entry.lane];
+    if (must_be_sent(entry)) {
+      differ(Difference::missing, "never sent: " + describe(lane.port, entry.number, flows_[lane.flow].key));
+    } else {
+      ++findings_.unsent["unknown_neighbour or fragmentation_needed at the next hop of its flow"];
+    }
+  }
+  return findings_;
+}
+
+void Ledger::differ(Difference difference, const std::string& text) {
+  ++findings_.counts[static_cast<std::size_t>(difference)];
+  if (findings_.examples.size() < kExamples) findings_.examples.push_back(text);
+}
+
+std::string Ledger::describe(std::uint16_t port, std::uint32_t number, const FlowKey& key) const {
+  return fmt::format("packet {} received on {} ({} > {}, protocol {})", number, oracle_.ports()[port].name,
+                     penumbra::to_string(Ipv4Address{key.source}), penumbra::to_string(Ipv4Address{key.destination}),
+                     key.protocol);
+}
+
+}  // namespace penumbra::cli::verify
