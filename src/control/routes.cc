@@ -53,13 +53,19 @@ struct Tail {
   std::uint32_t target = 0;
 };
 
-/// A next hop while its words are being read.
+/// A next hop while its words are being read, and those words as they stand, empty until they are found.
 struct HopDraft {
-  std::string_view begin;    ///< the word `nexthop`; empty for the words before the first one
-  std::string_view gateway;  ///< these as they stand, empty until they are found
-  std::string_view port;
-  std::string_view weight;
+  std::string_view begin;  ///< the word `nexthop`; empty for the words before the first one
+  std::string_view gateway, port, weight;
+  NextHop hop;
 };
+
+NextHop finish_hop(const Line& line, HopDraft&& draft) {
+  if (!draft.port.empty()) return std::move(draft.hop);
+  const std::string_view begin = draft.gateway.empty() ? draft.begin : draft.gateway;
+  if (begin.empty()) throw line.error(line.peek(), "expected 'via ADDRESS dev PORT', 'dev PORT' or 'nexthop'");
+  throw line.error(begin, "'dev PORT' is missing in the next hop");
+}
 
 class RouteParser {
  public:
@@ -70,7 +76,6 @@ class RouteParser {
  private:
   void parse_route(Line& line);
   Tail parse_tail(Line& line, RouteTarget::Kind kind);
-  NextHop finish_hop(const Line& line, const HopDraft& draft) const;
   std::uint32_t intern(RouteTarget target);
   void reject_duplicates(std::string_view text, const std::string& name) const;
 
@@ -122,7 +127,8 @@ void RouteParser::parse_route(Line& line) {
 Tail RouteParser::parse_tail(Line& line, RouteTarget::Kind kind) {
   const bool unicast = kind == RouteTarget::Kind::unicast;
   RouteTarget target{kind, {}};
-  std::string_view metric;
+  std::string_view metric_word;
+  std::uint32_t metric = 0;
   HopDraft draft;
   const auto take_once = [&line](std::string_view word, std::string_view& value, std::string_view expected) {
     if (!value.empty()) throw line.error(word, quote(word) + " stands twice");
@@ -132,19 +138,23 @@ Tail RouteParser::parse_tail(Line& line, RouteTarget::Kind kind) {
     const bool in_hop = !draft.begin.empty();
     if (word == "via" && unicast) {
       take_once(word, draft.gateway, "an IPv4 address");
+      draft.hop.gateway = parse_neighbour_address(line, draft.gateway);
     } else if (word == "dev" && unicast) {
       take_once(word, draft.port, "the name of a port");
+      draft.hop.port = parse_port(line, draft.port, ports_);
     } else if (word == "weight" && in_hop) {
       take_once(word, draft.weight, "a weight");
+      draft.hop.weight = static_cast<std::uint16_t>(parse_number(line, draft.weight, "weight", 1, kMaxWeight));
     } else if (word == "metric" && !in_hop) {
-      take_once(word, metric, "a metric");
+      take_once(word, metric_word, "a metric");
+      metric = parse_number(line, metric_word, "metric", 0, kMaxMetric);
     } else if (word == "nexthop" && unicast) {
       if (in_hop) {
-        target.next_hops.push_back(finish_hop(line, draft));
+        target.next_hops.push_back(finish_hop(line, std::move(draft)));
       } else if (!draft.gateway.empty() || !draft.port.empty()) {
         throw line.error(word, "a route has either 'via' and 'dev' of its own or next hops, not both");
       }
-      draft = {.begin = word, .gateway = {}, .port = {}, .weight = {}};
+      draft = HopDraft{.begin = word, .gateway = {}, .port = {}, .weight = {}, .hop = {}};
     } else if (word == "proto" || word == "scope" || word == "src") {
       line.require("a value of '" + std::string(word) + "'");
     } else if (word != "onlink" && !(word == "\\" && line.peek() == "nexthop")) {
@@ -154,25 +164,8 @@ Tail RouteParser::parse_tail(Line& line, RouteTarget::Kind kind) {
       throw line.unexpected(word, "more of the route", {"via", "dev", "metric", "nexthop"});
     }
   }
-  if (unicast) target.next_hops.push_back(finish_hop(line, draft));
-  Tail tail{.metric = 0, .target = intern(std::move(target))};
-  if (!metric.empty()) tail.metric = parse_number(line, metric, "metric", 0, kMaxMetric);
-  return tail;
-}
-
-NextHop RouteParser::finish_hop(const Line& line, const HopDraft& draft) const {
-  NextHop hop;
-  if (!draft.gateway.empty()) hop.gateway = parse_neighbour_address(line, draft.gateway);
-  if (draft.port.empty()) {
-    const std::string_view begin = draft.gateway.empty() ? draft.begin : draft.gateway;
-    if (begin.empty()) throw line.error(line.peek(), "expected 'via ADDRESS dev PORT', 'dev PORT' or 'nexthop'");
-    throw line.error(begin, "'dev PORT' is missing in the next hop");
-  }
-  hop.port = parse_port(line, draft.port, ports_);
-  if (!draft.weight.empty()) {
-    hop.weight = static_cast<std::uint16_t>(parse_number(line, draft.weight, "weight", 1, kMaxWeight));
-  }
-  return hop;
+  if (unicast) target.next_hops.push_back(finish_hop(line, std::move(draft)));
+  return {.metric = metric, .target = intern(std::move(target))};
 }
 
 std::uint32_t RouteParser::intern(RouteTarget target) {

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/route_generator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <tuple>
+
+namespace penumbra::control {
+namespace {
+
+std::string routes_text(const GeneratedTable& table) {
+  std::ostringstream text;
+  write_routes(text, table.routes);
+  return text.str();
+}
+
+std::string neighbours_text(const GeneratedTable& table) {
+  std::ostringstream text;
+  write_neighbours(text, table.neighbours);
+  return text.str();
+}
+
+/// FNV-1a, 64 bits.
+std::uint64_t digest(const std::string& text) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001B3U;
+  return hash;
+}
+
+TEST(RouteGenerator, TheSameOptionsGiveTheSameTableEverywhere) {
+  const GeneratedTable table = generate_routes({.prefixes = 10'000});
+  EXPECT_EQ(routes_text(table), routes_text(generate_routes({.prefixes = 10'000})));
+  EXPECT_NE(routes_text(table), routes_text(generate_routes({.prefixes = 10'000, .seed = 2})));
+  // What another machine computed: a difference means that tables are no longer comparable between versions.
+  EXPECT_EQ(digest(routes_text(table)), 2180342830501935181U);
+  EXPECT_EQ(digest(neighbours_text(table)), 17489389194458259972U);
+}
+
+struct Size {
+  std::uint32_t prefixes;
+  std::uint32_t next_hops;
+  std::size_t ports;
+};
+class RouteGeneratorSizes : public ::testing::TestWithParam<Size> {};
+
+TEST_P(RouteGeneratorSizes, GivesExactlyWhatWasAskedFor) {
+  const auto [prefixes, next_hops, ports] = GetParam();
+  RouteGeneratorOptions options{.prefixes = prefixes, .next_hops = next_hops, .ports = {}};
+  for (std::size_t i = 0; i < ports; ++i) options.ports.push_back("p" + std::to_string(i));
+  const GeneratedTable table = generate_routes(options);
+
+  const auto& routes = table.routes.routes;
+  ASSERT_EQ(routes.size(), prefixes);
+  const auto before = [](const Route& a, const Route& b) { return a.prefix < b.prefix; };
+  EXPECT_TRUE(std::is_sorted(routes.begin(), routes.end(), before));
+  const auto equal = [](const Route& a, const Route& b) { return a.prefix == b.prefix; };
+  EXPECT_EQ(std::adjacent_find(routes.begin(), routes.end(), equal), routes.end());
+
+  const Ipv4Prefix gateways{{0xC6120000}, 15};
+  const std::vector<Ipv4Prefix> never{{{0}, 8},           {{0x0A000000}, 8},  {{0x7F000000}, 8},
+                                      {{0x64400000}, 10}, {{0xA9FE0000}, 16}, {{0xAC100000}, 12},
+                                      {{0xC0A80000}, 16}, {{0xE0000000}, 3},  gateways};
+  for (const auto& route : routes) {
+    ASSERT_EQ(route.prefix.address.value & ~route.prefix.mask(), 0U);
+    for (const auto& space : never) {
+      ASSERT_FALSE(space.contains(route.prefix.address) || route.prefix.contains(space.address))
+          << to_string(route.prefix);
+    }
+  }
+
+  // Every gateway has one neighbour entry, an address of its own in its port's network, and routes if there are enough.
+  ASSERT_EQ(table.neighbours.size(), next_hops);
+  std::set<std::pair<Ipv4Address, std::string>> known;
+  std::set<Ipv4Address> addresses;
+  std::set<MacAddress> macs;
+  for (const auto& neighbour : table.neighbours) {
+    known.emplace(neighbour.address, neighbour.port);
+    addresses.insert(neighbour.address);
+    macs.insert(neighbour.mac);
+    EXPECT_TRUE(gateways.contains(neighbour.address));
+  }
+  EXPECT_EQ(addresses.size(), next_hops);
+  EXPECT_EQ(macs.size(), next_hops);
+  std::set<std::pair<Ipv4Address, std::string>> used;
+  for (const auto& target : table.routes.targets) {
+    for (const auto& hop : target.next_hops) used.emplace(hop.gateway.value(), hop.port);
+  }
+  EXPECT_TRUE(std::includes(known.begin(), known.end(), used.begin(), used.end()));
+  if (prefixes >= next_hops) {
+    EXPECT_EQ(used, known);
+  }
+
+  // What it writes is what it holds.
+  const RouteList back = parse_routes(routes_text(table), "table", options.ports);
+  EXPECT_EQ(back.targets, table.routes.targets);
+  const auto same = [](const Route& a, const Route& b) {
+    return std::tie(a.prefix, a.metric, a.target) == std::tie(b.prefix, b.metric, b.target);
+  };
+  EXPECT_TRUE(std::equal(back.routes.begin(), back.routes.end(), routes.begin(), routes.end(), same));
+  EXPECT_EQ(parse_neighbours(neighbours_text(table), "table", options.ports).size(), next_hops);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, RouteGeneratorSizes,
+                         ::testing::Values(Size{1, 1, 1}, Size{2, 5, 3}, Size{1000, 1000, 1},
+                                           Size{50'000, 30'000, 1024}, Size{400'000, 30, 4}));
+
+TEST(RouteGenerator, LooksLikeTheInternet) {
+  const GeneratedTable table = generate_routes({.prefixes = 300'000});
+  std::array<std::size_t, 33> lengths{};
+  std::map<RouteTarget::Kind, std::size_t> kinds;
+  std::size_t multipath = 0;
+  std::size_t inside = 0;
+  std::vector<Ipv4Prefix> around;
+  for (const auto& route : table.routes.routes) {
+    ++lengths[route.prefix.length];
+    const auto& target = table.routes.targets[route.target];
+    ++kinds[target.kind];
+    if (target.next_hops.size() > 1) ++multipath;
+    while (!around.empty() && !around.back().contains(route.prefix.address)) around.pop_back();
+    if (!around.empty()) ++inside;
+    around.push_back(route.prefix);
+  }
+  const auto share = [&table](std::size_t count) {
+    return static_cast<double>(count) / static_cast<double>(table.routes.routes.size());
+  };
+  EXPECT_NEAR(share(lengths[24]), 0.596, 0.001);
+  EXPECT_NEAR(share(lengths[22]), 0.120, 0.001);
+  EXPECT_NEAR(share(lengths[16]), 0.015, 0.001);
+  std::size_t longer = 0;
+  for (std::size_t length = 25; length <= 32; ++length) longer += lengths[length];
+  EXPECT_NEAR(share(longer), 0.001, 0.0002);
+  EXPECT_NEAR(share(inside), 0.5, 0.15);
+  EXPECT_NEAR(share(multipath), 0.01, 0.002);
+  EXPECT_NEAR(share(kinds[RouteTarget::Kind::blackhole]), 0.0005, 0.0002);
+  EXPECT_NEAR(share(kinds[RouteTarget::Kind::unreachable]), 0.0005, 0.0002);
+}
+
+TEST(RouteGenerator, SharesMayBeNothingOrAll) {
+  const auto none =
+      generate_routes({.prefixes = 5000, .multipath_share = 0, .blackhole_share = 0, .unreachable_share = 0});
+  for (const auto& target : none.routes.targets) EXPECT_EQ(target.next_hops.size(), 1U);
+  const auto all = generate_routes({.prefixes = 5000, .next_hops = 1, .blackhole_share = 1});
+  std::size_t unicast = 0;
+  for (const auto& route : all.routes.routes) {
+    if (all.routes.targets[route.target].kind == RouteTarget::Kind::unicast) ++unicast;
+  }
+  EXPECT_EQ(unicast, 1U);  // the one that its only gateway must have
+}
+
+TEST(RouteGenerator, RefusesWhatItCannotMake) {
+  const std::vector<std::string> too_many(1025, "p");
+  EXPECT_THROW(generate_routes({.prefixes = 0}), std::invalid_argument);
+  EXPECT_THROW(generate_routes({.prefixes = 4'000'001}), std::invalid_argument);
+  EXPECT_THROW(generate_routes({.prefixes = 1, .next_hops = 0}), std::invalid_argument);
+  EXPECT_THROW(generate_routes({.prefixes = 1, .next_hops = 30'001}), std::invalid_argument);
+  EXPECT_THROW(generate_routes({.prefixes = 1, .ports = {}}), std::invalid_argument);
+  EXPECT_THROW(generate_routes({.prefixes = 1, .ports = {"a", "a"}}), std::invalid_argument);
+  EXPECT_THROW(generate_routes({.prefixes = 1, .ports = too_many}), std::invalid_argument);
+  EXPECT_THROW(generate_routes({.prefixes = 1, .blackhole_share = 1.5}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace penumbra::control
