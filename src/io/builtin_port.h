@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "io/packet_pool.h"
+#include "io/port.h"
+#include "io/replay.h"
+#include "io/sinks.h"
+
+namespace penumbra::io {
+
+/// A port without a device: packets come out of memory (or never) and end in a capture or in a count.
+class BuiltinPort final : public Port {
+ public:
+  /// Reads the source whole. Throws InputError or std::runtime_error. Touches no file but for reading.
+  BuiltinPort(const PortConfig& config, std::uint16_t workers);
+
+  std::uint32_t largest_frame() const { return replay_.largest_frame(); }
+  /// Makes the port complete: creates the sink's file. Throws std::system_error.
+  void open(const PacketPool& pool);
+
+  const PortInfo& info() const override { return info_; }
+  std::uint16_t rx_queues() const override { return replay_.queues(); }
+  RxQueue& rx_queue(std::uint16_t queue) override { return replay_.queue(queue); }
+  TxQueue& tx_queue(std::uint16_t worker) override { return *tx_queues_[worker]; }
+  void start() override { replay_.start(); }
+  void stop() noexcept override {}
+  Loss ring_loss() const noexcept override { return {}; }
+  nlohmann::json show() const override;
+
+ private:
+  PortInfo info_;
+  Sink sink_;
+  std::string driver_;
+  std::uint16_t workers_;
+  Replay replay_;
+  std::optional<CaptureFile> file_;
+  std::vector<std::unique_ptr<TxQueue>> tx_queues_;
+};
+
+}  // namespace penumbra::io

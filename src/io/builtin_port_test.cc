@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/builtin_port.h"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "io/test_support.h"
+#include "io/traffic.h"
+
+namespace penumbra::io::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<Record> synthetic_records(std::size_t count, std::uint16_t frame_bytes = 60) {
+  SynthSource source;
+  source.frame_bytes = frame_bytes;
+  const Traffic traffic(source);
+  std::vector<Record> records;
+  for (std::size_t i = 0; i < count; ++i) {
+    Bytes frame(Traffic::kLargestFrame);
+    frame.resize(traffic.fill(i, frame));
+    records.push_back({1'700'000'000'000'000'001 + i * 1001, frame});
+  }
+  return records;
+}
+
+/// Sends everything that the port receives out of it again, each queue by its own worker.
+void reflect(Port& port) {
+  port.start();
+  for (std::uint16_t queue = 0; queue < port.rx_queues(); ++queue) {
+    std::array<rte_mbuf*, 64> packets{};
+    while (!port.rx_queue(queue).exhausted()) {
+      const std::uint16_t count = port.rx_queue(queue).receive(packets.data(), packets.size());
+      ASSERT_EQ(port.tx_queue(queue).send(packets.data(), count), count);
+    }
+    port.tx_queue(queue).close();
+  }
+  port.stop();
+}
+
+std::unique_ptr<Port> open_one(const PortConfig& config, std::uint16_t workers = 1) {
+  auto ports = open_ports({&config, 1}, workers);
+  return std::move(ports.front());
+}
+
+class BuiltinPortTest : public ::testing::Test {
+ protected:
+  void SetUp() override { need_eal(); }
+  Folder folder;
+};
+
+TEST_F(BuiltinPortTest, GivesACaptureBackByteForByte) {
+  std::vector<Record> records = synthetic_records(300);
+  records.push_back({5, {}});
+  records.push_back({1'000'000'000, Bytes(1, 7)});
+  records.push_back({4'294'967'295'999'999'999, Bytes(65535, 8)});  // the last moment and the largest frame there is
+  records.push_back({6, Bytes(65535 - 128, 9)});
+  const Bytes in = pcap_file(records);
+  write_file(folder / "in.pcap", in);
+  reflect(*open_one(port_config("pcap:" + (folder / "in.pcap").string(), (folder / "out.pcap").string())));
+  EXPECT_EQ(read_file(folder / "out.pcap"), in);
+
+  write_file(folder / "in.pcapng", pcapng_file(records, true));
+  reflect(*open_one(port_config("pcap:" + (folder / "in.pcapng").string(), (folder / "out.pcap").string())));
+  EXPECT_EQ(read_file(folder / "out.pcap"), in);
+}
+
+TEST_F(BuiltinPortTest, DealsACaptureOutToItsQueues) {
+  const std::vector<Record> records = synthetic_records(1000);
+  write_file(folder / "in.pcap", pcap_file(records));
+  const auto port = open_one(port_config("pcap:" + (folder / "in.pcap").string()), 3);
+  ASSERT_EQ(port->rx_queues(), 3);
+  port->start();
+  std::multiset<std::string> got, expected;
+  for (std::uint16_t queue = 0; queue < 3; ++queue) {
+    const auto part = receive_all(port->rx_queue(queue));
+    EXPECT_GT(part.size(), 200U);
+    for (const Bytes& frame : part) got.emplace(frame.begin(), frame.end());
+  }
+  for (const Record& record : records) expected.emplace(record.frame.begin(), record.frame.end());
+  EXPECT_EQ(got, expected);
+}
+
+TEST_F(BuiltinPortTest, IsExhaustedAtOnceWithoutFrames) {
+  write_file(folder / "in.pcap", pcap_file({}));
+  for (const std::string& device : {"pcap:" + (folder / "in.pcap").string() + ",loop", std::string("none")}) {
+    const auto port = open_one(port_config(device), 2);
+    ASSERT_EQ(port->rx_queues(), 2);
+    port->start();
+    EXPECT_TRUE(port->rx_queue(0).exhausted());
+    EXPECT_THAT(receive_all(port->rx_queue(1)), IsEmpty());
+  }
+}
+
+TEST_F(BuiltinPortTest, RepeatsACaptureUntilDrained) {
+  const std::vector<Record> records = synthetic_records(10);
+  write_file(folder / "in.pcap", pcap_file(records));
+  const auto port = open_one(port_config("pcap:" + (folder / "in.pcap").string() + ",loop"));
+  port->start();
+  RxQueue& queue = port->rx_queue(0);
+  std::array<rte_mbuf*, 7> packets{};
+  for (std::size_t i = 0; i < 105; i += 7) {
+    ASSERT_EQ(queue.receive(packets.data(), 7), 7);
+    for (std::size_t k = 0; k < 7; ++k) EXPECT_EQ(bytes_of(*packets[k]), records[(i + k) % 10].frame);
+    rte_pktmbuf_free_bulk(packets.data(), 7);
+    ASSERT_FALSE(queue.exhausted());
+  }
+  queue.drain();
+  EXPECT_TRUE(queue.exhausted());
+  EXPECT_EQ(queue.receive(packets.data(), 7), 0);
+}
+
+// More than one round of the frames kept in memory (64 MiB), so that the rest after whole rounds is dealt out too.
+TEST_F(BuiltinPortTest, CountsExactlyOverAllQueues) {
+  for (const std::string count : {"1", "2", "1000", "10007"}) {
+    for (const std::uint16_t workers : {1, 2, 5}) {
+      const auto port = open_one(port_config("synth:size=9214,count=" + count), workers);
+      port->start();
+      std::size_t got = 0;
+      std::array<rte_mbuf*, 64> packets{};
+      for (std::uint16_t queue = 0; queue < workers; ++queue) {
+        while (!port->rx_queue(queue).exhausted()) {
+          const std::uint16_t received = port->rx_queue(queue).receive(packets.data(), packets.size());
+          got += received;
+          rte_pktmbuf_free_bulk(packets.data(), received);
+        }
+      }
+      EXPECT_EQ(std::to_string(got), count) << workers;
+    }
+  }
+}
+
+TEST_F(BuiltinPortTest, GivesTheSeedsTraffic) {
+  const auto port = open_one(port_config("synth:count=500,seed=9,size=imix"));
+  SynthSource source;
+  source.seed = 9;
+  source.frame_bytes = 0;
+  const Traffic traffic(source, {.odd_share = 0, .destination = port->info().mac});
+  port->start();
+  const auto frames = receive_all(port->rx_queue(0));
+  ASSERT_EQ(frames.size(), 500U);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    Bytes expected(Traffic::kLargestFrame);
+    expected.resize(traffic.fill(i, expected));
+    EXPECT_EQ(frames[i], expected);
+  }
+}
+
+TEST_F(BuiltinPortTest, LosesNoFrameWhenThePoolIsEmpty) {
+  const std::vector<Record> records = synthetic_records(20000);
+  write_file(folder / "in.pcap", pcap_file(records));
+  const auto port = open_one(port_config("pcap:" + (folder / "in.pcap").string()));
+  port->start();
+  std::vector<rte_mbuf*> held;
+  std::array<rte_mbuf*, 64> packets{};
+  while (const std::uint16_t count = port->rx_queue(0).receive(packets.data(), packets.size())) {
+    held.insert(held.end(), packets.begin(), packets.begin() + count);
+  }
+  ASSERT_LT(held.size(), records.size());
+  EXPECT_FALSE(port->rx_queue(0).exhausted());
+  rte_pktmbuf_free_bulk(held.data(), static_cast<unsigned>(held.size()));
+  const auto rest = receive_all(port->rx_queue(0));
+  ASSERT_EQ(held.size() + rest.size(), records.size());
+  for (std::size_t i = 0; i < rest.size(); ++i) ASSERT_EQ(rest[i], records[held.size() + i].frame);
+}
+
+TEST_F(BuiltinPortTest, WorkersShareASinkInWholeRecords) {
+  constexpr std::uint16_t kWorkers = 4;
+  const auto port =
+      open_one(port_config("synth:size=imix,count=40000,dst=zipf:100", (folder / "out.pcap").string()), kWorkers);
+  port->start();
+  std::vector<std::thread> threads;
+  for (std::uint16_t worker = 0; worker < kWorkers; ++worker) {
+    threads.emplace_back([&, worker] {
+      register_thread();
+      std::array<rte_mbuf*, 64> packets{};
+      while (!port->rx_queue(worker).exhausted()) {
+        const std::uint16_t count = port->rx_queue(worker).receive(packets.data(), packets.size());
+        port->tx_queue(worker).send(packets.data(), count);
+      }
+      port->tx_queue(worker).close();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  SynthSource source;
+  source.frame_bytes = 0;
+  source.destinations = SynthSource::Destinations::zipf;
+  source.flows = 100;
+  const Traffic traffic(source, {.odd_share = 0, .destination = port->info().mac});
+  const auto records = records_of(load_capture(folder / "out.pcap"));
+  ASSERT_EQ(records.size(), 40000U);
+  std::vector<bool> seen(records.size());
+  std::map<std::string, std::uint64_t> last_of_flow;
+  for (const Record& record : records) {
+    const std::uint64_t index = record.nanoseconds / 1000;  // as synthesised
+    ASSERT_LT(index, seen.size());
+    EXPECT_FALSE(seen[index]);
+    seen[index] = true;
+    Bytes expected(Traffic::kLargestFrame);
+    expected.resize(traffic.fill(index, expected));
+    ASSERT_EQ(record.frame, expected);
+    const std::string flow(expected.begin() + 26, expected.begin() + 38);
+    const auto [last, first] = last_of_flow.try_emplace(flow, index);
+    EXPECT_TRUE(first || last->second < index);
+    last->second = index;
+  }
+}
+
+TEST_F(BuiltinPortTest, OwnsUpToWhatAFullDiskDidNotTake) {
+  constexpr std::size_t kFrames = 3000;
+  const auto out = folder / "out.pcap";
+  const auto port = open_one(port_config("synth:size=1514,count=" + std::to_string(kFrames), out.string()));
+  // As if the disk ended in the middle of the second buffer.
+  struct rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit limit{1'500'000, before.rlim_max};
+  ASSERT_NE(std::signal(SIGXFSZ, SIG_IGN), SIG_ERR);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  port->start();
+  std::size_t taken = 0;
+  std::array<rte_mbuf*, 64> packets{};
+  while (!port->rx_queue(0).exhausted()) {
+    const std::uint16_t count = port->rx_queue(0).receive(packets.data(), packets.size());
+    const std::uint16_t sent = port->tx_queue(0).send(packets.data(), count);
+    taken += sent;
+    rte_pktmbuf_free_bulk(packets.data() + sent, count - sent);
+  }
+  port->tx_queue(0).close();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_LT(taken, kFrames);
+  const Loss unsent = port->tx_queue(0).unsent();
+  const std::size_t whole = (std::filesystem::file_size(out) - 24) / (16 + 1514);
+  EXPECT_EQ(whole, (1'500'000 - 24) / (16 + 1514));
+  EXPECT_EQ(taken - unsent.packets, whole);
+  EXPECT_EQ(unsent.bytes, unsent.packets * 1514);
+  EXPECT_EQ(port->show()["error"], "File too large");
+  EXPECT_EQ(port->show()["unwritten"], unsent.packets);
+}
+
+TEST_F(BuiltinPortTest, OpensAllPortsOrTouchesNothing) {
+  write_file(folder / "in.pcap", pcap_file(synthetic_records(3)));
+  const std::string in = (folder / "in.pcap").string();
+  const auto message = [](const std::vector<PortConfig>& configs) -> std::string {
+    try {
+      open_ports(configs, 1);
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.location().file, "test.yaml");
+      return error.what();
+    }
+    return "opened";
+  };
+  const auto out = folder / "out.pcap";
+  write_file(out, {1, 2, 3});
+  const std::vector<PortConfig> missing{port_config("none", out.string(), 0),
+                                        port_config("pcap:" + (folder / "nothing").string(), "count", 1)};
+  EXPECT_THAT(message(missing), AllOf(HasSubstr("test.yaml:1:"), HasSubstr("port 'port1'"), HasSubstr("No such file")));
+  EXPECT_EQ(read_file(out), (Bytes{1, 2, 3}));
+  EXPECT_THAT(message({port_config("none", (folder / "no/out.pcap").string())}), HasSubstr("cannot create"));
+  EXPECT_THAT(message({port_config("none", "pcap:/dev/full")}), HasSubstr("No space left"));
+  EXPECT_THAT(message({port_config("pcap:" + in, in)}), HasSubstr("overwrite the capture"));
+  EXPECT_THAT(message({port_config("none", out.string(), 0), port_config("none", out.string(), 1)}),
+              HasSubstr("same sink"));
+  EXPECT_EQ(message({port_config("none", "pcap:/dev/null", 0), port_config("none", "pcap:/dev/null", 1)}), "opened");
+}
+
+}  // namespace
+}  // namespace penumbra::io::test

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/eal.h"
+
+#include <fmt/format.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+#include <rte_memory.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <variant>
+#include <vector>
+
+#include "io/frames.h"
+#include "io/memory.h"
+#include "io/packet_pool.h"
+
+namespace penumbra::io {
+namespace {
+
+constexpr std::uint64_t kMebibyte = 1024 * 1024;
+/// For what is not packets: devices, rings, RCU.
+constexpr std::uint64_t kReserve = 64 * kMebibyte;
+/// Ordinary memory costs nothing until it is touched, so there may as well be enough of it.
+constexpr std::uint64_t kLeastOrdinary = 1024 * kMebibyte;
+
+bool any_port_is_pci(std::span<const PortConfig> ports) {
+  return std::any_of(ports.begin(), ports.end(), [](const PortConfig& port) {
+    const auto* device = std::get_if<Ethdev>(&port.device);
+    return device != nullptr && device->is_pci;
+  });
+}
+
+/// How large frames may turn out: captures have not been read yet.
+std::uint32_t largest_possible_frame(std::span<const PortConfig> ports) {
+  const bool capture = std::any_of(ports.begin(), ports.end(), [](const PortConfig& port) {
+    return std::holds_alternative<PcapSource>(port.device);
+  });
+  return capture ? Frames::kLargest : 0;
+}
+
+/// The cores that this thread may run on, as EAL writes them: those that DPDK can name.
+std::string core_list(const cpu_set_t& cores) {
+  std::vector<int> list;
+  for (int core = 0; core < std::min(CPU_SETSIZE, RTE_MAX_LCORE); ++core) {
+    if (CPU_ISSET(core, &cores)) list.push_back(core);
+  }
+  return fmt::format("{}", fmt::join(list, ","));
+}
+
+/// Asks the kernel for transparent huge pages under DPDK's ordinary memory; if it will not, nothing is lost.
+bool advise_huge_pages() {
+  bool taken = false;
+  rte_memseg_list_walk(
+      [](const rte_memseg_list* list, void* result) {
+        if (list->external == 0 && madvise(list->base_va, list->len, MADV_HUGEPAGE) == 0)
+          *static_cast<bool*>(result) = true;
+        return 0;
+      },
+      &taken);
+  return taken;
+}
+
+/// What EAL writes while it starts.
+class EalLog {
+ public:
+  EalLog() : stream_(open_memstream(&text_, &bytes_)) {
+    if (stream_ != nullptr) rte_openlog_stream(stream_);
+  }
+  EalLog(const EalLog&) = delete;
+  EalLog& operator=(const EalLog&) = delete;
+  ~EalLog() {
+    rte_openlog_stream(nullptr);
+    if (stream_ != nullptr) std::fclose(stream_);
+    std::free(text_);
+  }
+  /// In one line.
+  std::string text() {
+    if (stream_ == nullptr) return "";
+    std::fflush(stream_);
+    std::string text(text_, bytes_);
+    while (text.ends_with('\n')) text.pop_back();
+    for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) text.replace(at, 1, "; ");
+    return text;
+  }
+
+ private:
+  char* text_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::FILE* stream_;
+};
+
+std::vector<std::string> arguments_for(std::span<const PortConfig> ports, const HugePages& pages, std::uint64_t bytes,
+                                       const cpu_set_t& cores) {
+  std::vector<std::string> arguments{"penumbra", "--no-shconf", "--no-telemetry",
+                                     fmt::format("--file-prefix=penumbra-{}", getpid()), "--log-level=*:error",
+                                     // The main thread runs where it ran before; it is not tied to one core.
+                                     fmt::format("--lcores=0@({})", core_list(cores))};
+  if (!any_port_is_pci(ports)) {
+    arguments.insert(arguments.end(), {"--no-pci", "--iova-mode=va"});
+  }
+  if (pages.page_bytes > 0) {
+    arguments.insert(arguments.end(), {fmt::format("--huge-dir={}", pages.mount), "--huge-unlink"});
+  } else {
+    arguments.emplace_back("--no-huge");
+  }
+  arguments.insert(arguments.end(), {"-m", std::to_string((bytes + kMebibyte - 1) / kMebibyte)});
+  return arguments;
+}
+
+Environment start(std::span<const PortConfig> ports, std::uint16_t workers) {
+  const std::uint64_t likely = pool_bytes(pool_size(ports, workers, 0)) + kReserve;
+  const HugePages pages = find_huge_pages(likely);
+  const bool huge = pages.page_bytes > 0;
+  const std::uint64_t ordinary =
+      std::max(kLeastOrdinary, pool_bytes(pool_size(ports, workers, largest_possible_frame(ports))) + kReserve);
+  const std::uint64_t bytes = huge ? likely : ordinary;
+
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0)
+    throw std::runtime_error("cannot find out the cores of this process");
+  std::vector<std::string> arguments = arguments_for(ports, pages, bytes, cores);
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  {
+    EalLog log;
+    if (rte_eal_init(static_cast<int>(arguments.size()), pointers.data()) < 0) {
+      throw std::runtime_error(fmt::format("DPDK does not start: {} ({}); its arguments were: {}", log.text(),
+                                           rte_strerror(rte_errno), fmt::join(arguments, " ")));
+    }
+  }
+  // EAL knows only RTE_MAX_LCORE cores; the machine may have more.
+  sched_setaffinity(0, sizeof cores, &cores);
+  // Nothing is in it, as nothing is shared with other processes.
+  std::error_code ignored;
+  std::filesystem::remove(rte_eal_get_runtime_dir(), ignored);
+
+  Environment environment;
+  environment.huge_pages = huge;
+  environment.arguments = fmt::format("{}", fmt::join(arguments, " "));
+  if (huge) {
+    environment.memory = fmt::format("{} huge pages, {}", size_in_words(pages.page_bytes), size_in_words(bytes));
+  } else {
+    environment.memory =
+        fmt::format("no huge pages ({}): up to {} of ordinary memory, {}", pages.obstacle, size_in_words(bytes),
+                    advise_huge_pages() ? "transparent huge pages asked for" : "small pages only");
+  }
+  return environment;
+}
+
+}  // namespace
+
+const Environment& start_eal(std::span<const PortConfig> ports, std::uint16_t workers) {
+  static const Environment environment = start(ports, workers);
+  return environment;
+}
+
+void register_thread() {
+  struct Registration {
+    Registration() {
+      if (rte_lcore_id() != LCORE_ID_ANY) return;  // DPDK's main thread
+      if (rte_thread_register() != 0) {
+        throw std::runtime_error(
+            fmt::format("DPDK takes no more threads ({} at most): {}", RTE_MAX_LCORE, rte_strerror(rte_errno)));
+      }
+      mine = true;
+    }
+    Registration(const Registration&) = delete;
+    Registration& operator=(const Registration&) = delete;
+    ~Registration() {
+      if (mine) rte_thread_unregister();
+    }
+    bool mine = false;
+  };
+  thread_local const Registration kRegistration;
+}
+
+}  // namespace penumbra::io

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/packet_pool.h"
+
+#include <fmt/format.h>
+#include <rte_errno.h>
+#include <rte_ether.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+#include <variant>
+
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace penumbra::io {
+namespace {
+
+constexpr std::uint32_t kCache = 512;           ///< of each worker; it holds up to half as many again
+constexpr std::uint32_t kHeldByWorker = 1024;   ///< chunks being processed and bursts being sent
+constexpr std::uint32_t kObjectOverhead = 256;  ///< struct rte_mbuf, the pool's header, padding
+constexpr std::uint32_t kLinkBytes = RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN;
+
+#ifdef __SANITIZE_THREAD__
+// ThreadSanitizer does not see the synchronisation inside DPDK's compiled rings: a packet that goes from one thread's
+// cache through the pool to another's would look like a race. These operations are DPDK's, with what it misses told.
+const rte_mempool_ops& ring_operations() {
+  for (unsigned i = 0; i < rte_mempool_ops_table.num_ops; ++i) {
+    if (std::string_view(rte_mempool_ops_table.ops[i].name) == "ring_mp_mc") return rte_mempool_ops_table.ops[i];
+  }
+  throw std::runtime_error("DPDK has no mempool driver ring_mp_mc");
+}
+
+const char* operations() {
+  static const bool registered = [] {
+    rte_mempool_ops told = ring_operations();
+    rte_strscpy(told.name, "penumbra_tsan", sizeof told.name);
+    told.enqueue = [](rte_mempool* pool, void* const* objects, unsigned count) {
+      __tsan_release(pool);
+      return ring_operations().enqueue(pool, objects, count);
+    };
+    told.dequeue = [](rte_mempool* pool, void** objects, unsigned count) {
+      const int result = ring_operations().dequeue(pool, objects, count);
+      __tsan_acquire(pool);
+      return result;
+    };
+    return rte_mempool_register_ops(&told) >= 0;
+  }();
+  return registered ? "penumbra_tsan" : nullptr;
+}
+#else
+const char* operations() {
+  return nullptr;
+}
+#endif
+
+}  // namespace
+
+PoolSize pool_size(std::span<const PortConfig> ports, std::uint16_t workers, std::uint32_t largest_frame) {
+  std::uint32_t packets = (workers + 1U) * (kCache * 3 / 2 + kHeldByWorker);
+  for (const PortConfig& port : ports) {
+    largest_frame = std::max(largest_frame, port.info.mtu + kLinkBytes);
+    const std::uint32_t queues = port.queues == 0 ? workers : port.queues;
+    // Of an ethdev: receive queues, transmit queues (more than workers for none), and the rings of software RSS.
+    if (std::holds_alternative<Ethdev>(port.device))
+      packets += (2 * queues + workers) * kDescriptors + queues * kRingSlots;
+  }
+  const std::uint32_t room =
+      std::clamp<std::uint32_t>(largest_frame + RTE_PKTMBUF_HEADROOM, RTE_MBUF_DEFAULT_BUF_SIZE, 65535);
+  return {packets, static_cast<std::uint16_t>(room)};
+}
+
+std::uint64_t pool_bytes(const PoolSize& size) {
+  return std::uint64_t{size.packets} * (std::uint64_t{size.data_room} + kObjectOverhead);
+}
+
+PacketPool create_pool(const PoolSize& size) {
+  static std::atomic<unsigned> created{0};
+  const std::string name = fmt::format("packets{}", created.fetch_add(1));
+  rte_mempool* pool = rte_pktmbuf_pool_create_by_ops(name.c_str(), size.packets, kCache, 0, size.data_room,
+                                                     static_cast<int>(rte_socket_id()), operations());
+  if (pool == nullptr) {
+    throw std::runtime_error(fmt::format("no memory for {} packets of {} bytes ({} MiB): {}", size.packets,
+                                         size.data_room, pool_bytes(size) >> 20, rte_strerror(rte_errno)));
+  }
+  return {pool, &rte_mempool_free};
+}
+
+}  // namespace penumbra::io

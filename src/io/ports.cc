@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "io/builtin_port.h"
+#include "io/packet_pool.h"
+#include "io/port.h"
+
+namespace penumbra::io {
+namespace {
+
+/// Does something for one port; what it throws becomes an error at the port's place.
+template <class Action>
+auto for_port(const PortConfig& config, const Action& action) {
+  try {
+    return action();
+  } catch (const std::exception& error) {
+    throw InputError(config.location, fmt::format("port '{}': {}", config.info.name, error.what()));
+  }
+}
+
+const std::filesystem::path* sink_file(const PortConfig& config) {
+  const auto* sink = std::get_if<CaptureSink>(&config.sink);
+  return sink == nullptr ? nullptr : &sink->file;
+}
+const std::filesystem::path* source_file(const PortConfig& config) {
+  const auto* source = std::get_if<PcapSource>(&config.device);
+  return source == nullptr ? nullptr : &source->file;
+}
+
+bool same_file(const std::filesystem::path* a, const std::filesystem::path* b) {
+  if (a == nullptr || b == nullptr) return false;
+  std::error_code ignored;
+  const auto kind = std::filesystem::status(*a, ignored).type();
+  if (kind == std::filesystem::file_type::character) return false;  // /dev/null, say
+  return std::filesystem::weakly_canonical(*a, ignored) == std::filesystem::weakly_canonical(*b, ignored) ||
+         std::filesystem::equivalent(*a, *b, ignored);
+}
+
+/// A sink writes its file anew: nobody else may read or write it.
+void check_sinks(std::span<const PortConfig> configs) {
+  for (const PortConfig& config : configs) {
+    for (const PortConfig& other : configs) {
+      if (same_file(sink_file(config), source_file(other))) {
+        throw InputError(config.location, fmt::format("port '{}': its sink would overwrite the capture that port '{}' "
+                                                      "reads; write to another file",
+                                                      config.info.name, other.info.name));
+      }
+      if (&config != &other && same_file(sink_file(config), sink_file(other))) {
+        throw InputError(config.location, fmt::format("port '{}': port '{}' has the same sink; write to another file",
+                                                      config.info.name, other.info.name));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Port>> open_ports(std::span<const PortConfig> configs, std::uint16_t workers) {
+  check_sinks(configs);
+  // What only reads goes first, so that an error leaves no file overwritten.
+  std::vector<std::unique_ptr<Port>> ports;
+  std::vector<BuiltinPort*> builtin(configs.size());
+  std::uint32_t largest_frame = 0;
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    const PortConfig& config = configs[i];
+    auto port = for_port(config, [&] { return std::make_unique<BuiltinPort>(config, workers); });
+    largest_frame = std::max(largest_frame, port->largest_frame());
+    builtin[i] = port.get();
+    ports.push_back(std::move(port));
+  }
+  const PacketPool pool = create_pool(pool_size(configs, workers, largest_frame));
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    for_port(configs[i], [&] { builtin[i]->open(pool); });
+  }
+  return ports;
+}
+
+}  // namespace penumbra::io

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+namespace penumbra::io {
+
+/// A token bucket that any number of threads draw from without a lock: the generic cell rate algorithm (ITU-T I.371)
+/// with time in clock ticks. The bucket holds 64 packets, or a millisecond's worth if that is more.
+class RateLimiter {
+ public:
+  /// `packets_per_second` 0: no limit.
+  RateLimiter(double packets_per_second, double ticks_per_second)
+      : cost_(packets_per_second > 0 ? ticks_per_second / packets_per_second : 0),
+        burst_(std::max(64 * cost_, ticks_per_second / 1000)) {}
+
+  bool limited() const { return cost_ > 0; }
+  /// Starts with an empty bucket.
+  void start(std::uint64_t now) { paid_until_.store(static_cast<double>(now), std::memory_order_relaxed); }
+
+  /// How many of `wanted` packets may go at time `now`; they are taken as gone.
+  std::uint16_t take(std::uint64_t now, std::uint16_t wanted) {
+    if (!limited()) return wanted;
+    double paid = paid_until_.load(std::memory_order_relaxed);
+    while (true) {
+      const double from = std::max(paid, static_cast<double>(now) - burst_);
+      const double affordable = (static_cast<double>(now) - from) / cost_;
+      if (affordable < 1) return 0;
+      const auto granted = static_cast<std::uint16_t>(std::min<double>(affordable, wanted));
+      if (paid_until_.compare_exchange_weak(paid, from + granted * cost_, std::memory_order_relaxed)) return granted;
+    }
+  }
+
+ private:
+  double cost_;   ///< ticks of one packet
+  double burst_;  ///< ticks that may be saved up
+  std::atomic<double> paid_until_{0};
+};
+
+}  // namespace penumbra::io

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frames in memory given as packets: what captures and synthetic traffic have in common.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "io/frames.h"
+#include "io/mbuf_time.h"
+#include "io/packet_pool.h"
+#include "io/port.h"
+#include "io/rate_limiter.h"
+
+namespace penumbra::io {
+
+/// How often frames are given: all of them, in turn.
+struct ReplayPlan {
+  bool endless = false;
+  std::uint64_t packets =
+      0;      ///< unless endless: in all queues together; the frames are begun anew as often as it takes
+  Rate rate;  ///< of all queues together
+};
+
+/// Frames dealt out to queues by flow, each replayed by its own worker in order. The packets are copies: whoever gets
+/// them may rewrite them.
+class Replay {
+ public:
+  Replay(Frames frames, std::uint16_t queues, const ReplayPlan& plan);
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+  ~Replay();
+
+  std::uint32_t largest_frame() const { return largest_frame_; }
+  std::uint16_t queues() const { return static_cast<std::uint16_t>(queues_.size()); }
+  RxQueue& queue(std::uint16_t index);
+
+  /// From where packets are taken, for which port (its index is put into them). Before the first receive().
+  void use_pool(const PacketPool& pool, std::uint16_t port);
+  /// The rate counts from now on.
+  void start();
+
+ private:
+  class Queue;
+
+  std::vector<std::uint8_t> bytes_;
+  std::uint32_t largest_frame_;
+  RateLimiter limiter_;
+  std::vector<std::unique_ptr<Queue>> queues_;
+};
+
+}  // namespace penumbra::io
