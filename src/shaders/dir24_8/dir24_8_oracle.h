@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of the IPv4 table compare it with and share.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "dir24_8.h"
+#include "dir24_8.shader.h"
+
+namespace penumbra::dir24_8_oracle {
+
+/// How many times smaller a test's work is under a sanitizer.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr std::size_t kSanitizerScale = 16;
+#else
+inline constexpr std::size_t kSanitizerScale = 1;
+#endif
+
+inline Ipv4Prefix prefix_of(std::uint32_t address, unsigned length) {
+  Ipv4Prefix prefix{{address}, static_cast<std::uint8_t>(length)};
+  prefix.address.value &= prefix.mask();
+  return prefix;
+}
+
+/// Longest-prefix match as its definition has it: a map a length, longest first.
+class Oracle {
+ public:
+  bool insert(Ipv4Prefix prefix, std::uint16_t next_hop) {
+    return maps_[prefix.length].insert_or_assign(key(prefix), next_hop).second;
+  }
+  bool remove(Ipv4Prefix prefix) { return maps_[prefix.length].erase(key(prefix)) == 1; }
+  void clear() {
+    for (auto& map : maps_) map.clear();
+  }
+
+  std::optional<std::uint16_t> find(Ipv4Prefix prefix) const {
+    const auto found = maps_[prefix.length].find(key(prefix));
+    return found == maps_[prefix.length].end() ? std::nullopt : std::optional(found->second);
+  }
+  std::optional<Dir24_8::Entry> match(Ipv4Address address) const {
+    for (unsigned length = 33; length-- > 0;) {
+      if (maps_[length].empty()) continue;
+      const Ipv4Prefix prefix = prefix_of(address.value, length);
+      if (const auto next_hop = find(prefix)) return Dir24_8::Entry{prefix, *next_hop};
+    }
+    return std::nullopt;
+  }
+  /// What a lookup must write.
+  std::uint16_t lookup(std::uint32_t address) const {
+    const auto best = match({address});
+    return best ? best->next_hop : Dir24_8::kNoRoute;
+  }
+
+  std::size_t size() const {
+    std::size_t size = 0;
+    for (const auto& map : maps_) size += map.size();
+    return size;
+  }
+  /// By address, shorter ones first.
+  std::vector<Dir24_8::Entry> entries() const {
+    std::vector<Dir24_8::Entry> entries;
+    for (unsigned length = 0; length <= 32; ++length) {
+      for (const auto& [number, next_hop] : maps_[length]) {
+        entries.push_back(
+            {prefix_of(static_cast<std::uint32_t>(std::uint64_t{number} << (32 - length)), length), next_hop});
+      }
+    }
+    std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.prefix < b.prefix; });
+    return entries;
+  }
+
+ private:
+  /// The number of a prefix among those of its length: neighbours hash to neighbouring buckets, which is many times
+  /// faster than by address.
+  static std::uint32_t key(Ipv4Prefix prefix) {
+    return static_cast<std::uint32_t>(std::uint64_t{prefix.address.value} >> (32 - prefix.length));
+  }
+
+  std::array<std::unordered_map<std::uint32_t, std::uint16_t>, 33> maps_;
+};
+
+inline std::vector<Dir24_8::Entry> entries_of(const Dir24_8& table) {
+  std::vector<Dir24_8::Entry> entries;
+  table.for_each([&entries](const Dir24_8::Entry& entry) { entries.push_back(entry); });
+  return entries;
+}
+
+/// The memory that readers see, copied.
+struct LookupMemory {
+  explicit LookupMemory(Dir24_8& table) {
+    const auto& view = *static_cast<const dir24_8_view*>(table.table().view());
+    tbl24.assign(view.tbl24, view.tbl24 + (1U << 24));
+    tbl8.assign(view.tbl8, view.tbl8 + Dir24_8::kMaxGroups * DIR24_8_GROUP_ENTRIES);
+  }
+  bool operator==(const LookupMemory&) const = default;
+  std::vector<std::uint16_t> tbl24, tbl8;
+};
+
+/// Quiescent-state-based reclamation: a grace period has elapsed once every reader has said since that it holds
+/// nothing.
+class QuiescentStates final : public GracePeriods {
+ public:
+  explicit QuiescentStates(std::size_t readers) : seen_(readers) {}
+
+  void quiescent(std::size_t reader) { seen_[reader].store(epoch_.load()); }
+  void leave(std::size_t reader) { seen_[reader].store(std::numeric_limits<std::uint64_t>::max()); }
+
+  std::uint64_t start() override { return ++epoch_; }
+  bool elapsed(std::uint64_t token, bool wait) override {
+    for (const auto& seen : seen_) {
+      while (seen.load() < token) {
+        if (!wait) return false;
+        std::this_thread::yield();
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::atomic<std::uint64_t> epoch_{0};
+  std::vector<std::atomic<std::uint64_t>> seen_;
+};
+
+}  // namespace penumbra::dir24_8_oracle

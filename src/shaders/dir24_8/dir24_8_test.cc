@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The IPv4 table by small cases, at its limits, and as a mirror sees it.
+#include "dir24_8.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dir24_8_oracle.h"
+#include "engines/conformance.h"
+
+namespace penumbra {
+namespace {
+
+using dir24_8_oracle::entries_of;
+using dir24_8_oracle::LookupMemory;
+using dir24_8_oracle::Oracle;
+using dir24_8_oracle::prefix_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Ipv4Prefix prefix(const char* text) {
+  return parse_ipv4_prefix(text).value();
+}
+Ipv4Address address(const char* text) {
+  return parse_ipv4_address(text).value();
+}
+
+/// What `change` says when it throws a std::length_error.
+std::string refusal(const std::function<void()>& change) {
+  try {
+    change();
+  } catch (const std::length_error& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+/// Grace periods that elapse when the test says so, or when they are waited for.
+class ManualGracePeriods final : public GracePeriods {
+ public:
+  std::uint64_t start() override { return ++started; }
+  bool elapsed(std::uint64_t token, bool wait) override {
+    if (wait) {
+      ++waits;
+      while_waiting();
+      finished = std::max(finished, token);
+    }
+    return token <= finished;
+  }
+
+  std::uint64_t started = 0, finished = 0;
+  int waits = 0;
+  std::function<void()> while_waiting = [] {};
+};
+
+class Dir24_8Lookup : public testing::TestWithParam<std::string> {
+ protected:
+  std::uint16_t lookup(std::uint32_t host_address) {
+    std::uint16_t next_hop = 0x1234;
+    run_({&host_address}, {&next_hop}, 1, 1);
+    return next_hop;
+  }
+  std::uint16_t lookup(const char* text) { return lookup(address(text).value); }
+
+  NoReaders no_readers_;
+  Dir24_8 table_{no_readers_};
+  conformance::ShaderRun run_{GetParam(), "ipv4_dir24_8", table_.table()};
+};
+
+TEST_P(Dir24_8Lookup, OfAnEmptyTableFindsNothing) {
+  for (const char* any : {"0.0.0.0", "127.0.0.1", "128.0.0.0", "255.255.255.255"}) {
+    EXPECT_EQ(lookup(any), Dir24_8::kNoRoute);
+  }
+}
+
+TEST_P(Dir24_8Lookup, FindsTheFirstAndTheLastAddressThereIs) {
+  table_.insert(prefix("0.0.0.0/32"), 1);
+  table_.insert(prefix("255.255.255.255/32"), 2);
+  table_.commit();
+  EXPECT_EQ(lookup("0.0.0.0"), 1);
+  EXPECT_EQ(lookup("0.0.0.1"), Dir24_8::kNoRoute);
+  EXPECT_EQ(lookup("255.255.255.254"), Dir24_8::kNoRoute);
+  EXPECT_EQ(lookup("255.255.255.255"), 2);
+}
+
+TEST_P(Dir24_8Lookup, GivesTheLowestAndTheHighestNextHopOnBothLevels) {
+  table_.insert(prefix("10.0.0.0/24"), 0);
+  table_.insert(prefix("10.0.1.0/24"), 32'767);
+  table_.insert(prefix("10.0.2.0/32"), 0);
+  table_.insert(prefix("10.0.2.1/32"), 32'767);
+  table_.commit();
+  EXPECT_EQ(lookup("10.0.0.0"), 0);
+  EXPECT_EQ(lookup("10.0.1.0"), 32'767);
+  EXPECT_EQ(lookup("10.0.2.0"), 0);
+  EXPECT_EQ(lookup("10.0.2.1"), 32'767);
+  EXPECT_EQ(lookup("10.0.2.2"), Dir24_8::kNoRoute);
+}
+
+/// One prefix of every length over one address, put in and taken out in random orders.
+TEST_P(Dir24_8Lookup, PeelsNestedPrefixesInAnyOrder) {
+  const std::uint32_t inmost = address("172.18.52.86").value;
+  std::vector<std::uint32_t> probes{0, 0xFFFFFFFF, inmost};
+  for (unsigned bit = 0; bit < 32; ++bit) probes.push_back(inmost ^ 1U << bit);
+  std::vector<unsigned> lengths(33);
+  for (unsigned length = 0; length <= 32; ++length) lengths[length] = length;
+  std::mt19937 random(2);
+  Oracle oracle;
+  std::vector<std::uint16_t> found(probes.size());
+  const auto expect_equal = [&] {
+    table_.commit();
+    run_({probes.data()}, {found.data()}, probes.size(), 7);
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+      ASSERT_EQ(found[i], oracle.lookup(probes[i])) << to_string(Ipv4Address{probes[i]});
+      ASSERT_EQ(table_.match({probes[i]}), oracle.match({probes[i]}));
+    }
+  };
+  for (int round = 0; round < 3; ++round) {
+    std::shuffle(lengths.begin(), lengths.end(), random);
+    for (const unsigned length : lengths) {
+      const Ipv4Prefix each = prefix_of(inmost, length);
+      const auto next_hop = static_cast<std::uint16_t>(random() % Dir24_8::kMaxNextHops);
+      ASSERT_EQ(table_.insert(each, next_hop), oracle.insert(each, next_hop));
+      expect_equal();
+    }
+    ASSERT_EQ(entries_of(table_), oracle.entries());
+    std::shuffle(lengths.begin(), lengths.end(), random);
+    for (const unsigned length : lengths) {
+      const Ipv4Prefix each = prefix_of(inmost, length);
+      ASSERT_EQ(table_.remove(each), oracle.remove(each));
+      expect_equal();
+    }
+    EXPECT_EQ(table_.size(), 0U);
+    EXPECT_EQ(table_.groups(), 0U);
+  }
+}
+
+TEST_P(Dir24_8Lookup, ReachesEveryGroup) {
+  for (std::uint32_t group = 0; group < Dir24_8::kMaxGroups; ++group) {
+    table_.insert(prefix_of(group << 16 | 0xFF, 32), static_cast<std::uint16_t>(group));
+  }
+  table_.commit();
+  EXPECT_EQ(table_.groups(), Dir24_8::kMaxGroups);
+  std::vector<std::uint32_t> addresses;
+  for (std::uint32_t group = 0; group < Dir24_8::kMaxGroups; ++group) {
+    addresses.push_back(group << 16 | 0xFF);
+    addresses.push_back(group << 16 | 0xFE);
+  }
+  std::vector<std::uint16_t> found(addresses.size());
+  run_({addresses.data()}, {found.data()}, addresses.size(), 4096);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(found[i], i % 2 == 0 ? i / 2 : Dir24_8::kNoRoute) << to_string(Ipv4Address{addresses[i]});
+  }
+}
+
+TEST_P(Dir24_8Lookup, SeesWhatWasLoaded) {
+  table_.insert(prefix("10.0.0.0/8"), 1);
+  const std::vector<Dir24_8::Entry> entries{
+      {prefix("20.0.0.1/32"), 2}, {prefix("20.0.0.0/16"), 3}, {prefix("20.0.0.1/32"), 4}};
+  table_.load(entries);
+  EXPECT_EQ(lookup("10.0.0.1"), Dir24_8::kNoRoute);
+  EXPECT_EQ(lookup("20.0.0.1"), 4);
+  EXPECT_EQ(lookup("20.0.0.2"), 3);
+  EXPECT_THAT(entries_of(table_), ElementsAre(entries[1], entries[2]));
+}
+
+PENUMBRA_FOR_EACH_ENGINE(Dir24_8Lookup);
+
+TEST(Dir24_8, TellsNewFromReplacedAndThereFromMissing) {
+  NoReaders no_readers;
+  Dir24_8 table(no_readers);
+  for (const char* text : {"0.0.0.0/0", "10.0.0.0/8", "10.1.2.0/24", "10.1.2.128/25", "10.1.2.3/32"}) {
+    EXPECT_FALSE(table.remove(prefix(text)));
+    EXPECT_EQ(table.find(prefix(text)), std::nullopt);
+    EXPECT_TRUE(table.insert(prefix(text), 5));
+    EXPECT_FALSE(table.insert(prefix(text), 5));
+    EXPECT_FALSE(table.insert(prefix(text), 6));
+    EXPECT_EQ(table.find(prefix(text)), 6);
+    EXPECT_EQ(table.size(), 1U);
+    EXPECT_TRUE(table.remove(prefix(text)));
+    EXPECT_FALSE(table.remove(prefix(text)));
+    EXPECT_EQ(table.size(), 0U);
+  }
+}
+
+TEST(Dir24_8, RefusesWhatIsNoPrefix) {
+  NoReaders no_readers;
+  Dir24_8 table(no_readers);
+  for (const Ipv4Prefix wrong : {Ipv4Prefix{{1}, 31}, Ipv4Prefix{{1}, 0}, Ipv4Prefix{{0}, 33}}) {
+    EXPECT_THROW(table.insert(wrong, 1), std::invalid_argument);
+    EXPECT_THROW(table.remove(wrong), std::invalid_argument);
+    EXPECT_THROW(table.find(wrong), std::invalid_argument);
+    EXPECT_THROW(table.load(std::vector<Dir24_8::Entry>{{wrong, 1}}), std::invalid_argument);
+  }
+  EXPECT_THAT(entries_of(table), IsEmpty());
+}
+
+TEST(Dir24_8, RefusesNextHopsPastItsLimitAndStaysAsItWas) {
+  NoReaders no_readers;
+  Dir24_8 table(no_readers);
+  table.insert(prefix("10.0.0.0/24"), 7);
+  const auto entries = entries_of(table);
+  const LookupMemory memory(table);
+  for (const std::uint16_t next_hop : {std::uint16_t{32'768}, std::uint16_t{65'535}}) {
+    for (const char* text : {"10.0.0.0/24", "10.0.0.1/32", "0.0.0.0/0"}) {
+      EXPECT_THAT(refusal([&] { table.insert(prefix(text), next_hop); }), HasSubstr("32768 next hops"));
+      const std::vector<Dir24_8::Entry> load{{prefix("1.0.0.0/8"), 1}, {prefix(text), next_hop}};
+      EXPECT_THAT(refusal([&] { table.load(load); }), HasSubstr("32768 next hops"));
+    }
+  }
+  EXPECT_EQ(entries_of(table), entries);
+  EXPECT_EQ(LookupMemory(table), memory);
+}
+
+TEST(Dir24_8, HoldsFourMillionPrefixesAndStaysAsItWasAtOneMore) {
+  NoReaders no_readers;
+  Dir24_8 table(no_readers);
+  std::vector<Dir24_8::Entry> entries;
+  for (std::uint32_t i = 0; i < Dir24_8::kMaxPrefixes; ++i) {
+    entries.push_back({prefix_of(i << 10, 22), static_cast<std::uint16_t>(i % Dir24_8::kMaxNextHops)});
+  }
+  table.load(entries);
+  EXPECT_EQ(table.size(), Dir24_8::kMaxPrefixes);
+  const LookupMemory memory(table);
+  for (const char* text : {"10.0.0.0/8", "10.0.0.0/24", "10.0.0.0/32"}) {
+    EXPECT_THAT(refusal([&] { table.insert(prefix(text), 1); }), HasSubstr("4194304 prefixes"));
+  }
+  entries.push_back({prefix("10.0.0.0/32"), 1});
+  EXPECT_THAT(refusal([&] { table.load(entries); }), HasSubstr("4194304 prefixes"));
+  EXPECT_EQ(LookupMemory(table), memory);
+  entries.back() = entries.front();
+  EXPECT_NO_THROW(table.load(entries)) << "one prefix twice is one prefix";
+  entries.pop_back();
+  EXPECT_EQ(entries_of(table), entries);
+
+  EXPECT_FALSE(table.insert(prefix("0.0.0.0/22"), 77)) << "a replacement needs no room";
+  EXPECT_TRUE(table.remove(prefix("0.0.0.0/22")));
+  EXPECT_TRUE(table.insert(prefix("10.0.0.0/32"), 1)) << "there is room again";
+}
+
+/// A table with all groups in use: the last address of every other /24 from 0 on.
+std::vector<Dir24_8::Entry> all_groups() {
+  std::vector<Dir24_8::Entry> entries;
+  for (std::uint32_t i = 0; i < Dir24_8::kMaxGroups; ++i) entries.push_back({prefix_of(i << 9 | 0xFF, 32), 1});
+  return entries;
+}
+
+TEST(Dir24_8, RefusesGroupsPastItsLimitAndStaysAsItWas) {
+  NoReaders no_readers;
+  Dir24_8 table(no_readers);
+  auto entries = all_groups();
+  table.load(entries);
+  EXPECT_EQ(table.groups(), Dir24_8::kMaxGroups);
+  const LookupMemory memory(table);
+  EXPECT_THAT(refusal([&] { table.insert(prefix("200.0.0.0/25"), 1); }), HasSubstr("32767 different /24 networks"));
+  entries.push_back({prefix("200.0.0.0/25"), 1});
+  EXPECT_THAT(refusal([&] { table.load(entries); }), HasSubstr("32767 different /24 networks"));
+  entries.pop_back();
+  EXPECT_EQ(entries_of(table), entries);
+  EXPECT_EQ(table.size(), entries.size());
+  EXPECT_EQ(LookupMemory(table), memory);
+
+  EXPECT_TRUE(table.insert(prefix("0.0.0.0/25"), 2)) << "its /24 has a group";
+  EXPECT_TRUE(table.insert(prefix("200.0.0.0/24"), 2)) << "needs none";
+  EXPECT_TRUE(table.remove(prefix("0.0.0.0/25")));
+  EXPECT_TRUE(table.remove(prefix("0.0.0.255/32")));
+  EXPECT_TRUE(table.insert(prefix("200.0.0.0/25"), 1)) << "a group has become free";
+  EXPECT_EQ(table.match(address("200.0.0.1"))->next_hop, 1);
+}
+
+std::uint16_t tbl24_entry(Dir24_8& table, const char* text) {
+  return static_cast<const dir24_8_view*>(table.table().view())->tbl24[address(text).value >> 8];
+}
+
+TEST(Dir24_8, ReusesAGroupOnlyAfterItsGracePeriod) {
+  ManualGracePeriods grace_periods;
+  Dir24_8 table(grace_periods);
+  table.insert(prefix("10.0.0.1/32"), 1);
+  const std::uint16_t group = tbl24_entry(table, "10.0.0.0");
+  table.remove(prefix("10.0.0.1/32"));
+  table.insert(prefix("10.0.1.1/32"), 2);
+  EXPECT_NE(tbl24_entry(table, "10.0.1.0"), group) << "a reader may still be in it";
+  grace_periods.finished = grace_periods.started;
+  table.insert(prefix("10.0.2.1/32"), 3);
+  EXPECT_EQ(tbl24_entry(table, "10.0.2.0"), group);
+  EXPECT_EQ(grace_periods.waits, 0);
+}
+
+TEST(Dir24_8, LeavesARetiredGroupAsItWasUntilItsGracePeriodHasElapsed) {
+  ManualGracePeriods grace_periods;
+  Dir24_8 table(grace_periods);
+  table.insert(prefix("10.0.0.0/24"), 1);
+  table.insert(prefix("10.0.0.1/32"), 2);
+  const auto& view = *static_cast<const dir24_8_view*>(table.table().view());
+  const std::uint16_t* const group = view.tbl8 + std::size_t{256} * (tbl24_entry(table, "10.0.0.0") - 0x8000U);
+  table.remove(prefix("10.0.0.1/32"));
+  table.insert(prefix("10.0.0.0/24"), 3);
+  table.insert(prefix("10.0.0.2/32"), 4);
+  EXPECT_EQ(group[0], 1);
+  EXPECT_EQ(group[1], 2);
+  EXPECT_EQ(group[2], 1);
+}
+
+TEST(Dir24_8, WaitsForAGracePeriodWhenOnlyThatGivesAGroup) {
+  ManualGracePeriods grace_periods;
+  Dir24_8 table(grace_periods);
+  table.load(all_groups());
+  const int waits = grace_periods.waits;
+  table.remove(prefix("0.0.0.255/32"));
+  EXPECT_EQ(grace_periods.waits, waits);
+  EXPECT_TRUE(table.insert(prefix("200.0.0.0/25"), 1));
+  EXPECT_EQ(grace_periods.waits, waits + 1);
+  EXPECT_EQ(table.groups(), Dir24_8::kMaxGroups);
+}
+
+TEST(Dir24_8, KeepsTheOldContentForReadersUntilTheGracePeriodAfterALoad) {
+  ManualGracePeriods grace_periods;
+  Dir24_8 table(grace_periods);
+  table.insert(prefix("10.0.0.0/24"), 1);
+  table.insert(prefix("10.0.1.1/32"), 2);
+  const auto* const old = static_cast<const dir24_8_view*>(table.table().view());
+  const std::vector<std::uint32_t> addresses{address("10.0.0.1").value, address("10.0.1.1").value};
+  std::vector<std::uint16_t> found(2);
+  grace_periods.while_waiting = [&] {
+    EXPECT_NE(table.table().view(), old);
+    dir24_8_lookup(*old, addresses.data(), found.data(), 2);
+  };
+  table.load(std::vector<Dir24_8::Entry>{{prefix("0.0.0.0/0"), 3}});
+  EXPECT_EQ(grace_periods.waits, 1);
+  EXPECT_THAT(found, ElementsAre(1, 2));
+}
+
+/// A copy that follows what is announced and nothing else.
+class CopyingMirror final : public TableMirror {
+ public:
+  void published(std::span<const std::byte> view, std::span<const TableRegion> regions) override {
+    copies.clear();
+    sources.assign(regions.begin(), regions.end());
+    ASSERT_EQ(view.size(), sizeof(dir24_8_view));
+    std::memcpy(&copied_view, view.data(), view.size());
+    for (const auto& region : regions) {
+      const auto& copy = copies.emplace_back(region.data, region.data + region.bytes);
+      const std::byte* const data = copy.data();
+      std::memcpy(reinterpret_cast<std::byte*>(&copied_view) + region.pointer_offset, &data, sizeof data);
+    }
+  }
+  void changed(std::size_t region, std::size_t offset, std::size_t bytes) override {
+    ASSERT_LT(region, copies.size());
+    ASSERT_LE(offset + bytes, copies[region].size());
+    std::memcpy(copies[region].data() + offset, sources[region].data + offset, bytes);
+    bytes_copied += bytes;
+  }
+  void committed() override { ++commits; }
+
+  bool equals_sources() const {
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      if (std::memcmp(copies[i].data(), sources[i].data, copies[i].size()) != 0) return false;
+    }
+    return copies.size() == 2;
+  }
+
+  dir24_8_view copied_view{};
+  std::vector<std::vector<std::byte>> copies;
+  std::vector<TableRegion> sources;
+  std::size_t bytes_copied = 0;
+  int commits = 0;
+};
+
+TEST(Dir24_8Mirror, EqualsTheOwnersMemoryAfterChangesAndLoads) {
+  NoReaders no_readers;
+  Dir24_8 table(no_readers);
+  CopyingMirror mirror;
+  table.insert(prefix("10.0.0.1/32"), 9);
+  table.table().attach(mirror);
+  EXPECT_TRUE(mirror.equals_sources());
+  std::mt19937 random(3);
+  Oracle oracle;
+  std::vector<Dir24_8::Entry> loaded;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 20'000; ++i) {
+      // Two /16s, so that prefixes meet; short ones seldom, for they are slow.
+      const unsigned length = random() % 100 == 0 ? 8 + random() % 8 : 16 + random() % 17;
+      const Ipv4Prefix each = prefix_of(0x0A000000U | random() % (1U << 17), length);
+      if (random() % 3 == 0) {
+        table.remove(each);
+      } else {
+        table.insert(each, static_cast<std::uint16_t>(random() % Dir24_8::kMaxNextHops));
+      }
+      if (i % 100 == 0) table.commit();
+    }
+    EXPECT_TRUE(mirror.equals_sources());
+    loaded = entries_of(table);
+    loaded.resize(loaded.size() / 2);
+    table.load(loaded);
+    EXPECT_TRUE(mirror.equals_sources());
+  }
+  EXPECT_EQ(mirror.commits, 600);
+
+  for (const auto& [each, next_hop] : loaded) oracle.insert(each, next_hop);
+  for (const auto& entry : loaded) {
+    std::uint16_t found = 0;
+    dir24_8_lookup(mirror.copied_view, &entry.prefix.address.value, &found, 1);
+    ASSERT_EQ(found, oracle.lookup(entry.prefix.address.value));
+  }
+  table.table().detach(mirror);
+}
+
+TEST(Dir24_8Mirror, IsToldOfNoMoreThanWhatAChangeRewrote) {
+  NoReaders no_readers;
+  Dir24_8 table(no_readers);
+  CopyingMirror mirror;
+  table.table().attach(mirror);
+  table.insert(prefix("10.1.2.0/24"), 1);
+  EXPECT_EQ(mirror.bytes_copied, 2U);
+  table.insert(prefix("10.1.2.0/24"), 1);
+  EXPECT_EQ(mirror.bytes_copied, 2U) << "nothing changed";
+  table.insert(prefix("10.1.0.0/16"), 2);
+  EXPECT_EQ(mirror.bytes_copied, 2U + 512U) << "one copy over the gap of the /24";
+  table.table().detach(mirror);
+}
+
+}  // namespace
+}  // namespace penumbra
