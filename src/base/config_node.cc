@@ -50,15 +50,15 @@ ConfigNode& ConfigNode::operator=(const ConfigNode& other) {
 }
 
 ConfigNode ConfigNode::load(const std::filesystem::path& file) {
-  return parse(read_text_file(file), file.string(), file.parent_path());
+  return parse(read_text_file(file, kMaxBytes), file.string(), file.parent_path());
 }
 
 ConfigNode ConfigNode::parse(const std::string& text, const std::string& name, const std::filesystem::path& directory) {
   const auto source = std::make_shared<const File>(File{name, directory});
-  if (text.size() > kMaxBytes) throw InputError({name}, "is too long for a configuration (over 16 MiB)");
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.empty()) throw InputError({name}, "is empty; expected a configuration");
+    // The mark of a document's end shows a quote that is never closed, which yaml-cpp 0.7 would take for closed.
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text + (text.ends_with('\n') ? "" : "\n") + "...\n");
+    if (documents.empty() || documents[0].IsNull()) throw InputError({name}, "is empty; expected a configuration");
     if (documents.size() > 1) {
       const YAML::Mark mark = documents[1].Mark();
       throw InputError({name, mark.line + 1, mark.column + 1}, "a second document begins here; expected one only");

@@ -12,8 +12,7 @@
 namespace penumbra {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
-constexpr std::size_t kStepBytes = std::size_t{1} << 20;
+constexpr std::size_t kLeastStep = std::size_t{64} << 10;
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -25,21 +24,25 @@ InputError unreadable(const std::filesystem::path& file, int error) {
 
 }  // namespace
 
-std::string read_text_file(const std::filesystem::path& file) {
+std::string read_text_file(const std::filesystem::path& file, std::size_t most) {
   const std::unique_ptr<std::FILE, CloseFile> stream(std::fopen(file.c_str(), "rb"));
   if (!stream) throw unreadable(file, errno);
+  // What a file says about its size saves copies but is not to be trusted (pipes, /proc); doubling keeps them few then.
+  std::error_code no_size;
+  const auto expected = std::filesystem::file_size(file, no_size);
+  std::size_t step = std::max(kLeastStep, no_size ? 0 : std::min<std::size_t>(expected, most) + 1);
   std::string text;
   std::size_t used = 0;
-  while (true) {
-    // Doubling keeps the copying linear; what a file says about its own size is not to be trusted (pipes, /proc).
-    text.resize(std::max(used * 2, used + kStepBytes));
+  while (used <= most) {
+    text.resize(used + step);
     errno = 0;
-    const std::size_t got = std::fread(text.data() + used, 1, text.size() - used, stream.get());
+    const std::size_t got = std::fread(text.data() + used, 1, step, stream.get());
     used += got;
     if (std::ferror(stream.get()) != 0) throw unreadable(file, errno);  // a directory ends here
-    if (used > kMaxBytes) throw InputError({file.string()}, "is longer than 1 GiB");
-    if (used < text.size()) break;
+    if (got < step) break;
+    step = used;
   }
+  if (used > most) throw InputError({file.string()}, "is longer than " + std::to_string(most) + " bytes");
   text.resize(used);
   return text;
 }

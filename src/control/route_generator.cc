@@ -5,10 +5,11 @@
 #include <array>
 #include <bit>
 #include <numeric>
-#include <random>
 #include <set>
 #include <stdexcept>
 #include <unordered_set>
+
+#include "io/random.h"
 
 namespace penumbra::control {
 namespace {
@@ -58,18 +59,10 @@ constexpr double kInsideShare = 0.5;      ///< have a shorter prefix around them
 constexpr double kRunShare = 0.5;         ///< are followed by another one of the same length
 constexpr double kRunShareLongest = 0.7;  ///< likewise of the /24s
 
-/// Random numbers that are the same everywhere: the engine is defined by the standard, the distributions are not.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-  /// 0 to bound-1; bound is at most 2^32. The bias is below 2^-32 of the bound.
-  std::uint32_t below(std::uint64_t bound) { return static_cast<std::uint32_t>((engine_() >> 32) * bound >> 32); }
-  /// True with this probability.
-  bool chance(double probability) { return static_cast<double>(engine_() >> 11) < probability * 0x1p53; }
-
- private:
-  std::mt19937_64 engine_;
-};
+/// True with this probability.
+bool chance(io::Random& random, double probability) {
+  return static_cast<double>(random.next() >> 11) < probability * 0x1p53;
+}
 
 bool is_routable(Ipv4Prefix prefix) {
   const std::uint32_t octet = prefix.address.value >> 24;
@@ -96,7 +89,7 @@ std::array<std::uint32_t, kMaxLength + 1> share_out(std::uint32_t prefixes) {
 
 class PrefixMaker {
  public:
-  explicit PrefixMaker(Random& random) : random_(random) {
+  explicit PrefixMaker(io::Random& random) : random_(random) {
     std::partial_sum(kOctetWeights.begin(), kOctetWeights.end(), octet_sums_.begin(), std::plus<std::uint32_t>());
   }
 
@@ -119,7 +112,7 @@ class PrefixMaker {
       // A run of neighbouring prefixes, as an owner makes who cuts his block into pieces.
       while (taken.size() < count && is_routable(prefix) && taken.insert(prefix.address.value).second) {
         prefixes_.push_back(prefix);
-        if (!random_.chance(run_share)) break;
+        if (!chance(random_, run_share)) break;
         prefix.address.value += static_cast<std::uint32_t>(std::uint64_t{1} << (32 - length));
       }
     }
@@ -128,10 +121,10 @@ class PrefixMaker {
   /// Where a run may begin: inside a shorter prefix or anywhere.
   Ipv4Prefix start(unsigned length, unsigned failures) {
     constexpr unsigned kPatience = 16;  // then the popular places are full: look everywhere
-    Ipv4Prefix prefix{{random_.below(std::uint64_t{1} << 32)}, static_cast<std::uint8_t>(length)};
+    Ipv4Prefix prefix{{static_cast<std::uint32_t>(random_.next())}, static_cast<std::uint8_t>(length)};
     if (failures < kPatience) {
-      if (shorter_ > 0 && random_.chance(length > 24 ? 1.0 : kInsideShare)) {
-        const Ipv4Prefix around = prefixes_[random_.below(shorter_)];
+      if (shorter_ > 0 && chance(random_, length > 24 ? 1.0 : kInsideShare)) {
+        const Ipv4Prefix around = prefixes_[random_.below(static_cast<std::uint32_t>(shorter_))];
         prefix.address.value = around.address.value | (prefix.address.value & ~around.mask());
       } else {
         const auto octet = std::upper_bound(octet_sums_.begin(), octet_sums_.end(), random_.below(octet_sums_.back()));
@@ -143,7 +136,7 @@ class PrefixMaker {
     return prefix;
   }
 
-  Random& random_;
+  io::Random& random_;
   std::array<std::uint32_t, kOctetWeights.size()> octet_sums_{};
   std::vector<Ipv4Prefix> prefixes_;
   std::size_t shorter_ = 0;  ///< so many of prefixes_ are shorter than those being added
@@ -164,7 +157,7 @@ class TableMaker {
     const std::size_t turn = std::max<std::size_t>(1, prefixes.size() / options_.next_hops);
     for (std::size_t i = 0; i < prefixes.size(); ++i) {
       const auto target = i % turn == 0 ? static_cast<std::uint32_t>(i / turn % options_.next_hops) : pick_target();
-      const std::uint32_t metric = random_.chance(kMetricShare) ? 1 + random_.below(1000) : 0;
+      const std::uint32_t metric = chance(random_, kMetricShare) ? 1 + random_.below(1000) : 0;
       routes.push_back({prefixes[i], metric, use(target)});
     }
     return std::move(table_);
@@ -212,13 +205,13 @@ class TableMaker {
 
   std::uint32_t pick_target() {
     const std::size_t multipaths = targets_.size() - first_multipath_;
-    if (random_.chance(options_.blackhole_share)) return options_.next_hops;
-    if (random_.chance(options_.unreachable_share)) return options_.next_hops + 1;
-    if (multipaths > 0 && random_.chance(options_.multipath_share)) {
-      return static_cast<std::uint32_t>(first_multipath_) + random_.below(multipaths);
+    if (chance(random_, options_.blackhole_share)) return options_.next_hops;
+    if (chance(random_, options_.unreachable_share)) return options_.next_hops + 1;
+    if (multipaths > 0 && chance(random_, options_.multipath_share)) {
+      return static_cast<std::uint32_t>(first_multipath_) + random_.below(static_cast<std::uint32_t>(multipaths));
     }
     // The first gateways carry most routes, as transit providers do.
-    return random_.below(std::uint64_t{random_.below(options_.next_hops)} + 1);
+    return random_.below(random_.below(options_.next_hops) + 1);
   }
 
   /// The number of a target in the table; unused ones have none.
@@ -231,7 +224,7 @@ class TableMaker {
   }
 
   const RouteGeneratorOptions& options_;
-  Random random_;
+  io::Random random_;
   GeneratedTable table_;
   std::vector<RouteTarget> targets_;
   std::size_t first_multipath_ = 0;

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penumbra/flow_hash.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <vector>
+
+namespace penumbra {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;  // on the heap and just as long as said, so that ASan sees a read past the end
+
+constexpr std::uint8_t kUdp = 17, kTcp = 6, kIcmp = 1;
+
+void put(Bytes& bytes, std::size_t at, std::uint64_t value, std::size_t width) {
+  for (std::size_t i = 0; i < width; ++i) bytes[at + i] = static_cast<std::uint8_t>(value >> (8 * (width - 1 - i)));
+}
+
+struct Flow {
+  std::uint32_t source = 0xC0000201;
+  std::uint32_t destination = 0xCB007105;
+  std::uint8_t protocol = kUdp;
+  std::uint16_t source_port = 1024;
+  std::uint16_t destination_port = 53;
+};
+
+/// An IPv4 packet of the flow; `header_words` of 32 bits and `payload` bytes behind, which begin with the ports.
+Bytes packet_of(const Flow& flow, std::size_t payload = 8, std::size_t header_words = 5) {
+  Bytes packet(header_words * 4 + payload, 0xEE);
+  packet[0] = static_cast<std::uint8_t>(0x40 | header_words);
+  put(packet, 6, 0, 2);
+  packet[9] = flow.protocol;
+  put(packet, 12, flow.source, 4);
+  put(packet, 16, flow.destination, 4);
+  Bytes ports(4);
+  put(ports, 0, flow.source_port, 2);
+  put(ports, 2, flow.destination_port, 2);
+  std::copy_n(ports.begin(), std::min<std::size_t>(4, payload), packet.begin() + static_cast<long>(header_words * 4));
+  return packet;
+}
+
+std::uint32_t hash_of(const Bytes& packet, std::uint32_t seed = 1) {
+  return ipv4_flow_hash(packet.data(), packet.size(), seed);
+}
+
+TEST(Ipv4FlowHash, IsTheSameForAllPacketsOfAFlow) {
+  const Flow flow;
+  const std::uint32_t expected = hash_of(packet_of(flow));
+  std::mt19937 random(1);
+  for (int i = 0; i < 1'000; ++i) {
+    // Everything that differs between packets of one flow: type of service, lengths, identification, don't-fragment,
+    // TTL, checksum, options, payload.
+    Bytes packet = packet_of(flow, 4 + random() % 100, 5 + random() % 11);
+    const std::size_t header = static_cast<std::size_t>(packet[0] & 0xF) * 4;
+    for (const std::size_t at : {1, 2, 3, 4, 5, 8, 10, 11}) packet[at] = static_cast<std::uint8_t>(random());
+    packet[6] = random() % 2 == 0 ? 0x40 : 0;
+    for (std::size_t at = 20; at < header; ++at) packet[at] = static_cast<std::uint8_t>(random());
+    for (std::size_t at = header + 4; at < packet.size(); ++at) packet[at] = static_cast<std::uint8_t>(random());
+    ASSERT_EQ(hash_of(packet), expected);
+  }
+}
+
+TEST(Ipv4FlowHash, KeepsTheFragmentsOfADatagramTogether) {
+  Bytes first = packet_of({});
+  put(first, 6, 0x2000, 2);
+  std::mt19937 random(2);
+  for (int i = 0; i < 1'000; ++i) {
+    Bytes later = packet_of({});
+    const auto offset = static_cast<std::uint16_t>(1 + random() % 0x1FFF);
+    put(later, 6, (random() % 2 == 0 ? 0x2000U : 0U) | offset, 2);
+    put(later, 20, random(), 4);  // payload where the first one has its ports
+    ASSERT_EQ(hash_of(later), hash_of(first)) << offset;
+  }
+}
+
+TEST(Ipv4FlowHash, DependsOnEachPartOfTheFlowAndOnTheSeed) {
+  const std::uint32_t hash = hash_of(packet_of({}));
+  EXPECT_NE(hash_of(packet_of({.source = 0xC0000202})), hash);
+  EXPECT_NE(hash_of(packet_of({.destination = 0xCB007106})), hash);
+  EXPECT_NE(hash_of(packet_of({.protocol = kTcp})), hash);
+  EXPECT_NE(hash_of(packet_of({.source_port = 1025})), hash);
+  EXPECT_NE(hash_of(packet_of({.destination_port = 54})), hash);
+  EXPECT_NE(hash_of(packet_of({}), 2), hash);
+}
+
+TEST(Ipv4FlowHash, TakesPortsOnlyWhereThereAreSome) {
+  EXPECT_EQ(hash_of(packet_of({.protocol = kIcmp, .source_port = 1})),
+            hash_of(packet_of({.protocol = kIcmp, .source_port = 2})));
+  // A packet captured in part has no ports to read: at most three bytes of the four are there.
+  for (std::size_t payload = 0; payload < 4; ++payload) {
+    for (std::size_t words = 5; words <= 15; ++words) {
+      EXPECT_EQ(hash_of(packet_of({.source_port = 1}, payload, words)),
+                hash_of(packet_of({.source_port = 2}, payload, words)));
+    }
+  }
+  // A header that says to be longer than what is there.
+  Bytes packet = packet_of({}, 0);
+  packet[0] = 0x4F;
+  EXPECT_EQ(hash_of(packet), hash_of(packet_of({}, 0)));
+}
+
+/// The chi-square of how `count` hashes fall into buckets, in standard deviations from what chance would give.
+double chi_square_deviation(std::size_t buckets, std::size_t count,
+                            const std::function<std::size_t(std::size_t)>& bucket) {
+  std::vector<std::size_t> counts(buckets);
+  for (std::size_t i = 0; i < count; ++i) ++counts.at(bucket(i));
+  const double expected = static_cast<double>(count) / static_cast<double>(buckets);
+  double chi_square = 0;
+  for (const std::size_t found : counts) {
+    const double difference = static_cast<double>(found) - expected;
+    chi_square += difference * difference / expected;
+  }
+  const auto freedom = static_cast<double>(buckets - 1);
+  return (chi_square - freedom) / std::sqrt(2 * freedom);
+}
+
+/// Hashes choose a bucket by their high bits (hash * buckets >> 32) and by their remainder; flows differ by little.
+TEST(Ipv4FlowHash, SpreadsSimilarFlowsEvenly) {
+  constexpr std::size_t kFlows = 20'000;
+  const std::vector<std::function<Flow(std::uint32_t)>> families{
+      [](std::uint32_t i) { return Flow{.source = 0x0A000000 + i}; },
+      [](std::uint32_t i) { return Flow{.destination = 0x0A000000 + (i << 8)}; },
+      [](std::uint32_t i) { return Flow{.source_port = static_cast<std::uint16_t>(1024 + i)}; },
+      [](std::uint32_t i) {
+        return Flow{.source = 0x0A000000 + i % 256, .destination = 0xC0000200 + i / 256, .protocol = kTcp};
+      }};
+  for (std::size_t family = 0; family < families.size(); ++family) {
+    for (const std::size_t buckets : {2U, 3U, 4U, 7U, 16U, 256U}) {
+      for (const std::uint32_t seed : {0U, 1U, 0x12345678U}) {
+        const auto hash = [&](std::size_t i) {
+          return hash_of(packet_of(families[family](static_cast<std::uint32_t>(i))), seed);
+        };
+        // A hash that is more even than chance would be as good, so the bound is on one side only.
+        EXPECT_LT(chi_square_deviation(buckets, kFlows, [&](std::size_t i) { return hash(i) * buckets >> 32; }), 5)
+            << "high bits, family " << family << ", buckets " << buckets << ", seed " << seed;
+        EXPECT_LT(chi_square_deviation(buckets, kFlows, [&](std::size_t i) { return hash(i) % buckets; }), 5)
+            << "remainder, family " << family << ", buckets " << buckets << ", seed " << seed;
+      }
+    }
+  }
+}
+
+/// What one use of the hash sent to one bucket must still be spread by another use with another seed.
+TEST(Ipv4FlowHash, TwoSeedsChooseIndependently) {
+  constexpr std::size_t kWays = 4;
+  std::vector<std::uint32_t> survivors;
+  for (std::uint32_t i = 0; survivors.size() < 5'000; ++i) {
+    const Flow flow{.source = 0x0A000000 + i};
+    if (std::uint64_t{hash_of(packet_of(flow), 1)} * kWays >> 32 == 2) survivors.push_back(i);
+  }
+  EXPECT_LT(chi_square_deviation(kWays, survivors.size(),
+                                 [&](std::size_t i) {
+                                   const Flow flow{.source = 0x0A000000 + survivors[i]};
+                                   return std::uint64_t{hash_of(packet_of(flow), 2)} * kWays >> 32;
+                                 }),
+            5);
+}
+
+Bytes frame_of(std::uint16_t ethertype, const Bytes& payload) {
+  Bytes frame(14, 0x11);
+  put(frame, 12, ethertype, 2);
+  frame.insert(frame.end(), payload.begin(), payload.end());
+  return Bytes(frame);
+}
+
+std::uint32_t frame_hash(const Bytes& frame) {
+  return frame_flow_hash(frame.data(), frame.size(), 9);
+}
+
+Bytes ipv6_packet(std::uint8_t last_byte, std::uint16_t port) {
+  Bytes packet(48, 0);
+  packet[0] = 0x60;
+  packet[6] = kUdp;
+  packet[23] = last_byte;
+  put(packet, 40, port, 2);
+  return packet;
+}
+
+TEST(FrameFlowHash, HashesIpv4AsThePacket) {
+  const Bytes packet = packet_of({});
+  EXPECT_EQ(frame_hash(frame_of(0x0800, packet)), ipv4_flow_hash(packet.data(), packet.size(), 9));
+}
+
+TEST(FrameFlowHash, HashesIpv6ByAddressesAndPorts) {
+  const std::uint32_t hash = frame_hash(frame_of(0x86DD, ipv6_packet(1, 5)));
+  EXPECT_NE(frame_hash(frame_of(0x86DD, ipv6_packet(2, 5))), hash);
+  EXPECT_NE(frame_hash(frame_of(0x86DD, ipv6_packet(1, 6))), hash);
+  Bytes same = ipv6_packet(1, 5);
+  same[7] = 3;      // hop limit
+  same[46] = 0x77;  // UDP checksum
+  EXPECT_EQ(frame_hash(frame_of(0x86DD, same)), hash);
+}
+
+TEST(FrameFlowHash, HashesOtherFramesByTheirEthernetHeader) {
+  const Bytes arp = frame_of(0x0806, Bytes(28, 0));
+  Bytes other_payload = arp;
+  other_payload[20] = 1;
+  EXPECT_EQ(frame_hash(other_payload), frame_hash(arp));
+  for (std::size_t at = 0; at < 14; ++at) {
+    Bytes other = arp;
+    other[at] ^= 0x80;
+    EXPECT_NE(frame_hash(other), frame_hash(arp)) << at;
+  }
+}
+
+TEST(FrameFlowHash, ReadsNothingPastTheEnd) {
+  for (const auto& whole :
+       {frame_of(0x0800, packet_of({}, 8, 15)), frame_of(0x86DD, ipv6_packet(1, 5)), frame_of(0x0806, Bytes(28, 0))}) {
+    for (std::size_t bytes = 0; bytes <= whole.size(); ++bytes) {
+      const Bytes cut(whole.begin(), whole.begin() + static_cast<long>(bytes));
+      const std::uint32_t hash = frame_hash(cut);
+      if (bytes < 14) {
+        EXPECT_EQ(hash, 9U);
+      }
+      // Bytes that lie behind the end do not change the hash.
+      Bytes longer = cut;
+      longer.resize(bytes + 64, 0x5A);
+      EXPECT_EQ(frame_flow_hash(longer.data(), bytes, 9), hash);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penumbra

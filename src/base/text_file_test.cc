@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "penumbra/errors.h"
+
+namespace penumbra {
+namespace {
+
+class TextFile : public ::testing::Test {
+ protected:
+  TextFile() { path_ = std::filesystem::path(::testing::TempDir()) / ("text_file." + std::to_string(getpid())); }
+  ~TextFile() override { std::filesystem::remove(path_); }
+  std::filesystem::path path_;
+};
+
+TEST_F(TextFile, IsReadToTheLastByte) {
+  for (const std::size_t bytes : {0UL, 1UL, 65'535UL, 65'536UL, 65'537UL, 1'000'000UL}) {
+    std::string text(bytes, 'x');
+    for (std::size_t i = 0; i < bytes; i += 97) text[i] = static_cast<char>(i);
+    std::ofstream(path_, std::ios::binary) << text;
+    EXPECT_TRUE(read_text_file(path_) == text) << bytes;
+  }
+}
+
+TEST_F(TextFile, MayBeOnlySoLong) {
+  std::ofstream(path_) << std::string(100'000, 'x');
+  EXPECT_EQ(read_text_file(path_, 100'000).size(), 100'000U);
+  for (const auto& file : {path_, std::filesystem::path("/dev/zero")}) {
+    try {
+      read_text_file(file, 99'999);
+      FAIL();
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.what(), file.string() + ": is longer than 99999 bytes");
+    }
+  }
+}
+
+TEST_F(TextFile, SaysWhyItCannotBeRead) {
+  const auto message = [](const std::filesystem::path& file) -> std::string {
+    try {
+      read_text_file(file);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "read";
+  };
+  EXPECT_EQ(message(path_), path_.string() + ": cannot be read: No such file or directory");
+  EXPECT_EQ(message("/"), "/: cannot be read: Is a directory");
+}
+
+}  // namespace
+}  // namespace penumbra
