@@ -35,22 +35,34 @@ std::string full_name(const CLI::App* app) {
   return parent == nullptr ? app->get_name() : full_name(parent) + " " + app->get_name();
 }
 
-/// What is wrong, with a hint if a word that nothing expects is nearly one that would fit there.
-std::string explain(const CLI::ParseError& error, const CLI::App& command) {
-  const auto words = command.remaining(true);
-  if (words.empty()) return error.what();
-  std::vector<std::string> candidates;
-  const bool is_option = words.front().starts_with("-");
-  if (is_option) {
-    for (const auto* option : command.get_options()) {
-      for (const auto& name : option->get_lnames()) candidates.push_back("--" + name);
-    }
-  } else {
-    for (const auto* child : command.get_subcommands(nullptr)) candidates.push_back(child->get_name());
+/// What a word in this command's place might have been.
+std::vector<std::string> candidates(const CLI::App& command, bool is_option) {
+  std::vector<std::string> words;
+  if (!is_option) {
+    for (const auto* child : command.get_subcommands(nullptr)) words.push_back(child->get_name());
+    return words;
   }
-  const std::string nearest = did_you_mean(words.front(), candidates);
-  const std::string what = is_option ? "option" : candidates.empty() ? "argument" : "command";
-  return fmt::format("unknown {} '{}'{}", what, words.front(), nearest.empty() ? "" : "; " + nearest);
+  for (const auto* option : command.get_options()) {
+    for (const auto& name : option->get_lnames()) words.push_back("--" + name);
+  }
+  if (command.get_fallthrough() && command.get_parent() != nullptr) {
+    const auto inherited = candidates(*command.get_parent(), true);
+    words.insert(words.end(), inherited.begin(), inherited.end());
+  }
+  return words;
+}
+
+/// What is wrong, with a hint if a word that nothing expects is nearly one that would fit there.
+std::string explain(const CLI::ParseError& error, const CLI::App& parser, const CLI::App& command) {
+  const auto words = parser.remaining(true);
+  if (words.empty()) return error.what();
+  const auto option = std::ranges::find_if(words, [](const auto& word) { return word.starts_with("-"); });
+  const bool is_option = option != words.end();
+  const std::string& word = is_option ? *option : words.front();
+  const auto known = candidates(command, is_option);
+  const std::string nearest = did_you_mean(word, known);
+  const std::string what = is_option ? "option" : known.empty() ? "argument" : "command";
+  return fmt::format("unknown {} '{}'{}", what, word, nearest.empty() ? "" : "; " + nearest);
 }
 
 int report(ExitCode code, const std::string& message) {
@@ -73,9 +85,8 @@ int parse_and_run(CLI::App& parser, int argc, const char* const* argv) {
     return static_cast<int>(ExitCode::ok);
   } catch (const CLI::ParseError& error) {
     const CLI::App* command = innermost(&parser);
-    const std::string about = command->get_parent() == nullptr ? "" : command->get_name() + ": ";
-    return report(ExitCode::usage,
-                  fmt::format("{}{}\nTry '{} --help'.", about, explain(error, *command), full_name(command)));
+    const std::string name = full_name(command);
+    return report(ExitCode::usage, fmt::format("{}\nTry '{} --help'.", explain(error, parser, *command), name));
   }
 }
 

@@ -10,11 +10,12 @@
 namespace penumbra::cli {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
-/// JSON objects keep no order: what names a thing comes first, other texts follow, numbers are last.
-constexpr std::array kNamingKeys{"name",   "stage",  "reason", "worker", "port",  "function",
-                                 "prefix", "packet", "step",   "engine", "topic", "address"};
+/// Most objects have their keys in alphabetical order: what names a thing comes first here, other texts follow, numbers
+/// are last.
+constexpr std::array kNamingKeys{"name", "stage",  "worker", "port",    "function", "prefix",
+                                 "step", "packet", "engine", "address", "reason"};
 
 struct Column {
   std::string key;

@@ -12,7 +12,7 @@ namespace penumbra::cli {
 /// tables in it indented; any other array a line per element. What is nested deeper is written compactly. Whole numbers
 /// of five digits and more are grouped; values of keys that end in "bytes" carry a unit. Ends with a newline unless
 /// there is nothing to say.
-std::string render(const nlohmann::json& value);
+std::string render(const nlohmann::ordered_json& value);
 
 /// 1234567 as "1,234,567"; up to four digits stay together.
 std::string group_digits(std::uint64_t number);

@@ -6,7 +6,7 @@
 namespace penumbra::cli {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 TEST(Render, AlignsATableWithNamesFirstAndNumbersRight) {
   const json rows = {{{"packets", 7}, {"name", "wan"}, {"driver", "pcap"}},

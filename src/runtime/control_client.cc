@@ -75,7 +75,7 @@ nlohmann::json ask_router(const std::filesystem::path& socket, std::string_view 
   if (!answer.is_object() || !answer.contains("ok") || !answer["ok"].is_boolean()) {
     throw std::runtime_error(fmt::format("{}: this is no router's answer", socket.string()));
   }
-  if (!answer["ok"].get<bool>()) throw std::runtime_error(answer.value("error", "refused without a reason"));
+  if (!answer["ok"].get<bool>()) throw RouterRefusal(answer.value("error", "refused without a reason"));
   return answer.value("result", nlohmann::json());
 }
 

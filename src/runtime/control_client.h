@@ -7,10 +7,17 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace penumbra::runtime {
+
+/// The router understood the request and says in words why it does not do it.
+class RouterRefusal : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// Sends one request and returns its result. `command` is "show" (then `topic` is what to show) or "trace" (then it is
 /// add, show or clear). Throws std::runtime_error: nobody listens there, no answer within `timeout`, or the router's

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ask.h"
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "control/config.h"
+#include "runtime/control_client.h"
+
+namespace penumbra::cli {
+namespace {
+
+std::filesystem::path socket_of(const RouterAddress& address) {
+  return address.socket.empty() ? control::default_socket() : std::filesystem::path(address.socket);
+}
+
+}  // namespace
+
+void add_router_options(CLI::App& command, RouterAddress& address) {
+  add_json_flag(command, address.json);
+  command.add_option("--socket", address.socket, "The router's control socket, if its configuration names one")
+      ->type_name("FILE");
+}
+
+nlohmann::json ask(const RouterAddress& address, const std::string& command, const std::string& topic,
+                   const std::vector<std::string>& arguments) {
+  try {
+    return runtime::ask_router(socket_of(address), command, topic, arguments);
+  } catch (const runtime::RouterRefusal& refusal) {
+    throw Failure(ExitCode::failure, refusal.what());
+  } catch (const std::runtime_error& error) {
+    throw Failure(ExitCode::no_connection, error.what());
+  }
+}
+
+void print_answer(const nlohmann::json& answer, bool json) {
+  using Handler = nlohmann::json::error_handler_t;
+  write_output(json ? answer.dump(2, ' ', false, Handler::replace) + "\n" : render(answer));
+}
+
+}  // namespace penumbra::cli

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the commands that talk to a running router have in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace penumbra::cli {
+
+struct RouterAddress {
+  std::string socket;  ///< empty: control::default_socket()
+  bool json = false;
+};
+
+/// `--socket PATH` and `-j`.
+void add_router_options(CLI::App& command, RouterAddress& address);
+/// Sends a request. Throws Failure: no_connection if no router listens there, failure with the router's own words if it
+/// refuses.
+nlohmann::json ask(const RouterAddress& address, const std::string& command, const std::string& topic,
+                   const std::vector<std::string>& arguments);
+/// As JSON or for people.
+void print_answer(const nlohmann::json& answer, bool json);
+
+}  // namespace penumbra::cli

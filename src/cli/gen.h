@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace penumbra::cli {
+
+/// `penumbra gen routes`
+void set_up_gen_routes(CLI::App& command);
+/// `penumbra gen traffic`
+void set_up_gen_traffic(CLI::App& command);
+
+}  // namespace penumbra::cli

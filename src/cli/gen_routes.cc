@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/gen.h"
+#include "cli/output.h"
+#include "control/route_generator.h"
+
+namespace penumbra::cli {
+namespace {
+
+using control::RouteGeneratorOptions;
+
+struct Options {
+  RouteGeneratorOptions table;
+  std::string ports = "4";
+  std::string routes_file = "-";
+  std::string neighbours_file;
+};
+
+/// "4" gives port0 to port3; anything else is a list of names.
+std::vector<std::string> port_names(const std::string& text) {
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error == std::errc{} && end == text.data() + text.size()) {
+    if (count == 0 || count > RouteGeneratorOptions::kMaxPorts) {
+      throw CLI::ValidationError("--ports", fmt::format("expected 1 to {}", RouteGeneratorOptions::kMaxPorts));
+    }
+    std::vector<std::string> names(count);
+    for (std::size_t i = 0; i < count; ++i) names[i] = "port" + std::to_string(i);
+    return names;
+  }
+  std::vector<std::string> names;
+  std::istringstream list(text);
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  return names;
+}
+
+/// Standard output for "-". Throws Failure.
+void write_file(const std::string& file, const std::function<void(std::ostream&)>& write) {
+  if (file == "-") {
+    std::ostringstream text;
+    write(text);
+    return write_output(text.view());
+  }
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  if (out) write(out);
+  out.close();
+  if (!out) throw Failure(ExitCode::failure, fmt::format("{}: cannot be written: {}", file, std::strerror(errno)));
+}
+
+void generate(const Options& options) {
+  auto table_options = options.table;
+  table_options.ports = port_names(options.ports);
+  const auto table = [&] {
+    try {
+      return control::generate_routes(table_options);
+    } catch (const std::invalid_argument& error) {
+      throw CLI::ValidationError(error.what());
+    }
+  }();
+  write_file(options.routes_file, [&](std::ostream& out) { control::write_routes(out, table.routes); });
+  if (options.neighbours_file.empty()) return;
+  write_file(options.neighbours_file, [&](std::ostream& out) { control::write_neighbours(out, table.neighbours); });
+}
+
+}  // namespace
+
+void set_up_gen_routes(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  auto& table = options->table;
+  command.add_option("--count", table.prefixes, "How many prefixes, all different")
+      ->transform(as_count())
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--next-hops", table.next_hops, "How many gateways, dealt out to the ports in turn")
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--ports", options->ports,
+                  "How many ports (named port0, port1, ...), or their names joined by commas")
+      ->type_name("PORTS")
+      ->capture_default_str();
+  command.add_option("--seed", table.seed, "Another seed gives another table")->type_name("N")->capture_default_str();
+  command.add_option("-o,--output", options->routes_file, "Where the routes go; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command.add_option("--neighbours", options->neighbours_file, "Write the gateways' MAC addresses to this file")
+      ->type_name("FILE");
+  command.callback([options] { generate(*options); });
+}
+
+}  // namespace penumbra::cli

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/gen.h"
+#include "io/capture_writer.h"
+#include "io/traffic.h"
+
+namespace penumbra::cli {
+namespace {
+
+struct Options {
+  std::uint64_t packets = 1'000'000;
+  std::string routes, size = "imix", destinations = "uniform", output;
+  double odd_percent = 0;
+  std::uint64_t seed = 1;
+};
+
+constexpr const char* kSizeHelp = "expected imix or the bytes of a frame without FCS, 60 to 9214";
+constexpr const char* kDestinationsHelp = "expected uniform, prefixes or zipf[:FLOWS[:EXPONENT]]";
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool set_size(const std::string& text, io::SynthSource& source) {
+  const auto bytes = text == "imix" ? std::optional<std::uint16_t>(0) : parse_number<std::uint16_t>(text);
+  if (!bytes || (text != "imix" && (*bytes < 60 || *bytes > io::Traffic::kLargestFrame))) return false;
+  source.frame_bytes = *bytes;
+  return true;
+}
+
+bool set_destinations(const std::string& text, io::SynthSource& source) {
+  using Destinations = io::SynthSource::Destinations;
+  if (text == "uniform" || text == "prefixes") {
+    source.destinations = text == "uniform" ? Destinations::uniform : Destinations::prefixes;
+    return true;
+  }
+  const auto parts = CLI::detail::split(text, ':');
+  if (parts.front() != "zipf" || parts.size() > 3) return false;
+  source.destinations = Destinations::zipf;
+  const auto flows = parts.size() < 2 ? std::optional(source.flows) : parse_number<std::uint32_t>(parts[1]);
+  const auto exponent = parts.size() < 3 ? std::optional(source.exponent) : parse_number<double>(parts[2]);
+  if (!flows || *flows == 0 || *flows > 100'000'000 || !exponent || !(*exponent >= 0) || *exponent > 10) return false;
+  source.flows = *flows;
+  source.exponent = *exponent;
+  return true;
+}
+
+io::SynthSource parse_source(const Options& options) {
+  io::SynthSource source;
+  source.count = options.packets;
+  source.seed = options.seed;
+  source.routes = options.routes;
+  if (!set_size(options.size, source)) throw CLI::ValidationError("--size", kSizeHelp);
+  if (!set_destinations(options.destinations, source)) throw CLI::ValidationError("--dst", kDestinationsHelp);
+  if (source.destinations == io::SynthSource::Destinations::prefixes && options.routes.empty()) {
+    throw CLI::ValidationError("--dst", "prefixes are taken from --routes FILE, which is missing");
+  }
+  return source;
+}
+
+void generate(const Options& options) {
+  const io::SynthSource source = parse_source(options);
+  const io::Traffic traffic(source, io::TrafficMix{.odd_share = options.odd_percent / 100});
+  io::CaptureFile file(options.output);
+  io::CaptureWriter writer(file);
+  std::vector<std::uint8_t> frame(io::Traffic::kLargestFrame);
+  bool written = true;
+  constexpr std::uint64_t kNanosecondsApart = 1000;
+  for (std::uint64_t i = 0; i < options.packets && written; ++i) {
+    const std::size_t bytes = traffic.fill(i, frame);
+    written = writer.add(i * kNanosecondsApart, {frame.data(), bytes});
+  }
+  if (!writer.flush() || !written) {
+    throw Failure(ExitCode::failure,
+                  fmt::format("{}: cannot be written: {}", options.output, std::strerror(file.error())));
+  }
+}
+
+}  // namespace
+
+void set_up_gen_traffic(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("--packets", options->packets, "How many packets")
+      ->transform(as_count())
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--routes", options->routes, "The route file whose prefixes are the destinations of --dst prefixes")
+      ->type_name("FILE");
+  command
+      .add_option("--size", options->size,
+                  "Bytes of a frame without FCS, 60 to 9214; or imix: 7 of 60, 4 of 590, 1 of 1514")
+      ->type_name("BYTES|imix")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--dst", options->destinations,
+          "Destinations: uniform over all addresses, uniform over the prefixes of --routes, or zipf over that many "
+          "flows (10000) with that exponent (1)")
+      ->type_name("uniform|prefixes|zipf[:FLOWS[:EXPONENT]]")
+      ->capture_default_str();
+  command
+      .add_option("--odd", options->odd_percent,
+                  "Percentage of odd packets: expired, malformed, martian, fragments, multicast, ARP, IPv6 and so on")
+      ->check(CLI::Range(0.0, 100.0).description(""))
+      ->type_name("PERCENT")
+      ->capture_default_str();
+  command.add_option("--seed", options->seed, "Another seed gives other traffic")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("-o,--output", options->output, "The capture to write: pcap with nanosecond timestamps")
+      ->required()
+      ->type_name("FILE");
+  command.callback([options] { generate(*options); });
+}
+
+}  // namespace penumbra::cli

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `penumbra run CONFIG`.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <memory>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/run_summary.h"
+#include "io/eal.h"
+#include "penumbra/engine.h"
+#include "runtime/router.h"
+
+namespace penumbra::cli {
+namespace {
+
+struct Options {
+  std::string config;
+  double seconds = 0;
+  std::uint64_t packets = 0;
+  bool progress = false, json = false;
+
+  runtime::RunLimits limits() const {
+    runtime::RunLimits limits;
+    if (seconds > 0) limits.time = std::chrono::nanoseconds(std::llround(seconds * 1e9));
+    if (packets > 0) limits.packets = packets;
+    return limits;
+  }
+};
+
+std::atomic<runtime::Router*> running_router{nullptr};
+
+extern "C" void stop_running_router(int /*signal*/) {
+  if (runtime::Router* router = running_router.load(); router != nullptr) router->stop();
+}
+
+/// While it lives, SIGINT and SIGTERM stop the router.
+class StopOnSignal {
+ public:
+  explicit StopOnSignal(runtime::Router& router) {
+    running_router = &router;
+    struct sigaction action{};
+    action.sa_handler = stop_running_router;
+    sigaction(SIGINT, &action, &interrupt_);
+    sigaction(SIGTERM, &action, &terminate_);
+  }
+  StopOnSignal(const StopOnSignal&) = delete;
+  StopOnSignal& operator=(const StopOnSignal&) = delete;
+  ~StopOnSignal() {
+    sigaction(SIGINT, &interrupt_, nullptr);
+    sigaction(SIGTERM, &terminate_, nullptr);
+    running_router = nullptr;
+  }
+
+ private:
+  struct sigaction interrupt_{}, terminate_{};
+};
+
+RunSummary summarise(const control::RouterConfig& config, const runtime::Router& router) {
+  RunSummary summary;
+  summary.statistics = router.statistics();
+  summary.cores = config.cores;
+  for (const auto& port : config.ports) summary.ports.push_back(port.info.name);
+  for (const auto& stage : config.pipeline) {
+    summary.engines.emplace_back(stage.function, resolve_engine(stage.engine));
+  }
+  summary.memory = io::start_eal({}, 0).memory;
+  return summary;
+}
+
+void run(const Options& options) {
+  const control::RouterConfig config = control::load_config(options.config);
+  runtime::Router router(config);
+  {
+    const StopOnSignal stop(router);
+    Progress progress(options.progress);
+    router.run(options.limits(), [&](const runtime::Statistics& now) { progress.tick(now); });
+  }
+  const RunSummary summary = summarise(config, router);
+  write_output(options.json ? to_json(summary).dump(2) + "\n" : to_text(summary));
+  flush_output();
+  if (const std::string wrong = contradiction(summary.statistics); !wrong.empty()) {
+    throw Failure(ExitCode::mismatch, "the counters do not add up: " + wrong);
+  }
+}
+
+void set_up(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("CONFIG", options->config, "The configuration")->required()->type_name("FILE");
+  command.add_option("--for", options->seconds, "End after this time: 10s, 250ms, 2m, 1h")
+      ->transform(as_seconds())
+      ->type_name("TIME");
+  command.add_option("--packets", options->packets, "End after so many packets received")
+      ->transform(as_count())
+      ->type_name("N");
+  command.add_flag("--progress", options->progress,
+                   "Write a line a second to standard error even if it is no terminal");
+  add_json_flag(command, options->json);
+  command.footer("A run ends by itself when every source is finite and drained, and cleanly on SIGINT and SIGTERM.");
+  command.callback([options] { run(*options); });
+}
+
+const bool kRegistered = register_command({"run", "Run a router", set_up});
+
+}  // namespace
+}  // namespace penumbra::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `penumbra trace add|show|clear`: single packets on their way through a running router.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/arguments.h"
+#include "cli/ask.h"
+#include "cli/command.h"
+#include "cli/output.h"
+
+namespace penumbra::cli {
+namespace {
+
+struct Wish {
+  std::uint64_t packets = 0;
+  std::string port, filter;
+
+  std::vector<std::string> arguments() const {
+    std::vector<std::string> words{std::to_string(packets)};
+    if (!port.empty()) words.insert(words.end(), {"--port", port});
+    if (!filter.empty()) words.insert(words.end(), {"--filter", filter});
+    return words;
+  }
+};
+
+/// Each packet with its way below it, a line per step.
+std::string render_traces(const nlohmann::json& traces) {
+  std::string text;
+  for (const auto& trace : traces) {
+    text += fmt::format("packet {}  {}  port {}  worker {}\n  {}\n", trace.at("packet").dump(),
+                        trace.at("time").get<std::string>(), trace.at("port").get<std::string>(),
+                        trace.at("worker").dump(), trace.at("frame").get<std::string>());
+    for (const auto& line : trace.at("lines")) text += "    " + line.get<std::string>() + "\n";
+  }
+  return text;
+}
+
+void show(const RouterAddress& address) {
+  const auto traces = ask(address, "trace", "show", {});
+  if (address.json) return print_answer(traces, true);
+  write_output(render_traces(traces));
+}
+
+void set_up(CLI::App& command) {
+  const auto address = std::make_shared<RouterAddress>();
+  const auto wish = std::make_shared<Wish>();
+  add_router_options(command, *address);
+  command.require_subcommand(1);
+  CLI::App* add = command.add_subcommand("add", "Trace the next packets")->fallthrough();
+  add->add_option("N", wish->packets, "How many packets")->required()->type_name("N");
+  add->add_option("--port", wish->port, "Only packets received on this port")->type_name("PORT");
+  add->add_option("--filter", wish->filter, "Only packets that match this pcap filter expression")
+      ->type_name("EXPRESSION");
+  add->callback([address, wish] { print_answer(ask(*address, "trace", "add", wish->arguments()), address->json); });
+  command.add_subcommand("show", "Show the packets traced so far, with each one's way through the stages")
+      ->fallthrough()
+      ->callback([address] { show(*address); });
+  command.add_subcommand("clear", "Forget traced packets and trace no more")->fallthrough()->callback([address] {
+    print_answer(ask(*address, "trace", "clear", {}), address->json);
+  });
+}
+
+const bool kRegistered = register_command({"trace", "Follow single packets through a running router", set_up});
+
+}  // namespace
+}  // namespace penumbra::cli
