@@ -7,22 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+
+#include "penumbra/bytes.h"
 
 namespace penumbra {
 
 namespace detail {
-
-inline std::uint64_t load64(const std::uint8_t* bytes) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
-inline std::uint32_t load32(const std::uint8_t* bytes) {
-  std::uint32_t value = 0;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
 
 /// CRC-32C spreads badly into its high bits from a small difference; a multiplication mends that.
 inline std::uint32_t finish(std::uint64_t crc) {
@@ -42,10 +32,10 @@ inline std::uint32_t ipv4_flow_hash(const std::uint8_t* header, std::size_t byte
   const std::uint8_t protocol = header[9];
   const std::size_t ports_at = static_cast<std::size_t>(header[0] & 0xF) * 4;
   const bool fragment = (header[6] & 0x3F) != 0 || header[7] != 0;  // more fragments, or an offset
-  std::uint64_t crc = _mm_crc32_u64(seed, detail::load64(header + 12));
+  std::uint64_t crc = _mm_crc32_u64(seed, load<std::uint64_t>(header + 12));
   std::uint64_t rest = protocol;
   if (!fragment && detail::has_ports(protocol) && ports_at + 4 <= bytes) {
-    rest |= std::uint64_t{detail::load32(header + ports_at)} << 32;
+    rest |= std::uint64_t{load<std::uint32_t>(header + ports_at)} << 32;
   }
   return detail::finish(_mm_crc32_u64(crc, rest));
 }
@@ -55,20 +45,20 @@ inline std::uint32_t ipv4_flow_hash(const std::uint8_t* header, std::size_t byte
 inline std::uint32_t frame_flow_hash(const std::uint8_t* frame, std::size_t bytes, std::uint32_t seed) {
   constexpr std::size_t kEthernet = 14, kIpv4 = 20, kIpv6 = 40;
   if (bytes < kEthernet) return seed;
-  const unsigned ethertype = static_cast<unsigned>(frame[12]) << 8 | frame[13];
+  const unsigned ethertype = load_be16(frame + 12);
   const std::uint8_t* packet = frame + kEthernet;
   if (ethertype == 0x0800 && bytes >= kEthernet + kIpv4) return ipv4_flow_hash(packet, bytes - kEthernet, seed);
   if (ethertype == 0x86DD && bytes >= kEthernet + kIpv6) {
     std::uint64_t crc = seed;
-    for (std::size_t at = 8; at < kIpv6; at += 8) crc = _mm_crc32_u64(crc, detail::load64(packet + at));
+    for (std::size_t at = 8; at < kIpv6; at += 8) crc = _mm_crc32_u64(crc, load<std::uint64_t>(packet + at));
     std::uint64_t rest = packet[6];
     if (detail::has_ports(packet[6]) && bytes >= kEthernet + kIpv6 + 4) {
-      rest |= std::uint64_t{detail::load32(packet + kIpv6)} << 32;
+      rest |= std::uint64_t{load<std::uint32_t>(packet + kIpv6)} << 32;
     }
     return detail::finish(_mm_crc32_u64(crc, rest));
   }
-  std::uint64_t crc = _mm_crc32_u64(seed, detail::load64(frame));
-  return detail::finish(_mm_crc32_u64(crc, detail::load32(frame + 8) | std::uint64_t{ethertype} << 32));
+  std::uint64_t crc = _mm_crc32_u64(seed, load<std::uint64_t>(frame));
+  return detail::finish(_mm_crc32_u64(crc, load<std::uint32_t>(frame + 8) | std::uint64_t{ethertype} << 32));
 }
 
 }  // namespace penumbra

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers in packets: of any alignment, in host or network byte order.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+
+namespace penumbra {
+
+/// The bytes at `bytes` as they would be read from memory.
+template <std::unsigned_integral Number>
+Number load(const std::uint8_t* bytes) {
+  Number value = 0;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+/// The reverse of load().
+template <std::unsigned_integral Number>
+void store(std::uint8_t* bytes, Number value) {
+  std::memcpy(bytes, &value, sizeof value);
+}
+
+/// Two bytes in network order.
+inline std::uint16_t load_be16(const std::uint8_t* bytes) {
+  return __builtin_bswap16(load<std::uint16_t>(bytes));
+}
+/// Four bytes in network order.
+inline std::uint32_t load_be32(const std::uint8_t* bytes) {
+  return __builtin_bswap32(load<std::uint32_t>(bytes));
+}
+
+}  // namespace penumbra

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bulk load: a whole table is worked out beside the one in force, and put in its place at once.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "functions/ipv4/fib.h"
+
+namespace penumbra::ipv4 {
+namespace {
+
+bool comes_before(const control::Route& a, const control::Route& b) {
+  const auto key = [](const control::Route& route) {
+    return std::pair(std::uint64_t{route.prefix.address.value} << 8 | route.prefix.length, route.metric);
+  };
+  return key(a) < key(b);
+}
+
+}  // namespace
+
+struct Ipv4Fib::Content {
+  std::vector<Dir24_8::Entry> entries;  ///< by prefix, without adjacencies
+  std::vector<Dir24_8::Entry> adjacent;
+  RoutesByPrefix routes;
+  std::vector<AdjacencyChange> adjacency_changes;  ///< of all adjacencies; their sets are acquired
+  std::vector<std::uint32_t> references = std::vector<std::uint32_t>(NextHops::kMaxSets, 0);
+};
+
+void Ipv4Fib::load(const control::RouteList& list) {
+  const std::lock_guard lock(mutex_);
+  std::vector<SetId> sets;
+  Content content;
+  try {
+    for (const auto& target : list.targets) sets.push_back(acquire(convert(target)));
+    fill(content, list, sets);
+    cover_adjacencies(content);
+    content.entries.insert(content.entries.end(), content.adjacent.begin(), content.adjacent.end());
+    table_.load(content.entries);
+  } catch (...) {
+    for (const SetId set : sets) next_hops_.release(set);
+    for (const auto& change : content.adjacency_changes) {
+      if (change.set) next_hops_.release(*change.set);
+    }
+    throw;
+  }
+  routes_ = std::move(content.routes);
+  for (const auto& change : content.adjacency_changes) {
+    change.at->second.cover = change.cover;
+    change.at->second.set = change.set;
+  }
+  next_hops_.set_references(content.references);
+  commit_locked();
+}
+
+/// All but the adjacencies. Routes of one prefix become neighbours by sorting, the lowest metric first.
+void Ipv4Fib::fill(Content& content, const control::RouteList& list, std::span<const SetId> sets) const {
+  std::vector<control::Route> sorted;
+  std::span<const control::Route> routes = list.routes;
+  if (!std::is_sorted(routes.begin(), routes.end(), comes_before)) {
+    sorted = list.routes;
+    std::sort(sorted.begin(), sorted.end(), comes_before);
+    routes = sorted;
+  }
+  content.entries.reserve(routes.size() + interfaces_.size() + adjacencies_.size());
+  auto interface = interfaces_.begin();
+  const auto add_interface_entry = [&] {
+    content.entries.push_back({interface->first, interface->second.set});
+    ++content.references[interface->second.set];
+    ++interface;
+  };
+  for (std::size_t i = 0; i < routes.size();) {
+    const Ipv4Prefix prefix = routes[i].prefix;
+    std::size_t end = i + 1;
+    while (end < routes.size() && routes[end].prefix == prefix) ++end;
+    while (interface != interfaces_.end() && interface->first < prefix) add_interface_entry();
+    if (interface != interfaces_.end() && interface->first == prefix) {
+      add_interface_entry();
+    } else {
+      content.entries.push_back({prefix, sets[routes[i].target]});
+    }
+    const bool table_knows = end == i + 1 && table_remembers(prefix, routes[i].metric);
+    Routes* const remembered = table_knows ? nullptr : &content.routes[prefix];
+    for (; i < end; ++i) {
+      const SetId set = sets[routes[i].target];
+      ++content.references[set];
+      if (remembered != nullptr) remembered->push_back({.metric = routes[i].metric, .set = set});
+    }
+  }
+  while (interface != interfaces_.end()) add_interface_entry();
+}
+
+/// Finds each adjacency's cover in one pass over the sorted entries, with a stack of the prefixes around the address.
+void Ipv4Fib::cover_adjacencies(Content& content) {
+  std::vector<const Dir24_8::Entry*> around;
+  auto next = content.entries.cbegin();
+  const auto end = content.entries.cend();
+  for (auto at = adjacencies_.begin(); at != adjacencies_.end(); ++at) {
+    const Ipv4Prefix host{at->first, 32};
+    for (; next != end && next->prefix < host; ++next) {
+      if (next->prefix.length == 32) continue;
+      while (!around.empty() && !around.back()->prefix.contains(next->prefix.address)) around.pop_back();
+      around.push_back(&*next);
+    }
+    while (!around.empty() && !around.back()->prefix.contains(at->first)) around.pop_back();
+    AdjacencyChange change{at, -1, std::nullopt};
+    if (!around.empty()) {
+      change.cover = around.back()->prefix.length;
+      change.set = acquire_adjacency(at->first, at->second, around.back()->next_hop);
+    }
+    content.adjacency_changes.push_back(change);
+    if (!change.set) continue;
+    ++content.references[*change.set];
+    if (next == end || next->prefix != host) content.adjacent.push_back({host, *change.set});
+  }
+}
+
+}  // namespace penumbra::ipv4

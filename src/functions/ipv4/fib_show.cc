@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table in words.
+#include <algorithm>
+
+#include "functions/ipv4/fib.h"
+
+namespace penumbra::ipv4 {
+
+std::string Ipv4Fib::text(const Target& target) const {
+  switch (target.kind) {
+    case Target::Kind::local:
+      return "local dev " + ports_[target.hops.front().port].name;
+    case Target::Kind::broadcast:
+      return "broadcast dev " + ports_[target.hops.front().port].name;
+    case Target::Kind::blackhole:
+      return control::to_string({.kind = control::RouteTarget::Kind::blackhole, .next_hops = {}});
+    case Target::Kind::unreachable:
+      return control::to_string({.kind = control::RouteTarget::Kind::unreachable, .next_hops = {}});
+    case Target::Kind::unicast:
+      break;
+  }
+  control::RouteTarget unicast;
+  for (const Hop& hop : target.hops) {
+    unicast.next_hops.push_back({.gateway = hop.gateway, .port = ports_[hop.port].name, .weight = hop.weight});
+  }
+  return control::to_string(unicast);
+}
+
+std::optional<Ipv4Fib::Answer> Ipv4Fib::lookup(Ipv4Address address) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = table_.match(address);
+  if (!found) return std::nullopt;
+  return Answer{found->prefix, text(next_hops_.target(found->next_hop))};
+}
+
+std::string Ipv4Fib::describe(std::uint16_t next_hop) const {
+  if (next_hop == Dir24_8::kNoRoute) return "unreachable";
+  const std::lock_guard lock(mutex_);
+  return text(next_hops_.target(next_hop));
+}
+
+void Ipv4Fib::append_rows(Ipv4Prefix prefix, std::optional<SetId> active, std::vector<Row>& rows) const {
+  bool taken = false;  // an earlier row is the one that counts
+  const auto add = [&](SetId set, std::string_view source, std::optional<std::uint32_t> metric) {
+    rows.push_back({prefix, text(next_hops_.target(set)), metric, source, set, !std::exchange(taken, true)});
+  };
+  const auto interface = interfaces_.find(prefix);
+  if (interface != interfaces_.end()) add(interface->second.set, interface->second.source, std::nullopt);
+  const auto adjacency = prefix.length == 32 ? adjacencies_.find(prefix.address) : adjacencies_.end();
+  if (const auto routes = routes_.find(prefix); routes != routes_.end()) {
+    for (const Route& route : routes->second) add(route.set, "route", route.metric);
+  } else if (active && interface == interfaces_.end() && adjacency == adjacencies_.end()) {
+    add(*active, "route", 0);
+  }
+  if (adjacency != adjacencies_.end() && adjacency->second.set) add(*adjacency->second.set, "neighbour", std::nullopt);
+}
+
+std::vector<Ipv4Fib::Row> Ipv4Fib::rows(Ipv4Prefix prefix) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Row> rows;
+  append_rows(prefix, table_.find(prefix), rows);
+  return rows;
+}
+
+std::vector<Ipv4Fib::Row> Ipv4Fib::rows(std::size_t most) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Row> rows;
+  table_.for_each([&](const Dir24_8::Entry& entry) {
+    if (rows.size() < most) append_rows(entry.prefix, entry.next_hop, rows);
+  });
+  return rows;
+}
+
+std::vector<control::Neighbour> Ipv4Fib::neighbours() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<control::Neighbour> list;
+  for (const auto& [address, adjacency] : adjacencies_) {
+    for (const std::uint16_t port : adjacency.ports) {
+      list.push_back({.address = address, .port = ports_[port].name, .mac = *next_hops_.neighbour(port, address)});
+    }
+  }
+  return list;
+}
+
+std::size_t Ipv4Fib::prefixes() const {
+  const std::lock_guard lock(mutex_);
+  return table_.size();
+}
+
+std::size_t Ipv4Fib::next_hop_sets() const {
+  const std::lock_guard lock(mutex_);
+  return next_hops_.sets();
+}
+
+}  // namespace penumbra::ipv4

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a router must check before it believes a packet (RFC 1812, sections 3.3, 4.2.2, 5.2.2 and 5.3), and what it does
+// to the header of one that it sends on. Pure functions over bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "functions/ipv4/outcome.h"
+#include "penumbra/bytes.h"
+#include "penumbra/ip.h"
+
+namespace penumbra::ipv4 {
+
+inline constexpr std::size_t kEthernetBytes = 14;
+inline constexpr std::size_t kHeaderBytes = 20;  ///< of an IPv4 header without options
+inline constexpr std::uint16_t kEthertype = 0x0800;
+
+// Where fields stand: the ethertype in the frame, the others in the IPv4 header.
+inline constexpr std::size_t kEthertypeAt = 12;
+inline constexpr std::size_t kTotalLengthAt = 2;
+inline constexpr std::size_t kTtlAt = 8;
+inline constexpr std::size_t kChecksumAt = 10;
+inline constexpr std::size_t kSourceAt = 12;
+inline constexpr std::size_t kDestinationAt = 16;
+
+/// Which frames a port takes: all of them, or those to group addresses and to its own.
+class StationFilter {
+ public:
+  StationFilter() = default;
+  StationFilter(MacAddress mac, bool promiscuous)
+      : mac_(__builtin_bswap64(mac.value << 16)), promiscuous_(promiscuous) {}
+
+  /// `frame` has at least the 14 bytes of its Ethernet header.
+  bool accepts(const std::uint8_t* frame) const {
+    return promiscuous_ || (frame[0] & 1) != 0 || (load<std::uint64_t>(frame) & 0xFFFF'FFFF'FFFF) == mac_;
+  }
+
+ private:
+  std::uint64_t mac_ = 0;  ///< as load() reads it off a frame
+  bool promiscuous_ = true;
+};
+
+namespace detail {
+
+/// One's complement sum of 32-bit parts (RFC 1071: any width and byte order will do), folded to 16 bits.
+inline std::uint16_t fold(std::uint64_t sum) {
+  sum = (sum >> 32) + (sum & 0xFFFFFFFF);
+  sum = (sum >> 16) + (sum & 0xFFFF);
+  sum = (sum >> 16) + (sum & 0xFFFF);
+  return static_cast<std::uint16_t>((sum >> 16) + sum);
+}
+
+inline bool checksum_is_right(const std::uint8_t* header, std::size_t header_bytes) {
+  const auto low_and_high = [](std::uint64_t both) { return (both & 0xFFFFFFFF) + (both >> 32); };
+  std::uint64_t sum = low_and_high(load<std::uint64_t>(header)) + low_and_high(load<std::uint64_t>(header + 8)) +
+                      load<std::uint32_t>(header + 16);
+  for (std::size_t at = kHeaderBytes; at < header_bytes; at += 4) sum += load<std::uint32_t>(header + at);
+  return fold(sum) == 0xFFFF;
+}
+
+inline Outcome other_ethertype(std::uint16_t ethertype) {
+  if (ethertype == 0x0806) return Outcome::arp;
+  if (ethertype == 0x86DD) return Outcome::ipv6;
+  return Outcome::other_ethertype;
+}
+
+/// Whether an address that begins with this byte may be a unicast destination or source: not 0/8, 127/8, 224/4, 240/4.
+inline bool is_ordinary(std::uint8_t first_byte) {
+  return static_cast<std::uint8_t>(first_byte - 1) < 223 && first_byte != 127;
+}
+
+/// For addresses of which one is not ordinary.
+inline Outcome special_address(const std::uint8_t* header) {
+  const std::uint32_t destination = load_be32(header + kDestinationAt);
+  if (destination == 0xFFFFFFFF) return Outcome::broadcast;
+  if (destination >> 28 == 0xE) return Outcome::multicast;
+  return is_ordinary(header[kSourceAt]) ? Outcome::martian_destination : Outcome::martian_source;
+}
+
+}  // namespace detail
+
+/// Judges a frame up to where its destination has to be looked up; Outcome::forward if nothing speaks against it. Of
+/// the frame's `bytes` bytes the first `readable` lie at `frame`; nothing past them is read.
+inline Outcome inspect(const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
+                       const StationFilter& station) {
+  if (readable < kEthernetBytes) return Outcome::runt;
+  if (!station.accepts(frame)) return Outcome::wrong_mac;
+  const std::uint16_t ethertype = load_be16(frame + kEthertypeAt);
+  if (ethertype != kEthertype) return detail::other_ethertype(ethertype);
+  if (readable < kEthernetBytes + kHeaderBytes) return Outcome::truncated;
+
+  const std::uint8_t* const header = frame + kEthernetBytes;
+  if (header[0] >> 4 != 4) return Outcome::bad_version;
+  const std::size_t header_bytes = static_cast<std::size_t>(header[0] & 0xF) * 4;
+  if (header_bytes < kHeaderBytes) return Outcome::bad_header_length;
+  const std::size_t total_bytes = load_be16(header + kTotalLengthAt);
+  if (total_bytes < header_bytes) return Outcome::bad_total_length;
+  if (kEthernetBytes + total_bytes > bytes || kEthernetBytes + header_bytes > readable) return Outcome::truncated;
+  if (!detail::checksum_is_right(header, header_bytes)) return Outcome::bad_checksum;
+
+  if (!detail::is_ordinary(header[kSourceAt]) || !detail::is_ordinary(header[kDestinationAt]))
+    return detail::special_address(header);
+  if ((frame[0] & 1) != 0) return Outcome::link_broadcast;
+  if (header_bytes > kHeaderBytes) return Outcome::options;
+  return Outcome::forward;
+}
+
+/// Takes one off a TTL of at least 1 and mends the checksum, RFC 1624 equation 3: HC' = ~(~HC + ~m + m'). With
+/// m' = m - 0x0100 this adds 0x0100 to HC in one's complement, where the sum is never 0xFFFF: just what recomputing
+/// gives. The addition is done in the byte order of memory, where it adds 1 (RFC 1071, section 2B).
+inline void decrement_ttl(std::uint8_t* header) {
+  const auto checksum = load<std::uint16_t>(header + kChecksumAt);
+  header[kTtlAt] = static_cast<std::uint8_t>(header[kTtlAt] - 1);
+  store(header + kChecksumAt, static_cast<std::uint16_t>(checksum + 1 + (checksum >= 0xFFFE ? 1 : 0)));
+}
+
+}  // namespace penumbra::ipv4

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/ipv4/ipv4.h"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "control/routes.h"
+#include "penumbra/bytes.h"
+#include "penumbra/errors.h"
+#include "penumbra/flow_hash.h"
+
+namespace penumbra::ipv4 {
+namespace {
+
+constexpr std::uint32_t kFlowSeed = 0x49507634;  // any number that RSS does not use: see ipv4_flow_hash
+constexpr std::size_t kRowsUnasked = 1000;
+
+/// Why a packet that was looked up is not sent on. The order is docs/functions/ipv4.md's.
+Outcome refusal(const NextHopSlot& slot, std::uint8_t ttl) {
+  if (slot.outcome != Outcome::forward && slot.outcome != Outcome::unknown_neighbour) return slot.outcome;
+  if (ttl <= 1) return Outcome::ttl_expired;
+  return slot.outcome == Outcome::forward ? Outcome::fragmentation_needed : slot.outcome;
+}
+
+}  // namespace
+
+Ipv4Function::Ipv4Function(const FunctionContext& context) : fib_(context.ports, context.grace_periods) {
+  bind(context.ports);
+}
+
+void Ipv4Function::bind(std::span<const PortInfo> ports) {
+  ports_.assign(ports.begin(), ports.end());
+  stations_.clear();
+  for (const PortInfo& port : ports) stations_.emplace_back(port.mac, port.promiscuous);
+  fib_.set_ports(ports);
+}
+
+Verdict Ipv4Function::verdict(Outcome outcome) const {
+  const auto index = static_cast<std::uint16_t>(outcome);
+  return outcome_reasons()[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
+}
+
+void Ipv4Function::pre_shade(Chunk& chunk) noexcept {
+  const StationFilter station = stations_[chunk.rx_port];
+  auto* const addresses = chunk.columns.take<std::uint32_t>(Chunk::kCapacity);
+  std::uint32_t items = 0;
+  for (std::uint16_t i = 0; i < chunk.size; ++i) {
+    if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
+    const rte_mbuf* const packet = chunk.packets[i];
+    const auto* const frame = rte_pktmbuf_mtod(packet, const std::uint8_t*);
+    const Outcome outcome = inspect(frame, packet->data_len, packet->pkt_len, station);
+    if (outcome != Outcome::forward) [[unlikely]] {
+      chunk.verdicts[i] = verdict(outcome);
+      continue;
+    }
+    addresses[items] = load_be32(frame + kEthernetBytes + kDestinationAt);
+    chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
+  }
+  chunk.batch.items = items;
+  chunk.batch.inputs[0] = addresses;
+  chunk.batch.outputs[0] = chunk.columns.take<std::uint16_t>(Chunk::kCapacity);
+}
+
+void Ipv4Function::post_shade(Chunk& chunk) noexcept {
+  const NextHopView next_hops = fib_.next_hops();
+  const auto* const sets = static_cast<const std::uint16_t*>(chunk.batch.outputs[0]);
+  for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
+    const std::uint8_t i = chunk.packet_of_item[item];
+    rte_mbuf* const packet = chunk.packets[i];
+    auto* const frame = rte_pktmbuf_mtod(packet, std::uint8_t*);
+    std::uint8_t* const header = frame + kEthernetBytes;
+    const std::size_t total_bytes = load_be16(header + kTotalLengthAt);
+    const NextHopSlot& slot = next_hops.slot(sets[item], [&] {
+      // Ports are those of the packet: what follows it is padding, what is in a later segment is not at hand.
+      return ipv4_flow_hash(header, std::min(total_bytes, packet->data_len - kEthernetBytes), kFlowSeed);
+    });
+    if (header[kTtlAt] <= 1 || total_bytes > slot.mtu) [[unlikely]] {
+      chunk.verdicts[i] = verdict(refusal(slot, header[kTtlAt]));
+      continue;
+    }
+    std::memcpy(frame, slot.addresses.data(), slot.addresses.size());
+    decrement_ttl(header);
+    chunk.verdicts[i] = Verdict::send(slot.port);
+  }
+}
+
+/// Asks nothing of the table: its owner may be waiting for this very worker to become quiescent.
+std::string Ipv4Function::trace(const Chunk& chunk, std::uint16_t packet) const {
+  const rte_mbuf* const mbuf = chunk.packets[packet];
+  const auto* const frame = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
+  const Verdict verdict = chunk.verdicts[packet];
+  const bool sent = verdict.kind == Verdict::Kind::send;
+  std::string line;
+  if (mbuf->data_len >= kEthernetBytes + kHeaderBytes && load_be16(frame + kEthertypeAt) == kEthertype) {
+    const std::uint8_t* const header = frame + kEthernetBytes;
+    line = to_string(Ipv4Address{load_be32(header + kSourceAt)}) + " > " +
+           to_string(Ipv4Address{load_be32(header + kDestinationAt)}) + " ttl " +
+           std::to_string(header[kTtlAt] + (sent ? 1 : 0)) + " length " +
+           std::to_string(load_be16(header + kTotalLengthAt));
+  } else {
+    line = "no IPv4 header, " + std::to_string(mbuf->pkt_len) + " bytes";
+  }
+  const auto* const items = chunk.packet_of_item.data();
+  const auto* const item = std::find(items, items + chunk.batch.items, packet);
+  if (item != items + chunk.batch.items) {
+    const std::uint16_t set = static_cast<const std::uint16_t*>(chunk.batch.outputs[0])[item - items];
+    line += set == Dir24_8::kNoRoute ? ", no prefix" : ", next hop " + std::to_string(set);
+  }
+  if (sent) {
+    const MacAddress neighbour{std::uint64_t{load_be16(frame)} << 32 | load_be32(frame + 2)};
+    return line + ": to " + to_string(neighbour) + " out of " + ports_[verdict.value].name;
+  }
+  for (std::size_t i = 0; i < outcome_reasons().size(); ++i) {
+    if (this->verdict(static_cast<Outcome>(i)) == verdict) return line + ": " + outcome_reasons()[i].name;
+  }
+  return line;
+}
+
+nlohmann::json Ipv4Function::show(std::string_view topic, std::span<const std::string> arguments) const {
+  if (topic == "routes") return show_routes(arguments);
+  if (topic == "neighbours" && arguments.empty()) return show_neighbours();
+  throw std::invalid_argument(topic == "neighbours" ? "neighbours takes no arguments"
+                                                    : "ipv4 does not show '" + std::string(topic) + "'");
+}
+
+nlohmann::json Ipv4Function::show_routes(std::span<const std::string> arguments) const {
+  if (arguments.size() > 1) throw std::invalid_argument("expected one PREFIX, one ADDRESS or 'all'");
+  std::vector<Ipv4Fib::Row> rows;
+  if (arguments.empty()) {
+    rows = fib_.rows(kRowsUnasked);
+  } else if (arguments[0] == "all") {
+    rows = fib_.rows(SIZE_MAX);
+  } else if (const auto address = parse_ipv4_address(arguments[0])) {
+    if (const auto answer = fib_.lookup(*address)) rows = fib_.rows(answer->prefix);
+  } else if (const auto prefix = parse_ipv4_prefix(arguments[0])) {
+    rows = fib_.rows(*prefix);
+  } else {
+    throw std::invalid_argument("expected a PREFIX, an ADDRESS or 'all', found '" + arguments[0] + "'");
+  }
+  auto list = nlohmann::json::array();
+  for (const auto& row : rows) {
+    nlohmann::json metric;
+    if (row.metric) metric = *row.metric;
+    list.push_back({{"prefix", to_string(row.prefix)},
+                    {"target", row.target},
+                    {"metric", metric},
+                    {"source", row.source},
+                    {"active", row.active},
+                    {"id", row.set}});
+  }
+  if (const std::size_t prefixes = fib_.prefixes(); arguments.empty() && prefixes > kRowsUnasked) {
+    list.push_back(
+        {{"prefix", "..."}, {"target", std::to_string(prefixes) + " prefixes; 'routes all' shows every one"}});
+  }
+  return list;
+}
+
+nlohmann::json Ipv4Function::show_neighbours() const {
+  auto list = nlohmann::json::array();
+  for (const auto& neighbour : fib_.neighbours()) {
+    list.push_back(
+        {{"address", to_string(neighbour.address)}, {"port", neighbour.port}, {"mac", to_string(neighbour.mac)}});
+  }
+  return list;
+}
+
+namespace {
+
+std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
+  std::unique_ptr<Ipv4Function> function;
+  try {
+    function = std::make_unique<Ipv4Function>(context);
+  } catch (const std::logic_error& error) {
+    throw config.error(error.what());
+  }
+  if (!config.present()) return function;
+  config.require_map({"routes", "neighbours", "engine"});
+  std::vector<std::string> ports;
+  for (const PortInfo& port : context.ports) ports.push_back(port.name);
+  // Neighbours first, so that no route is there before what it leads to.
+  for (const std::string key : {"neighbours", "routes"}) {
+    const ConfigNode file = config.get(key);
+    if (!file.present()) continue;
+    try {
+      if (key == "routes") {
+        function->fib().load(control::read_routes(file.path(), ports));
+      } else {
+        for (const auto& neighbour : control::read_neighbours(file.path(), ports))
+          function->fib().set_neighbour(neighbour);
+        function->fib().commit();
+      }
+    } catch (const std::logic_error& error) {  // a limit
+      throw file.error(file.path().string() + ": " + error.what());
+    }
+  }
+  return function;
+}
+
+[[maybe_unused]] const bool kRegistered = register_function(
+    {.name = "ipv4",
+     .summary = "forwards IPv4 packets by longest prefix (RFC 1812)",
+     .topics = {{"routes", "[PREFIX|ADDRESS|all]: the IPv4 forwarding table"}, {"neighbours", "known IPv4 neighbours"}},
+     .create = create});
+
+}  // namespace
+}  // namespace penumbra::ipv4

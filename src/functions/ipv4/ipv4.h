@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// IPv4 forwarding: RFC 1812's fast path. See docs/functions/ipv4.md for the order of its checks.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "functions/ipv4/fib.h"
+#include "functions/ipv4/header.h"
+#include "functions/ipv4/outcome.h"
+#include "penumbra/function.h"
+
+namespace penumbra::ipv4 {
+
+class Ipv4Function final : public Function {
+ public:
+  /// Forwards between the context's ports. Throws std::invalid_argument if their addresses clash.
+  explicit Ipv4Function(const FunctionContext& context);
+
+  /// For changes while packets are forwarded.
+  Ipv4Fib& fib() { return fib_; }
+
+  const std::vector<Reason>& reasons() const override { return outcome_reasons(); }
+  std::string shader() const override { return "ipv4_dir24_8"; }
+  Table* table() override { return &fib_.table(); }
+  void bind(std::span<const PortInfo> ports) override;
+  void pre_shade(Chunk& chunk) noexcept override;
+  void post_shade(Chunk& chunk) noexcept override;
+  std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
+  nlohmann::json show(std::string_view topic, std::span<const std::string> arguments) const override;
+
+ private:
+  Verdict verdict(Outcome outcome) const;
+  nlohmann::json show_routes(std::span<const std::string> arguments) const;
+  nlohmann::json show_neighbours() const;
+
+  std::vector<PortInfo> ports_;
+  std::vector<StationFilter> stations_;  ///< by port
+  Ipv4Fib fib_;
+};
+
+}  // namespace penumbra::ipv4

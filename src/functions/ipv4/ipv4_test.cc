@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/ipv4/ipv4.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+
+#include "functions/ipv4/testing.h"
+
+namespace penumbra::ipv4 {
+namespace {
+
+using namespace testing_support;
+using oracle::Bytes;
+using testing::HasSubstr;
+
+control::RouteTarget shared(std::initializer_list<control::NextHop> hops) {
+  control::RouteTarget target;
+  target.next_hops = hops;
+  return target;
+}
+
+class Ipv4Test : public testing::Test {
+ protected:
+  void add_route(const std::string& prefix, const control::RouteTarget& target, std::uint32_t metric = 0) {
+    network_.routes[{net(prefix), metric}] = target;
+    function_.fib().add_route(net(prefix), metric, target);
+  }
+  void add_neighbour(const std::string& address, const std::string& port, std::uint64_t mac) {
+    network_.neighbours[{port, ip(address)}] = {mac};
+    function_.fib().set_neighbour({.address = ip(address), .port = port, .mac = {mac}});
+  }
+  /// Routes of every kind, to neighbours known and unknown.
+  void fill() {
+    add_neighbour("192.0.2.254", "wan", 0x0A0000000001);
+    add_neighbour("10.0.7.7", "lan", 0x0A0000000002);
+    add_neighbour("172.16.0.2", "dmz", 0x0A0000000003);
+    add_neighbour("100.64.0.5", "bare", 0x0A0000000004);
+    add_route("0.0.0.0/1", via("192.0.2.254", "wan"));
+    add_route("198.51.100.0/24", via("172.16.0.2", "dmz"));
+    add_route("198.51.100.128/25", via("10.0.7.7", "lan"));
+    add_route("203.0.113.0/24", kBlackhole);
+    add_route("203.0.113.64/26", kUnreachable);
+    add_route("100.64.0.0/10", dev("bare"));
+    add_route("8.0.0.0/8", via("192.0.2.99", "wan"));
+    add_route("9.0.0.0/8",
+              shared({{ip("192.0.2.254"), "wan", 3}, {ip("10.0.7.7"), "lan", 1}, {ip("172.16.0.2"), "dmz", 2}}));
+    function_.fib().commit();
+  }
+
+  Verdict process(Bytes frame, std::uint16_t rx_port = 0) {
+    packets_.clear();
+    packets_.emplace_back(std::move(frame));
+    runner_.process(chunk_, packets_, rx_port);
+    last_ = packets_[0].bytes;
+    return chunk_.verdicts[0];
+  }
+  std::string reason(Bytes frame) { return reason_of(function_, process(std::move(frame))); }
+
+  /// Whether what the function did with a packet is what the oracle wants.
+  void check(const Bytes& in, const Bytes& out, Verdict verdict, const PortInfo& rx_port,
+             std::map<std::string, int>& seen) {
+    std::string found = reason_of(function_, verdict);
+    if (const auto objection = oracle::objection(in, rx_port.mac.value, rx_port.promiscuous)) {
+      ASSERT_EQ(found, *objection) << testing::PrintToString(in);
+    } else {
+      const auto wanted = network_.judge({oracle::address(in, 30)}, in[22], oracle::word(in, 16));
+      if (!wanted.reason.empty()) {
+        ASSERT_EQ(found, wanted.reason) << testing::PrintToString(in);
+      } else if (found.empty()) {
+        const std::uint64_t mac = oracle::mac(out, 0);
+        ASSERT_TRUE(wanted.next_hops.contains({verdict.value, mac})) << testing::PrintToString(in);
+        ASSERT_EQ(out, oracle::forwarded(in, mac, network_.ports[verdict.value].mac.value));
+      } else {
+        ASSERT_TRUE(wanted.member_reasons.contains(found)) << found << testing::PrintToString(in);
+      }
+    }
+    if (!found.empty()) {
+      ASSERT_EQ(out, in) << "a packet that is not sent stays as it came";
+    }
+    ++seen[found];
+  }
+
+  NoReaders no_readers_;
+  oracle::Network network_{.ports = router_ports(), .routes = {}, .neighbours = {}};
+  Ipv4Function function_{{network_.ports, no_readers_}};
+  Runner runner_{function_};
+  Chunk chunk_;
+  std::vector<Packet> packets_;
+  Bytes last_;
+};
+
+Bytes random_frame(std::mt19937_64& random) {
+  static const std::vector<std::string> kPlaces{
+      "192.0.2.0",  "10.0.0.0", "10.0.7.7", "10.9.0.0",        "172.16.0.0", "198.51.100.120", "203.0.113.60",
+      "100.64.0.0", "8.1.1.1",  "9.1.1.1",  "255.255.255.248", "224.0.0.1",  "127.0.0.0",      "10.0.255.250"};
+  const auto address = [&random](std::uint64_t anywhere) -> Ipv4Address {
+    if (random() % anywhere == 0) return {static_cast<std::uint32_t>(random())};
+    return {ip(kPlaces[random() % kPlaces.size()]).value + static_cast<std::uint32_t>(random() % 8)};
+  };
+  Ipv4Address source = address(4);
+  if (random() % 4 != 0) source = ip("198.51.100.1");
+  const std::size_t length = random() % 8 == 0 ? 1480 + random() % 40 : 20 + random() % 620;
+  Bytes frame = udp_frame(source, address(6), static_cast<std::uint8_t>(random() % 4 == 0 ? random() % 4 : random()),
+                          length, static_cast<std::uint16_t>(random()));
+  for (auto changes = random() % 8 == 0 ? random() % 4 : 0; changes > 0; --changes) {
+    frame[random() % 34] = static_cast<std::uint8_t>(random());
+    if (random() % 2 == 0) oracle::fix_checksum(frame);
+  }
+  if (random() % 64 == 0) frame[5] = 77;
+  if (random() % 64 == 0) frame[14] = static_cast<std::uint8_t>(0x40 + random() % 16);
+  if (random() % 64 == 0) frame[random() % 2] = 1;
+  const std::vector<Bytes> ethertypes{{8, 6}, {0x86, 0xDD}, {0x81, 0}};
+  if (random() % 64 == 0) std::copy_n(ethertypes[random() % 3].begin(), 2, frame.begin() + 12);
+  if (random() % 16 == 0) frame.resize(random() % 80, 0);
+  if (random() % 4 != 0 && frame.size() >= 34) oracle::fix_checksum(frame);
+  return frame;
+}
+
+TEST_F(Ipv4Test, AgreesWithTheOracleOnEveryPacketAndMeetsEveryReason) {
+  fill();
+  network_.ports[1].promiscuous = false;
+  function_.bind(network_.ports);
+  std::mt19937_64 random(791);
+  std::map<std::string, int> seen;
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<Packet> packets;
+    std::vector<Bytes> before;
+    const std::size_t size = 1 + random() % Chunk::kCapacity;
+    const auto rx_port = static_cast<std::uint16_t>(random() % network_.ports.size());
+    for (std::size_t i = 0; i < size; ++i) before.push_back(random_frame(random));
+    for (const Bytes& frame : before) packets.emplace_back(frame);
+    runner_.process(chunk_, packets, rx_port);
+    for (std::size_t i = 0; i < size; ++i) {
+      check(before[i], packets[i].bytes, chunk_.verdicts[i], network_.ports[rx_port], seen);
+      if (HasFatalFailure()) return;
+    }
+  }
+  for (const Reason& known : function_.reasons()) EXPECT_GT(seen[known.name], 0) << known.name;
+  EXPECT_GT(seen[""], 10'000);
+}
+
+TEST_F(Ipv4Test, JudgesInOrder) {
+  fill();
+  const Ipv4Address anyone = ip("198.51.100.1");
+  EXPECT_EQ(reason(udp_frame(anyone, ip("10.0.0.1"), 1, 40)), "local") << "before the TTL";
+  EXPECT_EQ(reason(udp_frame(anyone, ip("10.9.0.1"), 64, 40)), "local");
+  EXPECT_EQ(reason(udp_frame(anyone, ip("10.0.255.255"), 1, 40)), "broadcast");
+  EXPECT_EQ(reason(udp_frame(anyone, ip("10.0.0.0"), 64, 40)), "broadcast");
+  EXPECT_EQ(reason(udp_frame(anyone, ip("10.9.0.0"), 64, 40)), "unknown_neighbour") << "a /31 has no broadcast";
+  EXPECT_EQ(reason(udp_frame(anyone, ip("203.0.113.1"), 1, 40)), "blackhole");
+  EXPECT_EQ(reason(udp_frame(anyone, ip("203.0.113.65"), 1, 40)), "unreachable");
+  EXPECT_EQ(reason(udp_frame(anyone, ip("8.8.8.8"), 1, 1500)), "ttl_expired") << "before the neighbour";
+  EXPECT_EQ(reason(udp_frame(anyone, ip("8.8.8.8"), 2, 1500)), "unknown_neighbour");
+  EXPECT_EQ(reason(udp_frame(anyone, ip("198.51.100.1"), 1, 577)), "ttl_expired") << "before the MTU";
+  EXPECT_EQ(reason(udp_frame(anyone, ip("198.51.100.1"), 2, 577)), "fragmentation_needed");
+  EXPECT_EQ(reason(udp_frame(anyone, ip("198.51.100.1"), 2, 576)), "");
+  EXPECT_EQ(reason(udp_frame(anyone, ip("10.0.3.3"), 64, 40)), "unknown_neighbour") << "nobody known on the link";
+  EXPECT_EQ(reason(udp_frame(anyone, ip("10.0.7.7"), 64, 40)), "");
+  EXPECT_EQ(reason(udp_frame(anyone, ip("100.64.0.5"), 64, 40)), "") << "on the link of a route without gateway";
+  EXPECT_EQ(reason(udp_frame(anyone, ip("100.64.0.6"), 64, 40)), "unknown_neighbour");
+}
+
+TEST_F(Ipv4Test, LeavesPaddingAndWhatOthersDecidedAlone) {
+  fill();
+  Bytes frame = udp_frame(ip("198.51.100.1"), ip("1.2.3.4"), 64, 30);
+  frame.resize(60, 0xEE);
+  const Bytes in = frame;
+  ASSERT_EQ(process(frame), Verdict::send(0));
+  EXPECT_EQ(last_, oracle::forwarded(in, 0x0A0000000001, 0x020000000001));
+
+  std::vector<Packet> packets;
+  packets.emplace_back(in);
+  packets.emplace_back(in);
+  chunk_.size = 2;
+  chunk_.packets[0] = &packets[0].mbuf;
+  chunk_.packets[1] = &packets[1].mbuf;
+  chunk_.verdicts[0] = {Verdict::Kind::drop, 3};
+  chunk_.verdicts[1] = {};
+  chunk_.columns.clear();
+  function_.pre_shade(chunk_);
+  EXPECT_EQ(chunk_.batch.items, 1U);
+  EXPECT_EQ(chunk_.packet_of_item[0], 1);
+  EXPECT_EQ(chunk_.verdicts[0], (Verdict{Verdict::Kind::drop, 3}));
+}
+
+TEST_F(Ipv4Test, SharesFlowsByWeightAndKeepsEachOnOneNextHop) {
+  fill();
+  std::map<std::uint64_t, int> packets_to;
+  constexpr int kFlows = 20'000;
+  for (int flow = 0; flow < kFlows; ++flow) {
+    const auto frame =
+        udp_frame({0x0B000000U + static_cast<std::uint32_t>(flow / 7)},
+                  {0x09000000U + static_cast<std::uint32_t>(flow)}, 64, 60, static_cast<std::uint16_t>(flow * 3));
+    const Verdict first = process(frame);
+    const std::uint64_t chosen = oracle::mac(last_, 0);
+    ++packets_to[chosen];
+    ASSERT_EQ(process(frame), first);
+    ASSERT_EQ(oracle::mac(last_, 0), chosen);
+  }
+  EXPECT_NEAR(packets_to[0x0A0000000001], kFlows / 2.0, kFlows * 0.02);
+  EXPECT_NEAR(packets_to[0x0A0000000002], kFlows / 6.0, kFlows * 0.02);
+  EXPECT_NEAR(packets_to[0x0A0000000003], kFlows / 3.0, kFlows * 0.02);
+}
+
+TEST_F(Ipv4Test, AFlowDoesNotDependOnPaddingOrSegments) {
+  fill();
+  std::set<std::uint16_t> ports;
+  for (std::uint8_t fill_byte = 0; fill_byte < 50; ++fill_byte) {
+    Bytes frame = udp_frame(ip("11.0.0.1"), ip("9.0.0.1"), 64, 22);  // too short for both ports
+    frame.resize(60, fill_byte);
+    ports.insert(process(frame).value);
+  }
+  EXPECT_EQ(ports.size(), 1U);
+}
+
+TEST_F(Ipv4Test, ChangesTakeEffect) {
+  fill();
+  const Bytes frame = udp_frame(ip("198.51.100.1"), ip("198.51.100.200"), 64, 60);
+  ASSERT_EQ(process(frame), Verdict::send(1));
+  EXPECT_EQ(oracle::mac(last_, 0), 0x0A0000000002U);
+  add_neighbour("10.0.7.7", "lan", 0x0A00000000FF);
+  ASSERT_EQ(process(frame), Verdict::send(1));
+  EXPECT_EQ(oracle::mac(last_, 0), 0x0A00000000FFU);
+  EXPECT_TRUE(function_.fib().remove_neighbour(ip("10.0.7.7"), "lan"));
+  EXPECT_EQ(reason(frame), "unknown_neighbour");
+
+  add_route("198.51.100.128/25", via("192.0.2.254", "wan"), 10);
+  EXPECT_EQ(reason(frame), "unknown_neighbour") << "the lower metric counts, reachable or not";
+  EXPECT_TRUE(function_.fib().remove_route(net("198.51.100.128/25"), 0));
+  EXPECT_EQ(process(frame), Verdict::send(0));
+  EXPECT_TRUE(function_.fib().remove_route(net("198.51.100.128/25"), 10));
+  EXPECT_EQ(process(frame), Verdict::send(2)) << "by the shorter prefix";
+}
+
+TEST_F(Ipv4Test, BindsFinalAddressesAndMtus) {
+  fill();
+  network_.ports[0].mac = {0x02AABBCCDDEE};
+  network_.ports[0].mtu = 100;
+  function_.bind(network_.ports);
+  ASSERT_EQ(process(udp_frame(ip("198.51.100.1"), ip("1.2.3.4"), 64, 100)), Verdict::send(0));
+  EXPECT_EQ(oracle::mac(last_, 6), 0x02AABBCCDDEEU);
+  EXPECT_EQ(reason(udp_frame(ip("198.51.100.1"), ip("1.2.3.4"), 64, 101)), "fragmentation_needed");
+}
+
+TEST_F(Ipv4Test, TracesInOneLine) {
+  fill();
+  process(udp_frame(ip("198.51.100.1"), ip("1.2.3.4"), 64, 100));
+  EXPECT_THAT(function_.trace(chunk_, 0), testing::MatchesRegex("198.51.100.1 > 1.2.3.4 ttl 64 length 100, next hop "
+                                                                "[0-9]+: to 0a:00:00:00:00:01 out of wan"));
+  process(udp_frame(ip("198.51.100.1"), ip("203.0.113.1"), 1, 100));
+  EXPECT_THAT(function_.trace(chunk_, 0), HasSubstr("ttl 1 length 100, next hop"));
+  EXPECT_THAT(function_.trace(chunk_, 0), HasSubstr(": blackhole"));
+  process(Bytes{1, 2, 3});
+  EXPECT_EQ(function_.trace(chunk_, 0), "no IPv4 header, 3 bytes: runt");
+}
+
+TEST_F(Ipv4Test, ShowsRoutesAndNeighbours) {
+  fill();
+  add_route("198.51.100.0/24", kBlackhole, 7);
+  const auto show = [this](std::string_view topic, std::vector<std::string> arguments) {
+    return function_.show(topic, arguments);
+  };
+  const auto exact = show("routes", {"198.51.100.0/24"});
+  ASSERT_EQ(exact.size(), 2U);
+  EXPECT_EQ(exact[0]["target"], "via 172.16.0.2 dev dmz");
+  EXPECT_EQ(exact[0]["active"], true);
+  EXPECT_EQ(exact[1]["target"], "blackhole");
+  EXPECT_EQ(exact[1]["metric"], 7);
+  EXPECT_EQ(exact[1]["active"], false);
+  const auto longest = show("routes", {"198.51.100.129"});
+  ASSERT_EQ(longest.size(), 1U);
+  EXPECT_EQ(longest[0]["prefix"], "198.51.100.128/25");
+  EXPECT_EQ(show("routes", {"10.0.0.1"})[0]["target"], "local dev lan");
+  EXPECT_EQ(show("routes", {"1.2.3.0/24"}).size(), 0U);
+  EXPECT_EQ(show("neighbours", {}).size(), 4U);
+  EXPECT_EQ(show("neighbours", {})[0]["mac"], "0a:00:00:00:00:02");
+  EXPECT_THROW(show("routes", {"somewhere"}), std::invalid_argument);
+  EXPECT_THROW(show("routes", {"all", "of"}), std::invalid_argument);
+  EXPECT_THROW(show("neighbours", {"x"}), std::invalid_argument);
+  EXPECT_THROW(show("weather", {}), std::invalid_argument);
+
+  const std::size_t few = show("routes", {}).size();
+  EXPECT_EQ(show("routes", {"all"}).size(), few);
+  for (std::uint32_t i = 0; i < 1500; ++i) add_route(to_string(Ipv4Address{0x14000000 + i * 256}) + "/24", kBlackhole);
+  EXPECT_EQ(show("routes", {"all"}).size(), few + 1500);
+  const auto first = show("routes", {});
+  EXPECT_THAT(first.back()["target"].get<std::string>(), HasSubstr("'routes all'"));
+  EXPECT_LE(first.size(), 1002U);
+}
+
+/// A folder with files that goes away again.
+class Ipv4ConfigTest : public testing::Test {
+ protected:
+  Ipv4ConfigTest() {
+    std::string name = testing::TempDir() + "/ipv4_test.XXXXXX";
+    folder_ = mkdtemp(name.data());
+  }
+  ~Ipv4ConfigTest() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<Function> create(const std::string& config) {
+    return find_function("ipv4")->create(ConfigNode::parse(config, "test.yaml", folder_), {ports_, no_readers_});
+  }
+  std::string error(const std::string& config) {
+    try {
+      create(config);
+    } catch (const InputError& wrong) {
+      return wrong.what();
+    }
+    return "";
+  }
+  void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
+
+  NoReaders no_readers_;
+  std::vector<PortInfo> ports_ = router_ports();
+  std::filesystem::path folder_;
+};
+
+TEST_F(Ipv4ConfigTest, ReadsItsFiles) {
+  write("r.txt", "default via 192.0.2.254 dev wan\n");
+  write("n.txt", "192.0.2.254 dev wan lladdr 0a:00:00:00:00:01\n");
+  const auto function = create("{routes: r.txt, neighbours: n.txt, engine: scalar}");
+  Runner runner(*function);
+  Chunk chunk;
+  std::vector<Packet> packets;
+  packets.emplace_back(udp_frame(ip("198.51.100.1"), ip("1.2.3.4"), 64, 100));
+  runner.process(chunk, packets);
+  EXPECT_EQ(chunk.verdicts[0], Verdict::send(0));
+  EXPECT_NO_THROW(create("{}"));
+}
+
+TEST_F(Ipv4ConfigTest, SaysWhatIsWrongAndWhere) {
+  EXPECT_THAT(error("{route: r.txt}"), HasSubstr("routes"));
+  write("r.txt", "default via 192.0.2.254 dev lann\n");
+  EXPECT_THAT(error("{routes: r.txt}"), HasSubstr("r.txt:1:"));
+  EXPECT_THAT(error("{routes: none.txt}"), HasSubstr("none.txt"));
+  ports_[3].addresses = {{ip("10.0.0.1"), net("10.0.0.0/24")}};
+  EXPECT_THAT(error("{}"), HasSubstr("'lan' and 'bare' both have address 10.0.0.1"));
+  ports_[3].addresses = {{ip("10.0.0.2"), net("10.0.0.0/16")}};
+  EXPECT_THAT(error("{}"), HasSubstr("'lan' and 'bare' both have network 10.0.0.0/16"));
+}
+
+}  // namespace
+}  // namespace penumbra::ipv4

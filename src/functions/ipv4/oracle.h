@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests: what RFC 1812 and docs/functions/ipv4.md want done with a frame, worked out slowly from bytes and lists.
+// It shares no code with what it judges.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "control/routes.h"
+#include "penumbra/function.h"
+#include "penumbra/ip.h"
+
+namespace penumbra::ipv4::oracle {
+
+using Bytes = std::vector<std::uint8_t>;
+
+inline unsigned word(const Bytes& bytes, std::size_t at) {
+  return bytes.at(at) * 256U + bytes.at(at + 1);
+}
+inline std::uint32_t address(const Bytes& bytes, std::size_t at) {
+  return word(bytes, at) * 65536U + word(bytes, at + 2);
+}
+inline std::uint64_t mac(const Bytes& bytes, std::size_t at) {
+  return std::uint64_t{word(bytes, at)} << 32 | address(bytes, at + 2);
+}
+
+/// The checksum field of a header as RFC 791 defines it: the complement of the one's complement sum of all 16-bit
+/// words, the field itself counted as zero.
+inline unsigned checksum(const Bytes& header) {
+  unsigned sum = 0;
+  for (std::size_t at = 0; at < header.size(); at += 2) {
+    if (at == 10) continue;
+    sum += word(header, at);
+    if (sum > 0xFFFF) sum -= 0xFFFF;  // end-around carry
+  }
+  return 0xFFFF - sum;
+}
+
+/// Zero has two forms in one's complement; a receiver takes both.
+inline bool checksum_is_right(const Bytes& header) {
+  const unsigned right = checksum(header), found = word(header, 10);
+  return found == right || (right == 0 && found == 0xFFFF);
+}
+
+inline void fix_checksum(Bytes& frame) {
+  const std::size_t bytes = (frame.at(14) % 16) * 4U;
+  if (bytes < 20 || frame.size() < 14 + bytes) return;
+  const unsigned sum = checksum(Bytes(frame.begin() + 14, frame.begin() + 14 + static_cast<std::ptrdiff_t>(bytes)));
+  frame[24] = static_cast<std::uint8_t>(sum / 256);
+  frame[25] = static_cast<std::uint8_t>(sum % 256);
+}
+
+/// The reason against a frame that needs no table, or nothing.
+inline std::optional<std::string> objection(const Bytes& frame, std::uint64_t port_mac, bool promiscuous) {
+  if (frame.size() < 14) return "runt";
+  const bool to_group = frame[0] % 2 == 1;
+  if (!promiscuous && !to_group && mac(frame, 0) != port_mac) return "wrong_mac";
+  if (word(frame, 12) == 0x0806) return "arp";
+  if (word(frame, 12) == 0x86DD) return "ipv6";
+  if (word(frame, 12) != 0x0800) return "other_ethertype";
+  const Bytes packet(frame.begin() + 14, frame.end());
+  if (packet.size() < 20) return "truncated";
+  if (packet[0] / 16 != 4) return "bad_version";
+  const std::size_t header_bytes = (packet[0] % 16) * 4U;
+  if (header_bytes < 20) return "bad_header_length";
+  if (word(packet, 2) < header_bytes) return "bad_total_length";
+  if (word(packet, 2) > packet.size()) return "truncated";
+  if (!checksum_is_right(Bytes(packet.begin(), packet.begin() + static_cast<std::ptrdiff_t>(header_bytes)))) {
+    return "bad_checksum";
+  }
+  const unsigned source = packet[12], destination = packet[16];
+  if (address(packet, 16) == 0xFFFFFFFF) return "broadcast";
+  if (destination >= 224 && destination < 240) return "multicast";
+  if (source == 0 || source == 127 || source >= 224) return "martian_source";
+  if (destination == 0 || destination == 127 || destination >= 240) return "martian_destination";
+  if (to_group) return "link_broadcast";
+  if (header_bytes > 20) return "options";
+  return std::nullopt;
+}
+
+/// What may be done with a packet: one thing, or with several next hops any of a few.
+struct Judgement {
+  std::string reason;                                           ///< empty: it is sent
+  std::set<std::pair<std::uint16_t, std::uint64_t>> next_hops;  ///< (port, MAC) that it may be sent to
+  std::set<std::string> member_reasons;                         ///< reasons that hold for some of several next hops
+};
+
+/// Routes, neighbours and ports as lists.
+struct Network {
+  std::vector<PortInfo> ports;
+  std::map<std::pair<Ipv4Prefix, std::uint32_t>, control::RouteTarget> routes;  ///< by (prefix, metric)
+  std::map<std::pair<std::string, Ipv4Address>, MacAddress> neighbours;
+
+  const PortInfo& port(const std::string& name) const {
+    for (const PortInfo& candidate : ports) {
+      if (candidate.name == name) return candidate;
+    }
+    throw std::out_of_range(name);
+  }
+
+  /// For a packet of that many bytes and that TTL to `destination`.
+  Judgement judge(Ipv4Address destination, unsigned ttl, std::size_t total_bytes) const {
+    for (const PortInfo& candidate : ports) {
+      for (const auto& own : candidate.addresses) {
+        if (own.address == destination) return {.reason = "local", .next_hops = {}, .member_reasons = {}};
+      }
+    }
+    for (const PortInfo& candidate : ports) {
+      for (const auto& [own, network] : candidate.addresses) {
+        if (network.length <= 30 && (destination == network.address || destination == network.last())) {
+          return {.reason = "broadcast", .next_hops = {}, .member_reasons = {}};
+        }
+      }
+    }
+    // The longest prefix; for one prefix the connected network before routes, of those the lowest metric.
+    std::optional<std::tuple<int, int, std::int64_t>> best;
+    control::RouteTarget target;
+    const auto consider = [&](Ipv4Prefix prefix, int connected, std::uint32_t metric,
+                              const control::RouteTarget& leads) {
+      const std::tuple<int, int, std::int64_t> rank{prefix.length, connected, -std::int64_t{metric}};
+      if (!prefix.contains(destination) || (best && *best >= rank)) return;
+      best = rank;
+      target = leads;
+    };
+    for (const auto& [key, leads] : routes) consider(key.first, 0, key.second, leads);
+    for (const PortInfo& candidate : ports) {
+      for (const auto& own : candidate.addresses) {
+        if (own.network.length == 32) continue;
+        control::RouteTarget link;
+        link.next_hops = {{.gateway = std::nullopt, .port = candidate.name}};
+        consider(own.network, 1, 0, link);
+      }
+    }
+    if (!best) return {.reason = "no_route", .next_hops = {}, .member_reasons = {}};
+    if (target.kind == control::RouteTarget::Kind::blackhole)
+      return {.reason = "blackhole", .next_hops = {}, .member_reasons = {}};
+    if (target.kind == control::RouteTarget::Kind::unreachable) {
+      return {.reason = "unreachable", .next_hops = {}, .member_reasons = {}};
+    }
+    if (ttl <= 1) return {.reason = "ttl_expired", .next_hops = {}, .member_reasons = {}};
+    Judgement judgement;
+    for (const auto& hop : target.next_hops) {
+      const auto neighbour = neighbours.find({hop.port, hop.gateway.value_or(destination)});
+      if (neighbour == neighbours.end()) {
+        judgement.member_reasons.insert("unknown_neighbour");
+      } else if (total_bytes > port(hop.port).mtu) {
+        judgement.member_reasons.insert("fragmentation_needed");
+      } else {
+        judgement.next_hops.insert({port(hop.port).index, neighbour->second.value});
+      }
+    }
+    return judgement;
+  }
+};
+
+/// The frame that leaves if it came in as `frame` and goes to `neighbour` from a port with `own` MAC address.
+inline Bytes forwarded(const Bytes& frame, std::uint64_t neighbour, std::uint64_t own) {
+  Bytes out = frame;
+  for (std::size_t i = 0; i < 6; ++i) {
+    out[i] = static_cast<std::uint8_t>(neighbour >> (40 - 8 * i));
+    out[6 + i] = static_cast<std::uint8_t>(own >> (40 - 8 * i));
+  }
+  out[22] = static_cast<std::uint8_t>(out[22] - 1);
+  fix_checksum(out);
+  return out;
+}
+
+}  // namespace penumbra::ipv4::oracle

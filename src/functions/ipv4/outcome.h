@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "penumbra/function.h"
+
+namespace penumbra::ipv4 {
+
+/// What can become of a packet. All but `forward` are the function's reasons, in the order of their indices.
+enum class Outcome : std::uint8_t {
+  runt,
+  wrong_mac,
+  arp,
+  ipv6,
+  other_ethertype,
+  truncated,
+  bad_version,
+  bad_header_length,
+  bad_total_length,
+  bad_checksum,
+  broadcast,
+  multicast,
+  martian_source,
+  martian_destination,
+  link_broadcast,
+  options,
+  local,
+  no_route,
+  blackhole,
+  unreachable,
+  ttl_expired,
+  unknown_neighbour,
+  fragmentation_needed,
+  forward,
+};
+
+/// The name, kind and help of every outcome but `forward`, by index.
+const std::vector<Reason>& outcome_reasons();
+
+}  // namespace penumbra::ipv4

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of this folder share: packets without a pool, a small router's ports, a run of the function.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "functions/ipv4/ipv4.h"
+#include "functions/ipv4/oracle.h"
+#include "penumbra/engine.h"
+
+namespace penumbra::ipv4::testing_support {
+
+inline Ipv4Address ip(const std::string& text) {
+  return parse_ipv4_address(text).value();
+}
+inline Ipv4Prefix net(const std::string& text) {
+  return parse_ipv4_prefix(text).value();
+}
+
+inline control::RouteTarget via(const std::string& gateway, const std::string& port) {
+  control::RouteTarget target;
+  target.next_hops = {{.gateway = ip(gateway), .port = port, .weight = 1}};
+  return target;
+}
+inline control::RouteTarget dev(const std::string& port) {
+  control::RouteTarget target;
+  target.next_hops = {{.gateway = std::nullopt, .port = port, .weight = 1}};
+  return target;
+}
+inline const control::RouteTarget kBlackhole{.kind = control::RouteTarget::Kind::blackhole, .next_hops = {}};
+inline const control::RouteTarget kUnreachable{.kind = control::RouteTarget::Kind::unreachable, .next_hops = {}};
+
+/// Ports wan 192.0.2.1/24, lan 10.0.0.1/16 and 10.9.0.1/31, dmz 172.16.0.1/30 with a short MTU, and bare, without any.
+inline std::vector<PortInfo> router_ports() {
+  const auto port = [](std::string name, std::uint16_t index, std::uint16_t mtu) {
+    PortInfo info;
+    info.name = std::move(name);
+    info.index = index;
+    info.mac = {0x020000000001U + index};
+    info.mtu = mtu;
+    return info;
+  };
+  std::vector<PortInfo> ports{port("wan", 0, 1500), port("lan", 1, 1500), port("dmz", 2, 576), port("bare", 3, 1500)};
+  ports[0].addresses = {{ip("192.0.2.1"), net("192.0.2.0/24")}};
+  ports[1].addresses = {{ip("10.0.0.1"), net("10.0.0.0/16")}, {ip("10.9.0.1"), net("10.9.0.0/31")}};
+  ports[2].addresses = {{ip("172.16.0.1"), net("172.16.0.0/30")}};
+  return ports;
+}
+
+/// A packet without a pool: what a function reads and writes of an mbuf, and nothing else.
+struct Packet {
+  explicit Packet(oracle::Bytes frame) : bytes(std::move(frame)) {
+    mbuf.buf_addr = bytes.data();
+    mbuf.data_len = static_cast<std::uint16_t>(bytes.size());
+    mbuf.pkt_len = mbuf.data_len;
+  }
+  oracle::Bytes bytes;
+  rte_mbuf mbuf{};
+};
+
+/// A UDP packet in a frame to the port of that MAC address, with a right checksum.
+inline oracle::Bytes udp_frame(Ipv4Address source, Ipv4Address destination, std::uint8_t ttl, std::size_t total_bytes,
+                               std::uint16_t source_port = 1000) {
+  oracle::Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 9, 9, 8, 0, 0x45, 0};
+  const auto append = [&frame](std::uint64_t value, int bytes) {
+    while (bytes-- > 0) frame.push_back(static_cast<std::uint8_t>(value >> (8 * bytes)));
+  };
+  append(total_bytes, 2);
+  append(0, 4);
+  append(ttl, 1);
+  append(17, 1);
+  append(0, 2);
+  append(source.value, 4);
+  append(destination.value, 4);
+  append(source_port, 2);
+  append(53, 2);
+  frame.resize(14 + total_bytes, 0x5A);
+  oracle::fix_checksum(frame);
+  return frame;
+}
+
+/// Sends packets through the function as a worker does.
+class Runner {
+ public:
+  explicit Runner(Function& function) : function_(function), queue_(engine_->open_queue()) {}
+
+  /// Fills the chunk with the packets and processes it.
+  void process(Chunk& chunk, std::vector<Packet>& packets, std::uint16_t rx_port = 0) {
+    chunk.size = static_cast<std::uint16_t>(packets.size());
+    chunk.rx_port = rx_port;
+    for (std::size_t i = 0; i < packets.size(); ++i) chunk.packets[i] = &packets[i].mbuf;
+    chunk.verdicts.fill({});
+    chunk.columns.clear();
+    function_.pre_shade(chunk);
+    chunk.batch.shader = engine_->find_shader(function_.shader());
+    chunk.batch.table = function_.table();
+    if (chunk.batch.items > 0) queue_->submit(chunk.batch);
+    function_.post_shade(chunk);
+  }
+
+ private:
+  Function& function_;
+  std::unique_ptr<Engine> engine_ = create_engine("scalar");
+  std::unique_ptr<EngineQueue> queue_;
+};
+
+/// The name of the reason, or "" for a packet that is sent.
+inline std::string reason_of(const Function& function, Verdict verdict) {
+  if (verdict.kind == Verdict::Kind::send) return "";
+  const Reason& reason = function.reasons().at(verdict.value);
+  return reason.kind == verdict.kind ? reason.name : reason.name + " of the wrong kind";
+}
+
+}  // namespace penumbra::ipv4::testing_support
