@@ -28,10 +28,10 @@ PENUMBRA_SHADER void dir24_8_lookup(struct dir24_8_view view, const uint32_t* ad
     const uint16_t* slot = &view.tbl24[address[i] >> 8];
     g_expensive(slot);
     uint16_t entry = penumbra_load(slot);
-    /* Next hops wrap around to above the groups and no route ends up just past them: one comparison for both. */
-    const uint16_t group = (uint16_t)(entry - DIR24_8_NEXT_HOPS);
-    if (group < DIR24_8_GROUPS) {
-      slot = &view.tbl8[(uint32_t)group * DIR24_8_GROUP_ENTRIES + (address[i] & 0xFF)];
+    /* As signed numbers next hops are 0 and above, no route is -1, and groups are below: one comparison tells. What
+     * waits for the load is few instructions, so that a core keeps more lookups in flight. */
+    if ((int16_t)entry < (int16_t)DIR24_8_NO_ROUTE) {
+      slot = &view.tbl8[(uint32_t)(entry - DIR24_8_NEXT_HOPS) * DIR24_8_GROUP_ENTRIES + (address[i] & 0xFF)];
       g_expensive(slot);
       entry = penumbra_load(slot);
     }
