@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <exception>
+#include <stdexcept>
+#include <system_error>
+
+#include "machine.h"
+
+namespace penumbra::bench {
+namespace {
+
+std::vector<Benchmark>& list() {
+  static std::vector<Benchmark> benchmarks;
+  return benchmarks;
+}
+
+void print(const char* title, const nlohmann::json& object) {
+  fmt::print("{}\n", title);
+  for (const auto& [key, value] : object.items()) {
+    fmt::print("   {}: {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+}
+
+/// Lines joined by semicolons.
+std::string one_line(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) text.replace(at, 1, "; ");
+  return text;
+}
+
+void write_all(int file, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = write(file, text.data() + done, text.size() - done);
+    if (written < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "write");
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+}
+
+std::string read_all(int file) {
+  std::string text;
+  for (char buffer[4096];;) {
+    const ssize_t count = read(file, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw std::system_error(errno, std::generic_category(), "read");
+    if (count == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+/// In the child: runs the benchmark and writes its findings, or {"benchmark", "error"}.
+[[noreturn]] void run_as_child(const Benchmark& benchmark, const Options& options, int results) {
+  nlohmann::json findings;
+  int status = 0;
+  try {
+    Report report(benchmark.name, options.json);
+    benchmark.run(options, report);
+    findings = report.json();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", benchmark.name, error.what());
+    findings = {{"benchmark", benchmark.name}, {"error", error.what()}};
+    status = 1;
+  }
+  std::fflush(nullptr);
+  write_all(results, findings.dump());
+  _exit(status);  // DPDK's threads may still run: no destructors of statics
+}
+
+/// Runs one benchmark in a process of its own.
+nlohmann::json run_apart(const Benchmark& benchmark, const Options& options) {
+  int ends[2];
+  if (pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child == 0) {
+    close(ends[0]);
+    run_as_child(benchmark, options, ends[1]);
+  }
+  close(ends[1]);
+  const std::string text = read_all(ends[0]);
+  close(ends[0]);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  nlohmann::json findings = nlohmann::json::parse(text, nullptr, false);
+  if (!findings.is_object()) {
+    const std::string error = WIFSIGNALED(status) ? fmt::format("ended by signal {}", WTERMSIG(status))
+                                                  : fmt::format("ended with status {}", WEXITSTATUS(status));
+    fmt::print(stderr, "{}: {}\n", benchmark.name, error);
+    findings = {{"benchmark", benchmark.name}, {"error", error}};
+  }
+  return findings;
+}
+
+std::vector<Benchmark> chosen(const std::vector<std::string>& names) {
+  if (names.empty()) return benchmarks();
+  std::vector<Benchmark> result;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(list().begin(), list().end(),
+                                    [&name](const Benchmark& benchmark) { return benchmark.name == name; });
+    if (found == list().end()) throw std::invalid_argument("no benchmark '" + name + "'; see `penumbra bench --list`");
+    result.push_back(*found);
+  }
+  return result;
+}
+
+}  // namespace
+
+bool register_benchmark(Benchmark benchmark) {
+  const auto place = std::find_if(list().begin(), list().end(),
+                                  [&benchmark](const Benchmark& other) { return other.name > benchmark.name; });
+  list().insert(place, std::move(benchmark));
+  return true;
+}
+
+const std::vector<Benchmark>& benchmarks() {
+  return list();
+}
+
+std::vector<Series> interleave(const std::vector<Contender>& contenders, unsigned rounds) {
+  std::vector<Series> series;
+  for (const Contender& contender : contenders) {
+    contender.sample();
+    series.push_back({contender.name, {}});
+  }
+  for (unsigned round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < contenders.size(); ++i) series[i].samples.push_back(contenders[i].sample());
+  }
+  return series;
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double thread_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+int run(const Options& options, const std::string& version) {
+  const std::vector<Benchmark> selection = chosen(options.names);
+  nlohmann::json document = {{"machine", describe_machine()},
+                             {"build", {{"version", one_line(version)}, {"flags", PENUMBRA_FLAGS}}},
+                             {"seed", options.seed},
+                             {"rounds", options.rounds},
+                             {"results", nlohmann::json::array()}};
+  if (!options.json) {
+    print("machine", document["machine"]);
+    print("build", document["build"]);
+  }
+  bool failed = false;
+  for (const Benchmark& benchmark : selection) {
+    nlohmann::json findings = run_apart(benchmark, options);
+    failed = failed || findings.contains("error");
+    document["results"].push_back(std::move(findings));
+  }
+  if (options.json) fmt::print("{}\n", document.dump(2));
+  return failed ? 1 : 0;
+}
+
+}  // namespace penumbra::bench

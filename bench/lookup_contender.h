@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace penumbra::bench {
+
+/// A filled IPv4 table as a lookup benchmark sees it, Penumbra's on some engine or a rival's. Addresses are in host
+/// byte order.
+class LookupContender {
+ public:
+  LookupContender() = default;
+  LookupContender(const LookupContender&) = delete;
+  LookupContender& operator=(const LookupContender&) = delete;
+  virtual ~LookupContender() = default;
+
+  virtual const std::string& name() const = 0;
+  /// Looks all of them up in batches of `batch`, at most kMostBatch, and leaves a batch's answers in the table's own
+  /// format in a buffer that the next batch overwrites, as a router does.
+  virtual void pass(std::span<const std::uint32_t> addresses, std::size_t batch) = 0;
+  /// The same, and writes down each answer: a next hop or Dir24_8::kNoRoute.
+  virtual void answers(std::span<const std::uint32_t> addresses, std::size_t batch, std::uint16_t* next_hops) = 0;
+
+  static constexpr std::size_t kMostBatch = 4096;
+};
+
+/// Calls `body(offset, count)` for each batch.
+template <class Body>
+void for_each_batch(std::size_t items, std::size_t batch, Body body) {
+  for (std::size_t at = 0; at < items; at += batch) body(at, items - at < batch ? items - at : batch);
+}
+
+/// Makes the compiler believe that `buffer` is read here, so that what was written to it is not optimised away.
+inline void keep(const void* buffer) {
+  asm volatile("" : : "g"(buffer) : "memory");
+}
+
+}  // namespace penumbra::bench

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pin.h"
+
+#include <sched.h>
+
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+namespace penumbra::bench {
+namespace {
+
+const std::vector<unsigned>& cores() {
+  static const std::vector<unsigned> list = [] {
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+      throw std::system_error(errno, std::generic_category(), "sched_getaffinity");
+    }
+    std::vector<unsigned> found;
+    for (unsigned core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &allowed)) found.push_back(core);
+    }
+    return found;
+  }();
+  return list;
+}
+
+void pin_to(unsigned core) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  if (sched_setaffinity(0, sizeof one, &one) != 0) {
+    throw std::system_error(errno, std::generic_category(), "sched_setaffinity");
+  }
+}
+
+}  // namespace
+
+unsigned first_core() {
+  return cores().front();
+}
+unsigned last_core() {
+  return cores().back();
+}
+void pin_to_first_core() {
+  pin_to(first_core());
+}
+void pin_to_last_core() {
+  pin_to(last_core());
+}
+
+}  // namespace penumbra::bench

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace penumbra::bench {
+
+/// The first and the last core that this process could use when it first asked. Throw std::system_error.
+unsigned first_core();
+unsigned last_core();
+
+/// Keep the calling thread on that core. Throw std::system_error.
+void pin_to_first_core();
+void pin_to_last_core();
+
+}  // namespace penumbra::bench

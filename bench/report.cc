@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+namespace penumbra::bench {
+namespace {
+
+/// Four significant digits, whatever the size.
+std::string figure(double value) {
+  const double size = value < 0 ? -value : value;
+  if (size == 0) return "0";
+  if (size < 10) return fmt::format("{:.3f}", value);
+  if (size < 100) return fmt::format("{:.2f}", value);
+  if (size < 1000) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.0f}", value);
+}
+
+nlohmann::json to_json(const Spread& values) {
+  return {{"median", values.median}, {"min", values.least}, {"max", values.most}};
+}
+
+}  // namespace
+
+Spread spread(std::vector<double> samples) {
+  if (samples.empty()) throw std::invalid_argument("no samples");
+  std::sort(samples.begin(), samples.end());
+  const std::size_t middle = samples.size() / 2;
+  const double median = samples.size() % 2 == 1 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
+  return {median, samples.front(), samples.back()};
+}
+
+Series ratio(const Series& of, const Series& to) {
+  if (of.samples.size() != to.samples.size()) throw std::invalid_argument("series of different rounds");
+  Series result{of.name + " / " + to.name, {}};
+  for (std::size_t round = 0; round < of.samples.size(); ++round) {
+    result.samples.push_back(of.samples[round] / to.samples[round]);
+  }
+  return result;
+}
+
+Report::Report(std::string benchmark, bool quiet) : quiet_(quiet) {
+  json_ = {{"benchmark", benchmark},
+           {"inputs", nlohmann::json::object()},
+           {"checked", nlohmann::json::array()},
+           {"notes", nlohmann::json::array()},
+           {"comparisons", nlohmann::json::array()},
+           {"bars", nlohmann::json::array()}};
+  say(fmt::format("\n== {}", benchmark));
+}
+
+void Report::say(const std::string& line) const {
+  if (quiet_) return;
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+void Report::input(const std::string& what, const std::string& description) {
+  json_["inputs"][what] = description;
+  say(fmt::format("   {}: {}", what, description));
+}
+
+void Report::checked(const std::string& what) {
+  json_["checked"].push_back(what);
+  say(fmt::format("   checked: {}", what));
+}
+
+void Report::note(const std::string& text) {
+  json_["notes"].push_back(text);
+  say(fmt::format("   note: {}", text));
+}
+
+std::vector<double> Report::compare(const std::string& title, const std::string& unit,
+                                    std::span<const Series> contenders, const std::string& reference) {
+  const auto base = std::find_if(contenders.begin(), contenders.end(),
+                                 [&reference](const Series& series) { return series.name == reference; });
+  if (!reference.empty() && base == contenders.end()) throw std::invalid_argument("no contender " + reference);
+  std::size_t width = 0;
+  for (const Series& series : contenders) width = std::max(width, series.name.size());
+  say(fmt::format("   {}, {}: median (min .. max){}", title, unit, reference.empty() ? "" : ", ratio to " + reference));
+
+  nlohmann::json entry = {
+      {"title", title}, {"unit", unit}, {"reference", reference}, {"contenders", nlohmann::json::array()}};
+  std::vector<double> ratios;
+  for (const Series& series : contenders) {
+    const Spread values = spread(series.samples);
+    nlohmann::json row = {{"name", series.name}, {"samples", series.samples}, {"value", to_json(values)}};
+    std::string line = fmt::format("     {:<{}}  {:>8} ({} .. {})", series.name, width, figure(values.median),
+                                   figure(values.least), figure(values.most));
+    if (!reference.empty()) {
+      const Spread relative = spread(ratio(series, *base).samples);
+      ratios.push_back(relative.median);
+      row["ratio"] = to_json(relative);
+      line += fmt::format("   x{:.2f} ({:.2f} .. {:.2f})", relative.median, relative.least, relative.most);
+    }
+    entry["contenders"].push_back(std::move(row));
+    say(line);
+  }
+  json_["comparisons"].push_back(std::move(entry));
+  return ratios;
+}
+
+void Report::bar(const std::string& what, double value, double wanted, bool at_least) {
+  const bool met = at_least ? value >= wanted : value <= wanted;
+  json_["bars"].push_back({{"what", what}, {"value", value}, {"wanted", wanted}, {"at_least", at_least}, {"met", met}});
+  say(fmt::format("   bar: {} {} {}: {} - {}", what, at_least ? ">=" : "<=", figure(wanted), figure(value),
+                  met ? "met" : "NOT met"));
+}
+
+}  // namespace penumbra::bench

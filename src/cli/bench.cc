@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `penumbra bench`.
+#include "bench.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/version.h"
+
+namespace penumbra::cli {
+namespace {
+
+void print_list() {
+  for (const bench::Benchmark& benchmark : bench::benchmarks()) {
+    write_output(fmt::format("{:<10} {} (about {} s{}{})\n", benchmark.name, benchmark.measures, benchmark.seconds,
+                             benchmark.needs.empty() ? "" : "; needs ", benchmark.needs));
+  }
+}
+
+void set_up(CLI::App& command) {
+  struct Arguments {
+    bench::Options options;
+    bool list = false;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  std::vector<std::string> names;
+  for (const bench::Benchmark& benchmark : bench::benchmarks()) names.push_back(benchmark.name);
+  command.add_option("NAME", arguments->options.names, "Which benchmarks to run; all of them if none is named")
+      ->check(one_of(names));
+  command.add_flag("-l,--list", arguments->list, "Say what benchmarks there are and how long they take");
+  command.add_option("--routes", arguments->options.routes, "A route file in place of the generated table")
+      ->type_name("FILE");
+  command.add_option("--rounds", arguments->options.rounds, "Measured rounds of each comparison")
+      ->check(CLI::Range(1U, 1000U))
+      ->capture_default_str();
+  command.add_option("--seed", arguments->options.seed, "Of all generated tables and traffic")->capture_default_str();
+  add_json_flag(command, arguments->options.json);
+  command.callback([arguments] {
+    if (arguments->list) {
+      print_list();
+    } else if (bench::run(arguments->options, version_text()) != 0) {
+      throw Failure(ExitCode::failure, "");
+    }
+  });
+}
+
+const bool kRegistered = register_command({"bench", "Measure beside the rivals; every answer is checked", set_up});
+
+}  // namespace
+}  // namespace penumbra::cli
