@@ -59,7 +59,7 @@ BuiltinPort::BuiltinPort(const PortConfig& config, std::uint16_t workers)
       replay_(make_replay(config, workers)) {}
 
 void BuiltinPort::open(const PacketPool& pool) {
-  replay_.use_pool(pool, info_.index);
+  replay_.use_pool(pool);
   if (const auto* capture = std::get_if<CaptureSink>(&sink_)) file_.emplace(capture->file);
   for (std::uint16_t worker = 0; worker < workers_; ++worker) {
     if (file_) {

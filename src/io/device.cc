@@ -18,10 +18,12 @@ constexpr std::string_view kDeviceForms =
     "pcap:FILE[,loop][,rate=PPS], synth:[OPTION,...], none, or the devargs of a DPDK device such as "
     "net_af_packet0,iface=eth1 or 0000:81:00.0";
 
-// The virtual devices whose drivers are linked in (cmake/Dpdk.cmake). A device's name is its driver's and a suffix.
-constexpr std::array<std::string_view, 14> kVirtualDrivers{
-    "net_af_packet", "net_af_xdp", "net_bonding", "net_failsafe", "net_memif",       "net_null",        "net_pcap",
-    "net_ring",      "net_tap",    "net_tun",     "eth_bond",     "net_vdev_netvsc", "net_virtio_user", "virtio_user"};
+// The drivers of virtual devices that are linked in (cmake/Dpdk.cmake), by the names and aliases that DPDK gives them.
+// A device's name is its driver's and a suffix.
+constexpr std::array<std::string_view, 19> kVirtualDrivers{
+    "net_af_packet", "net_af_xdp", "net_bonding", "net_failsafe",    "net_memif",       "net_null",    "net_pcap",
+    "net_ring",      "net_tap",    "net_tun",     "net_vdev_netvsc", "net_virtio_user", "virtio_user", "eth_af_packet",
+    "eth_bond",      "eth_null",   "eth_pcap",    "eth_ring",        "eth_tap"};
 constexpr std::array<std::string_view, 4> kBuses{"pci", "vdev", "vmbus", "auxiliary"};
 
 /// `NAME` or `NAME=VALUE`.

@@ -12,14 +12,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <variant>
 #include <vector>
 
 #include "io/frames.h"
+#include "io/log_capture.h"
 #include "io/memory.h"
 #include "io/packet_pool.h"
 
@@ -69,35 +68,6 @@ bool advise_huge_pages() {
   return taken;
 }
 
-/// What EAL writes while it starts.
-class EalLog {
- public:
-  EalLog() : stream_(open_memstream(&text_, &bytes_)) {
-    if (stream_ != nullptr) rte_openlog_stream(stream_);
-  }
-  EalLog(const EalLog&) = delete;
-  EalLog& operator=(const EalLog&) = delete;
-  ~EalLog() {
-    rte_openlog_stream(nullptr);
-    if (stream_ != nullptr) std::fclose(stream_);
-    std::free(text_);
-  }
-  /// In one line.
-  std::string text() {
-    if (stream_ == nullptr) return "";
-    std::fflush(stream_);
-    std::string text(text_, bytes_);
-    while (text.ends_with('\n')) text.pop_back();
-    for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) text.replace(at, 1, "; ");
-    return text;
-  }
-
- private:
-  char* text_ = nullptr;
-  std::size_t bytes_ = 0;
-  std::FILE* stream_;
-};
-
 std::vector<std::string> arguments_for(std::span<const PortConfig> ports, const HugePages& pages, std::uint64_t bytes,
                                        const cpu_set_t& cores) {
   std::vector<std::string> arguments{"penumbra", "--no-shconf", "--no-telemetry",
@@ -132,7 +102,7 @@ Environment start(std::span<const PortConfig> ports, std::uint16_t workers) {
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   {
-    EalLog log;
+    const LogCapture log;
     if (rte_eal_init(static_cast<int>(arguments.size()), pointers.data()) < 0) {
       throw std::runtime_error(fmt::format("DPDK does not start: {} ({}); its arguments were: {}", log.text(),
                                            rte_strerror(rte_errno), fmt::join(arguments, " ")));

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "io/builtin_port.h"
+#include "io/ethdev_port.h"
 #include "io/packet_pool.h"
 #include "io/port.h"
 
@@ -60,20 +61,24 @@ void check_sinks(std::span<const PortConfig> configs) {
 
 std::vector<std::unique_ptr<Port>> open_ports(std::span<const PortConfig> configs, std::uint16_t workers) {
   check_sinks(configs);
-  // What only reads goes first, so that an error leaves no file overwritten.
-  std::vector<std::unique_ptr<Port>> ports;
-  std::vector<BuiltinPort*> builtin(configs.size());
+  // What only reads goes first, files that are written last, so that an error leaves none overwritten.
+  std::vector<std::unique_ptr<Port>> ports(configs.size());
+  std::vector<std::pair<BuiltinPort*, const PortConfig*>> builtin;
   std::uint32_t largest_frame = 0;
   for (std::size_t i = 0; i < configs.size(); ++i) {
-    const PortConfig& config = configs[i];
-    auto port = for_port(config, [&] { return std::make_unique<BuiltinPort>(config, workers); });
+    if (std::holds_alternative<Ethdev>(configs[i].device)) continue;
+    auto port = for_port(configs[i], [&] { return std::make_unique<BuiltinPort>(configs[i], workers); });
     largest_frame = std::max(largest_frame, port->largest_frame());
-    builtin[i] = port.get();
-    ports.push_back(std::move(port));
+    builtin.emplace_back(port.get(), &configs[i]);
+    ports[i] = std::move(port);
   }
   const PacketPool pool = create_pool(pool_size(configs, workers, largest_frame));
   for (std::size_t i = 0; i < configs.size(); ++i) {
-    for_port(configs[i], [&] { builtin[i]->open(pool); });
+    if (ports[i] != nullptr) continue;
+    ports[i] = for_port(configs[i], [&] { return std::make_unique<EthdevPort>(configs[i], workers, pool); });
+  }
+  for (const auto& [port, config] : builtin) {
+    for_port(*config, [&, port = port] { port->open(pool); });
   }
   return ports;
 }

@@ -22,9 +22,8 @@ class alignas(64) Replay::Queue final : public RxQueue {
   Queue(const std::uint8_t* bytes, std::vector<FrameEntry> frames, std::uint64_t left, RateLimiter& limiter)
       : bytes_(bytes), frames_(std::move(frames)), left_(left), limiter_(limiter) {}
 
-  void use_pool(PacketPool pool, std::uint16_t port) {
+  void use_pool(PacketPool pool) {
     pool_ = std::move(pool);
-    port_ = port;
     time_.emplace();
   }
 
@@ -58,7 +57,6 @@ class alignas(64) Replay::Queue final : public RxQueue {
     std::memcpy(rte_pktmbuf_mtod(&packet, std::uint8_t*), bytes_ + frame.offset, frame.size);
     packet.data_len = static_cast<std::uint16_t>(frame.size);
     packet.pkt_len = frame.size;
-    packet.port = port_;
     time_->set(packet, frame.nanoseconds);
     if (++next_ == frames_.size()) next_ = 0;
   }
@@ -69,7 +67,6 @@ class alignas(64) Replay::Queue final : public RxQueue {
   std::size_t next_ = 0;
   RateLimiter& limiter_;
   PacketPool pool_;
-  std::uint16_t port_ = 0;
   std::optional<MbufTime> time_;
 };
 
@@ -108,8 +105,8 @@ RxQueue& Replay::queue(std::uint16_t index) {
   return *queues_[index];
 }
 
-void Replay::use_pool(const PacketPool& pool, std::uint16_t port) {
-  for (const auto& queue : queues_) queue->use_pool(pool, port);
+void Replay::use_pool(const PacketPool& pool) {
+  for (const auto& queue : queues_) queue->use_pool(pool);
 }
 
 void Replay::start() {

@@ -37,8 +37,8 @@ class Replay {
   std::uint16_t queues() const { return static_cast<std::uint16_t>(queues_.size()); }
   RxQueue& queue(std::uint16_t index);
 
-  /// From where packets are taken, for which port (its index is put into them). Before the first receive().
-  void use_pool(const PacketPool& pool, std::uint16_t port);
+  /// From where packets are taken. Before the first receive().
+  void use_pool(const PacketPool& pool);
   /// The rate counts from now on.
   void start();
 

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/ethdev_port.h"
+
+#include <fmt/format.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string_view>
+
+#include "io/ethdev_probe.h"
+
+namespace penumbra::io {
+namespace {
+
+constexpr std::uint64_t kRssTypes = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
+
+/// What the configuration wants said in devargs: as many sockets as queues.
+std::string complete_devargs(const std::string& devargs, std::uint16_t queues, std::uint16_t workers) {
+  const bool packet_socket = devargs.find("_af_packet") < devargs.find(',');
+  const std::uint16_t pairs = std::max(queues, workers);
+  if (!packet_socket || pairs == 1 || !devarg(devargs, "qpairs").empty()) return devargs;
+  return fmt::format("{},qpairs={}", devargs, pairs);
+}
+
+/// Drivers that hand out a frame larger than an mbuf as a chain, though nobody asked for that.
+bool may_chain(std::string_view driver) {
+  return driver == "net_pcap" || driver == "net_ring" || driver == "net_memif";
+}
+
+void check(int result, std::string_view step) {
+  if (result < 0) throw std::runtime_error(fmt::format("the device refuses {}: {}", step, rte_strerror(-result)));
+}
+
+}  // namespace
+
+/// Owns the device; stops and removes it.
+class EthdevPort::Device {
+ public:
+  explicit Device(const std::string& devargs) : port_(probe_ethdev(devargs)) {
+    check(rte_eth_dev_info_get(port_, &info_), "to describe itself");
+  }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  ~Device() {
+    stop();
+    remove_ethdev(port_);
+  }
+  void start() {
+    check(rte_eth_dev_start(port_), "to start");
+    started_ = true;
+  }
+  void stop() noexcept {
+    if (started_) rte_eth_dev_stop(port_);
+    started_ = false;
+  }
+  std::uint16_t port() const { return port_; }
+  const rte_eth_dev_info& info() const { return info_; }
+
+ private:
+  std::uint16_t port_;
+  rte_eth_dev_info info_{};
+  bool started_ = false;
+};
+
+EthdevPort::EthdevPort(const PortConfig& config, std::uint16_t workers, const PacketPool& pool)
+    : info_(config.info),
+      location_(config.location),
+      pool_(pool),
+      queues_(config.queues == 0 ? workers : config.queues) {
+  device_ = std::make_unique<Device>(complete_devargs(std::get<Ethdev>(config.device).devargs, queues_, workers));
+  const QueuePlan plan = plan_queues(device_->info(), queues_, workers);
+  configure(plan);
+  settle_mac();
+  make_tx_queues(plan, workers);
+  make_rx_queues(plan, may_chain(device_->info().driver_name));
+}
+
+EthdevPort::~EthdevPort() {
+  stop();
+}
+
+void EthdevPort::configure(const QueuePlan& plan) {
+  const std::uint16_t port = device_->port();
+  const rte_eth_dev_info& device = device_->info();
+  // A device that says how long a frame may be counts the FCS.
+  std::uint32_t largest_mtu = device.max_mtu;
+  if (device.max_rx_pktlen > 0) {
+    largest_mtu = std::min<std::uint32_t>(largest_mtu, device.max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN);
+  }
+  if (info_.mtu > largest_mtu) {
+    throw std::runtime_error(fmt::format("the device takes an MTU of at most {}, not {}", largest_mtu, info_.mtu));
+  }
+  rte_eth_conf settings{};
+  settings.rxmode.mtu = std::max<std::uint32_t>(info_.mtu, std::min<std::uint32_t>(RTE_ETHER_MTU, largest_mtu));
+  if (plan.rss) {
+    settings.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+    settings.rx_adv_conf.rss_conf.rss_hf = device.flow_type_rss_offloads & kRssTypes;
+  }
+  check(rte_eth_dev_configure(port, plan.rx, plan.tx, &settings),
+        fmt::format("{} RX and {} TX queues", plan.rx, plan.tx));
+  std::uint16_t rx_descriptors = kDescriptors, tx_descriptors = kDescriptors;
+  check(rte_eth_dev_adjust_nb_rx_tx_desc(port, &rx_descriptors, &tx_descriptors), "its number of descriptors");
+  const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port));
+  for (std::uint16_t queue = 0; queue < plan.rx; ++queue) {
+    check(rte_eth_rx_queue_setup(port, queue, rx_descriptors, socket, nullptr, pool_.get()), "an RX queue");
+  }
+  for (std::uint16_t queue = 0; queue < plan.tx; ++queue) {
+    check(rte_eth_tx_queue_setup(port, queue, tx_descriptors, socket, nullptr), "a TX queue");
+  }
+}
+
+/// Takes the device's MAC address, or gives it the configured one.
+void EthdevPort::settle_mac() {
+  const std::uint16_t port = device_->port();
+  rte_ether_addr address{};
+  if (info_.mac.value == 0) {
+    check(rte_eth_macaddr_get(port, &address), "to tell its MAC address");
+    for (const std::uint8_t byte : address.addr_bytes) info_.mac.value = info_.mac.value << 8 | byte;
+    return;
+  }
+  for (int i = 0; i < RTE_ETHER_ADDR_LEN; ++i) {
+    address.addr_bytes[i] = static_cast<std::uint8_t>(info_.mac.value >> (8 * (RTE_ETHER_ADDR_LEN - 1 - i)));
+  }
+  // A device that cannot take it must let all frames in instead; the functions check the address anyway.
+  if (rte_eth_dev_default_mac_addr_set(port, &address) != 0) rte_eth_promiscuous_enable(port);
+}
+
+void EthdevPort::make_tx_queues(const QueuePlan& plan, std::uint16_t workers) {
+  const std::uint16_t port = device_->port();
+  if (plan.tx < workers) {
+    for (std::uint16_t queue = 0; queue < plan.tx; ++queue) {
+      shared_tx_.push_back(std::make_unique<SharedTx>(fmt::format("tx{}_{}", port, queue),
+                                                      [port, queue](rte_mbuf** packets, std::uint16_t count) {
+                                                        return rte_eth_tx_burst(port, queue, packets, count);
+                                                      }));
+    }
+  }
+  for (std::uint16_t worker = 0; worker < workers; ++worker) {
+    if (shared_tx_.empty()) {
+      tx_queues_.push_back(std::make_unique<EthdevTxQueue>(port, worker));
+    } else {
+      tx_queues_.push_back(std::make_unique<SharedTxQueue>(*shared_tx_[worker % plan.tx], worker < plan.tx));
+    }
+  }
+}
+
+void EthdevPort::make_rx_queues(const QueuePlan& plan, bool chains) {
+  for (std::uint16_t queue = 0; queue < queues_; ++queue) {
+    std::vector<std::uint16_t> polled;
+    for (std::uint16_t hardware = queue; hardware < plan.rx; hardware += queues_) polled.push_back(hardware);
+    if (polled.empty()) {
+      rx_queues_.push_back(nullptr);
+      continue;
+    }
+    auto polling = std::make_unique<EthdevRxQueue>(device_->port(), std::move(polled), chains, shared_tx_);
+    polled_.push_back(polling.get());
+    rx_queues_.push_back(std::move(polling));
+  }
+  if (queues_ == 1 || (plan.spreads && plan.rx >= queues_)) return;
+  rss_ = std::make_unique<SoftwareRss>(fmt::format("rss{}", device_->port()), std::move(rx_queues_));
+  rx_queues_.clear();
+}
+
+RxQueue& EthdevPort::rx_queue(std::uint16_t queue) {
+  return rss_ ? rss_->queue(queue) : *rx_queues_[queue];
+}
+
+void EthdevPort::start() {
+  const std::uint16_t port = device_->port();
+  try {
+    // A device that knows no such mode filters nothing.
+    const int promiscuous = info_.promiscuous ? rte_eth_promiscuous_enable(port) : 0;
+    if (promiscuous != -ENOTSUP) check(promiscuous, "promiscuous mode");
+    rte_eth_allmulticast_enable(port);  // for what is punted; likewise
+    device_->start();
+  } catch (const std::runtime_error& error) {
+    throw InputError(location_, fmt::format("port '{}': {}", info_.name, error.what()));
+  }
+}
+
+void EthdevPort::stop() noexcept {
+  device_->stop();
+  if (info_.promiscuous) rte_eth_promiscuous_disable(device_->port());
+  if (rss_) rss_->clear();
+}
+
+nlohmann::json EthdevPort::show() const {
+  const std::uint16_t port = device_->port();
+  nlohmann::json shown{{"driver", device_->info().driver_name},
+                       {"device", rte_dev_name(device_->info().device)},
+                       {"software_rss", rss_ != nullptr}};
+  rte_eth_link link{};
+  if (rte_eth_link_get_nowait(port, &link) == 0) {
+    shown["link"] = link.link_status == RTE_ETH_LINK_UP ? "up" : "down";
+    if (link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN) shown["speed_mbps"] = link.link_speed;
+  }
+  rte_eth_stats counters{};
+  if (rte_eth_stats_get(port, &counters) == 0) {
+    shown["missed"] = counters.imissed;
+    shown["rx_errors"] = counters.ierrors;
+    shown["rx_no_mbuf"] = counters.rx_nombuf;
+    shown["tx_errors"] = counters.oerrors;
+  }
+  std::uint64_t oversized = 0;
+  for (const EthdevRxQueue* queue : polled_) oversized += queue->oversized();
+  shown["rx_oversized"] = oversized;
+  return shown;
+}
+
+}  // namespace penumbra::io

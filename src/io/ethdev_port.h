@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "io/ethdev_queues.h"
+#include "io/packet_pool.h"
+#include "io/port.h"
+#include "io/shared_tx.h"
+#include "io/software_rss.h"
+
+namespace penumbra::io {
+
+/// A DPDK ethdev of any driver, with as many receive queues as asked for: the device's own where it spreads packets by
+/// flow, else those of a software hash. Workers without a transmit queue of their own share one.
+class EthdevPort final : public Port {
+ public:
+  /// Creates and configures the device. Throws std::runtime_error.
+  EthdevPort(const PortConfig& config, std::uint16_t workers, const PacketPool& pool);
+  ~EthdevPort() override;
+
+  const PortInfo& info() const override { return info_; }
+  std::uint16_t rx_queues() const override { return queues_; }
+  RxQueue& rx_queue(std::uint16_t queue) override;
+  TxQueue& tx_queue(std::uint16_t worker) override { return *tx_queues_[worker]; }
+  void start() override;
+  void stop() noexcept override;
+  Loss ring_loss() const noexcept override { return rss_ ? rss_->loss() : Loss{}; }
+  nlohmann::json show() const override;
+
+ private:
+  class Device;
+
+  void configure(const QueuePlan& plan);
+  void settle_mac();
+  void make_rx_queues(const QueuePlan& plan, bool may_chain);
+  void make_tx_queues(const QueuePlan& plan, std::uint16_t workers);
+
+  PortInfo info_;
+  SourceLocation location_;
+  PacketPool pool_;  ///< before the device, which gives its packets back when it is closed
+  std::unique_ptr<Device> device_;
+  std::uint16_t queues_;
+  std::vector<std::unique_ptr<SharedTx>> shared_tx_;
+  std::vector<std::unique_ptr<TxQueue>> tx_queues_;
+  std::vector<EthdevRxQueue*> polled_;               ///< all that poll the device, wherever they are owned
+  std::vector<std::unique_ptr<RxQueue>> rx_queues_;  ///< without software RSS
+  std::unique_ptr<SoftwareRss> rss_;
+};
+
+}  // namespace penumbra::io

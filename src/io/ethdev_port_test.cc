@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/ethdev_port.h"
+
+#include <gmock/gmock.h>
+#include <rte_ethdev.h>
+
+#include <map>
+#include <set>
+
+#include "io/ethdev_probe.h"
+#include "io/test_support.h"
+#include "io/traffic.h"
+
+namespace penumbra::io::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string refusal(const std::vector<PortConfig>& configs, std::uint16_t workers = 1) {
+  try {
+    for (const auto& port : open_ports(configs, workers)) port->start();
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.location().file, "test.yaml");
+    return error.what();
+  }
+  return "opened";
+}
+
+class EthdevPortTest : public ::testing::Test {
+ protected:
+  void SetUp() override { need_eal(); }
+  void TearDown() override { EXPECT_EQ(rte_eth_dev_count_total(), 0); }
+
+  static std::unique_ptr<Port> open_one(const PortConfig& config, std::uint16_t workers) {
+    auto ports = open_ports({&config, 1}, workers);
+    return std::move(ports.front());
+  }
+  Folder folder;
+};
+
+TEST_F(EthdevPortTest, OpensANullDevice) {
+  const auto port = open_one(port_config("net_null0,size=100"), 2);
+  ASSERT_EQ(port->rx_queues(), 2);
+  EXPECT_EQ(port->show()["driver"], "net_null");
+  EXPECT_EQ(port->show()["software_rss"], false);
+  EXPECT_NE(port->info().mac.value, 0U);
+  port->start();
+  std::array<rte_mbuf*, 64> packets{};
+  for (std::uint16_t queue = 0; queue < 2; ++queue) {
+    const std::uint16_t count = port->rx_queue(queue).receive(packets.data(), packets.size());
+    EXPECT_GT(count, 0);
+    EXPECT_EQ(packets[0]->data_len, 100);
+    EXPECT_EQ(port->tx_queue(queue).send(packets.data(), count), count);
+    port->tx_queue(queue).close();
+    EXPECT_FALSE(port->rx_queue(queue).exhausted());
+    port->rx_queue(queue).drain();
+    EXPECT_TRUE(port->rx_queue(queue).exhausted());
+  }
+  port->stop();
+  EXPECT_EQ(port->show()["missed"], 0);
+}
+
+TEST_F(EthdevPortTest, TakesTheConfiguredAddress) {
+  PortConfig config = port_config("net_null0");
+  config.info.mac = MacAddress{0x021122334455};
+  const auto port = open_one(config, 1);
+  EXPECT_EQ(port->info().mac, config.info.mac);
+  rte_ether_addr address{};
+  ASSERT_EQ(rte_eth_macaddr_get(0, &address), 0);
+  EXPECT_EQ(Bytes(address.addr_bytes, address.addr_bytes + 6), (Bytes{0x02, 0x11, 0x22, 0x33, 0x44, 0x55}));
+}
+
+TEST_F(EthdevPortTest, GivesBackWhatGoesIntoARing) {
+  const auto port = open_one(port_config("net_ring0"), 2);
+  const auto source = open_one(port_config("synth:count=500,dst=zipf:20"), 1);
+  port->start();
+  source->start();
+  std::multiset<std::string> sent, received;
+  std::array<rte_mbuf*, 64> packets{};
+  const auto text = [](const rte_mbuf& packet) {
+    const Bytes bytes = bytes_of(packet);
+    return std::string(bytes.begin(), bytes.end());
+  };
+  std::uint16_t worker = 0;
+  while (!source->rx_queue(0).exhausted()) {
+    const std::uint16_t count = source->rx_queue(0).receive(packets.data(), packets.size());
+    for (std::uint16_t i = 0; i < count; ++i) sent.insert(text(*packets[i]));
+    ASSERT_EQ(port->tx_queue(worker).send(packets.data(), count), count);
+    worker ^= 1;  // each worker's packets come back on another queue of the device: all are polled
+  }
+  std::map<std::string, std::uint16_t> queue_of_flow;
+  for (int round = 0; round < 20; ++round) {
+    for (std::uint16_t queue = 0; queue < 2; ++queue) {
+      const std::uint16_t count = port->rx_queue(queue).receive(packets.data(), packets.size());
+      for (std::uint16_t i = 0; i < count; ++i) {
+        const std::string frame = text(*packets[i]);
+        received.insert(frame);
+        EXPECT_EQ(queue_of_flow.try_emplace(frame.substr(26, 12), queue).first->second, queue);
+      }
+      rte_pktmbuf_free_bulk(packets.data(), count);
+    }
+  }
+  EXPECT_EQ(received, sent);
+  EXPECT_EQ(port->ring_loss().packets, 0U);
+}
+
+TEST_F(EthdevPortTest, SpreadsACaptureDeviceBySoftwareAndSharesItsTransmitQueue) {
+  constexpr std::uint16_t kWorkers = 3;
+  std::vector<Record> records;
+  const Traffic traffic(SynthSource{});
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    Bytes frame(Traffic::kLargestFrame);
+    frame.resize(traffic.fill(i, frame));
+    records.push_back({i * 1000, frame});
+  }
+  write_file(folder / "in.pcap", pcap_file(records));
+  const std::string devargs =
+      "net_pcap0,rx_pcap=" + (folder / "in.pcap").string() + ",tx_pcap=" + (folder / "out.pcap").string();
+  std::uint64_t received = 0;
+  {
+    const auto port = open_one(port_config(devargs), kWorkers);
+    ASSERT_EQ(port->rx_queues(), kWorkers);
+    EXPECT_EQ(port->show()["software_rss"], true);
+    port->start();
+    std::array<rte_mbuf*, 64> packets{};
+    for (int round = 0; round < 100; ++round) {
+      for (std::uint16_t worker = 0; worker < kWorkers; ++worker) {
+        const std::uint16_t count = port->rx_queue(worker).receive(packets.data(), packets.size());
+        received += count;
+        EXPECT_EQ(port->tx_queue(worker).send(packets.data(), count), count);
+      }
+    }
+    for (std::uint16_t worker = 0; worker < kWorkers; ++worker) {
+      port->rx_queue(worker).drain();
+      port->tx_queue(worker).close();
+      EXPECT_EQ(port->tx_queue(worker).unsent().packets, 0U);
+    }
+    port->stop();
+  }
+  EXPECT_EQ(received, 1000U);
+  std::multiset<std::string> in, out;
+  for (const Record& record : records) in.emplace(record.frame.begin(), record.frame.end());
+  for (const Record& record : records_of(load_capture(folder / "out.pcap"))) {
+    out.emplace(record.frame.begin(), record.frame.end());
+  }
+  EXPECT_EQ(out, in);
+}
+
+TEST_F(EthdevPortTest, DoesNotReceiveChains) {
+  write_file(folder / "in.pcap", pcap_file({{0, Bytes(9000, 1)}, {0, Bytes(60, 2)}}));
+  const auto port = open_one(port_config("net_pcap0,rx_pcap=" + (folder / "in.pcap").string()), 1);
+  port->start();
+  std::array<rte_mbuf*, 8> packets{};
+  ASSERT_EQ(port->rx_queue(0).receive(packets.data(), packets.size()), 1);
+  EXPECT_EQ(bytes_of(*packets[0]), Bytes(60, 2));
+  rte_pktmbuf_free(packets[0]);
+  EXPECT_EQ(port->show()["rx_oversized"], 1);
+}
+
+TEST_F(EthdevPortTest, RefusesWithReasonAndAdvice) {
+  EXPECT_THAT(refusal({port_config("net_af_packet0,iface=no-such")}),
+              AllOf(HasSubstr("test.yaml:1:"), HasSubstr("port 'port0'"), HasSubstr("no interface 'no-such'")));
+  EXPECT_THAT(refusal({port_config("net_af_packet0")}), HasSubstr("DPDK cannot open 'net_af_packet0'"));
+  EXPECT_THAT(refusal({port_config("net_pcap0,rx_pcap=" + (folder / "missing").string())}),
+              HasSubstr("DPDK cannot open"));
+  EXPECT_THAT(refusal({port_config("net_null0", "count", 0), port_config("net_null0", "count", 1)}),
+              AllOf(HasSubstr("port 'port1'"), HasSubstr("another port has the same device")));
+  EXPECT_THAT(refusal({port_config("vdev:net_nul0")}), HasSubstr("vdev:net_nul0"));
+  EXPECT_THAT(refusal({port_config("0000:ff:1f.7")}), HasSubstr("0000:ff:1f.7"));
+}
+
+TEST_F(EthdevPortTest, ReadsDevargs) {
+  EXPECT_EQ(devarg("net_x0,iface=eth1,qpairs=2", "iface"), "eth1");
+  EXPECT_EQ(devarg("net_x0,iface=eth1,qpairs=2", "qpairs"), "2");
+  EXPECT_EQ(devarg("net_x0,iface=eth1", "face"), "");
+  EXPECT_EQ(devarg("net_x0", "iface"), "");
+}
+
+}  // namespace
+}  // namespace penumbra::io::test

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/ethdev_probe.h"
+
+#include <fmt/format.h>
+#include <net/if.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "io/log_capture.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::io {
+namespace {
+
+std::vector<std::string> interface_names() {
+  std::vector<std::string> names;
+  const std::unique_ptr<struct if_nameindex, decltype(&if_freenameindex)> list(if_nameindex(), &if_freenameindex);
+  for (const struct if_nameindex* entry = list.get(); entry != nullptr && entry->if_name != nullptr; ++entry) {
+    names.emplace_back(entry->if_name);
+  }
+  return names;
+}
+
+/// An interface of the host that the devargs name and that does not exist, in words; else "".
+std::string missing_interface(const std::string& devargs) {
+  // Not of net_tap, whose iface is the one to create.
+  if (devargs.find("net_tap") != std::string::npos || devargs.find("net_tun") != std::string::npos) return "";
+  const std::string name = devarg(devargs, "iface");
+  if (name.empty() || if_nametoindex(name.c_str()) != 0) return "";
+  const std::vector<std::string> names = interface_names();
+  const std::string hint = did_you_mean(name, names);
+  return fmt::format("there is no interface '{}' here; {}", name,
+                     hint.empty() ? fmt::format("those that are: {}", fmt::join(names, ", ")) : hint);
+}
+
+bool may_open_packet_sockets() {
+  const int descriptor = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return false;
+  ::close(descriptor);
+  return true;
+}
+
+std::string advice(const std::string& devargs) {
+  if (devargs.starts_with("net_null") || devargs.starts_with("net_ring") || devargs.starts_with("net_memif")) return "";
+  if (!may_open_packet_sockets() && devargs.find("_pcap=") == std::string::npos) {
+    return "; this user may not open packet sockets: run as root, or give the program the capabilities CAP_NET_RAW and "
+           "CAP_NET_ADMIN (setcap cap_net_raw,cap_net_admin+ep PROGRAM)";
+  }
+  return "";
+}
+
+std::optional<std::uint16_t> find_port(const std::string& devargs) {
+  rte_dev_iterator iterator{};
+  std::uint16_t port = RTE_MAX_ETHPORTS;
+  std::optional<std::uint16_t> found;
+  RTE_ETH_FOREACH_MATCHING_DEV(port, devargs.c_str(), &iterator) {
+    found = port;
+    rte_eth_iterator_cleanup(&iterator);
+    break;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::uint16_t probe_ethdev(const std::string& devargs) {
+  if (const std::string missing = missing_interface(devargs); !missing.empty()) throw std::runtime_error(missing);
+  const LogCapture log;
+  if (find_port(devargs)) throw std::runtime_error("another port has the same device; a device serves one port");
+  const int result = rte_dev_probe(devargs.c_str());
+  if (result < 0) {
+    const std::string said = log.text();
+    throw std::runtime_error(fmt::format("DPDK cannot open '{}': {}{}{}", devargs, rte_strerror(-result),
+                                         said.empty() ? "" : fmt::format(" ({})", said), advice(devargs)));
+  }
+  const std::optional<std::uint16_t> port = find_port(devargs);
+  if (!port) {
+    throw std::runtime_error(fmt::format("no driver of this program takes the device '{}'{}", devargs,
+                                         devargs.find(".") == std::string::npos
+                                             ? ""
+                                             : "; a PCI device must exist and be bound to vfio-pci (dpdk-devbind.py)"));
+  }
+  return *port;
+}
+
+void remove_ethdev(std::uint16_t port) noexcept {
+  rte_eth_dev_info info{};
+  const bool known = rte_eth_dev_info_get(port, &info) == 0;
+  rte_eth_dev_close(port);
+  if (known) rte_dev_remove(info.device);
+}
+
+std::string devarg(const std::string& devargs, const std::string& key) {
+  const std::string pattern = "," + key + "=";
+  const std::size_t found = devargs.find(pattern);
+  if (found == std::string::npos) return "";
+  const std::size_t begin = found + pattern.size();
+  return devargs.substr(begin, devargs.find(',', begin) - begin);
+}
+
+}  // namespace penumbra::io

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/ethdev_queues.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace penumbra::io {
+namespace {
+
+/// What drivers do not say about themselves.
+struct DriverTraits {
+  std::string_view name;
+  bool every_queue = false;  ///< each RX queue that exists has its own input: none may be left unpolled
+  bool spreads = false;      ///< without being told, the same flow always to the same queue
+  bool one_pair = false;     ///< further queues would be fed by the other side as it likes, or not be read there
+};
+constexpr std::array<DriverTraits, 8> kTraits{{
+    {.name = "net_af_packet", .every_queue = true, .spreads = true},  // PACKET_FANOUT_HASH over its sockets
+    {.name = "net_af_xdp", .every_queue = true, .spreads = true},     // the network card's own queues
+    {.name = "net_pcap", .every_queue = true},                        // a file or an interface each
+    {.name = "net_ring", .every_queue = true},
+    {.name = "net_tap", .one_pair = true},  // the kernel moves flows between queues
+    {.name = "net_tun", .one_pair = true},
+    {.name = "net_memif", .one_pair = true},  // the other side must have as many
+    {.name = "net_vdev_netvsc", .one_pair = true},
+}};
+constexpr std::uint16_t kMostQueues = 64;
+
+DriverTraits traits_of(std::string_view driver) {
+  const auto* const found =
+      std::find_if(kTraits.begin(), kTraits.end(), [&](const DriverTraits& traits) { return traits.name == driver; });
+  return found == kTraits.end() ? DriverTraits{.name = driver} : *found;
+}
+
+}  // namespace
+
+QueuePlan plan_queues(const rte_eth_dev_info& info, std::uint16_t queues, std::uint16_t workers) {
+  const DriverTraits traits = traits_of(info.driver_name);
+  const bool rss = info.flow_type_rss_offloads != 0 && !traits.one_pair && !traits.every_queue;
+  const std::uint16_t most_rx = std::clamp<std::uint16_t>(info.max_rx_queues, 1, kMostQueues);
+  const std::uint16_t most_tx = std::clamp<std::uint16_t>(info.max_tx_queues, 1, kMostQueues);
+  // A paravirtual device has one number of queue pairs, and the host feeds all of them.
+  const bool virtio = std::string_view(info.driver_name).starts_with("net_virtio");
+  const bool one_pair = traits.one_pair || (virtio && !rss);
+  QueuePlan plan;
+  plan.rss = rss && queues > 1 && most_rx > 1;
+  plan.spreads = plan.rss || traits.spreads;
+  plan.rx = traits.every_queue ? most_rx : plan.rss ? std::min(queues, most_rx) : std::uint16_t{1};
+  plan.tx = one_pair ? std::uint16_t{1} : std::min(workers, most_tx);
+  return plan;
+}
+
+std::uint16_t EthdevRxQueue::receive(rte_mbuf** packets, std::uint16_t capacity) noexcept {
+  for (const auto& shared : shared_) {
+    if (shared->waiting()) shared->pump();
+  }
+  if (drained_) return 0;
+  std::uint16_t count = 0;
+  for (std::size_t i = 0; i < queues_.size() && count < capacity; ++i) {
+    count += rte_eth_rx_burst(port_, queues_[next_], packets + count, capacity - count);
+    if (++next_ == queues_.size()) next_ = 0;
+  }
+  return may_chain_ ? remove_chains(packets, count) : count;
+}
+
+std::uint16_t EthdevRxQueue::remove_chains(rte_mbuf** packets, std::uint16_t count) noexcept {
+  std::uint16_t kept = 0;
+  for (std::uint16_t i = 0; i < count; ++i) {
+    if (packets[i]->nb_segs == 1) {
+      packets[kept++] = packets[i];
+    } else {
+      rte_pktmbuf_free(packets[i]);
+      oversized_.store(oversized_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+  }
+  return kept;
+}
+
+std::uint16_t EthdevTxQueue::send(rte_mbuf** packets, std::uint16_t count) noexcept {
+  return rte_eth_tx_burst(port_, queue_, packets, count);
+}
+
+}  // namespace penumbra::io

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/software_rss.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "io/replay.h"
+#include "io/shared_tx.h"
+#include "io/test_support.h"
+#include "io/traffic.h"
+
+namespace penumbra::io::test {
+namespace {
+
+constexpr std::uint64_t kPackets = 20000;
+
+/// Frame i of the stream carries the time i.
+Frames stream() {
+  SynthSource source;
+  source.destinations = SynthSource::Destinations::zipf;
+  source.flows = 200;
+  const Traffic traffic(source);
+  Frames frames;
+  Bytes frame(Traffic::kLargestFrame);
+  for (std::uint64_t i = 0; i < kPackets; ++i) frames.add(i, {frame.data(), traffic.fill(i, frame)});
+  return frames;
+}
+
+/// A queue that belongs to something else.
+class Borrowed final : public RxQueue {
+ public:
+  explicit Borrowed(RxQueue& queue) : queue_(queue) {}
+  std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept override {
+    return queue_.receive(packets, capacity);
+  }
+  void drain() noexcept override { queue_.drain(); }
+  bool exhausted() const noexcept override { return queue_.exhausted(); }
+
+ private:
+  RxQueue& queue_;
+};
+
+class SoftwareRssTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    need_eal();
+    pool = create_pool(pool_size({}, 8, 0));
+  }
+  void TearDown() override { EXPECT_EQ(rte_mempool_in_use_count(pool.get()), 0U); }
+
+  /// `devices` queues of a device for `queues` workers.
+  std::unique_ptr<SoftwareRss> make_rss(Replay& device, std::uint16_t queues) {
+    device.use_pool(pool);
+    device.start();
+    std::vector<std::unique_ptr<RxQueue>> inputs(queues);
+    for (std::uint16_t i = 0; i < device.queues(); ++i) inputs[i] = std::make_unique<Borrowed>(device.queue(i));
+    return std::make_unique<SoftwareRss>("test_rss", std::move(inputs));
+  }
+
+  PacketPool pool;
+};
+
+std::string flow_of(const rte_mbuf& packet) {
+  const auto* frame = rte_pktmbuf_mtod(&packet, const char*);
+  return std::string(frame + 26, 12) + frame[23];
+}
+
+/// What one worker saw: the packets of each flow, in the order of their coming.
+using Seen = std::map<std::string, std::vector<std::uint64_t>>;
+
+Seen run_worker(RxQueue& queue) {
+  register_thread();
+  const MbufTime time;
+  Seen seen;
+  std::array<rte_mbuf*, 64> packets{};
+  while (!queue.exhausted()) {
+    const std::uint16_t count = queue.receive(packets.data(), packets.size());
+    for (std::uint16_t i = 0; i < count; ++i) seen[flow_of(*packets[i])].push_back(time.get(*packets[i]));
+    rte_pktmbuf_free_bulk(packets.data(), count);
+    if (count == 0) std::this_thread::yield();
+  }
+  return seen;
+}
+
+TEST_F(SoftwareRssTest, KeepsFlowsTogetherInOrderAndCounted) {
+  for (const auto& [devices, queues] : {std::pair{1, 2}, std::pair{1, 4}, std::pair{2, 3}, std::pair{3, 3}}) {
+    Replay device(stream(), static_cast<std::uint16_t>(devices), {.packets = kPackets});
+    const auto rss = make_rss(device, static_cast<std::uint16_t>(queues));
+    std::vector<Seen> seen(static_cast<std::size_t>(queues));
+    std::vector<std::thread> threads;
+    for (std::uint16_t queue = 0; queue < queues; ++queue) {
+      threads.emplace_back([&, queue] { seen[queue] = run_worker(rss->queue(queue)); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    std::uint64_t received = 0;
+    std::map<std::string, std::size_t> queue_of_flow;
+    for (std::size_t queue = 0; queue < seen.size(); ++queue) {
+      EXPECT_FALSE(seen[queue].empty());
+      for (const auto& [flow, times] : seen[queue]) {
+        EXPECT_TRUE(queue_of_flow.emplace(flow, queue).second) << "a flow on two queues";
+        EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
+        received += times.size();
+      }
+    }
+    EXPECT_EQ(received + rss->loss().packets, kPackets);
+    EXPECT_EQ(rss->loss().bytes, rss->loss().packets * 60);
+  }
+}
+
+TEST_F(SoftwareRssTest, CountsWhatFullRingsRefuse) {
+  Replay device(stream(), 1, {.packets = kPackets});
+  const auto rss = make_rss(device, 2);
+  std::uint64_t own = 0, others = 0;
+  std::array<rte_mbuf*, 64> packets{};
+  const auto take_all = [&](std::uint16_t queue, std::uint64_t& sum) {
+    // Nobody empties the other queue's ring meanwhile.
+    while (const std::uint16_t count = rss->queue(queue).receive(packets.data(), packets.size())) {
+      sum += count;
+      rte_pktmbuf_free_bulk(packets.data(), count);
+    }
+  };
+  while (!device.queue(0).exhausted()) take_all(0, own);
+  EXPECT_FALSE(rss->queue(0).exhausted() && rss->queue(1).exhausted());
+  take_all(1, others);
+  EXPECT_TRUE(rss->queue(1).exhausted());
+  EXPECT_EQ(others, kRingSlots - 1U);
+  EXPECT_GT(rss->loss().packets, 0U);
+  EXPECT_EQ(own + others + rss->loss().packets, kPackets);
+}
+
+TEST_F(SoftwareRssTest, DrainsWhatItHolds) {
+  Replay device(stream(), 1, {.endless = true});
+  const auto rss = make_rss(device, 2);
+  std::array<rte_mbuf*, 64> packets{};
+  const std::uint16_t own = rss->queue(0).receive(packets.data(), packets.size());
+  rte_pktmbuf_free_bulk(packets.data(), own);
+  ASSERT_LT(own, 64);
+  rss->queue(1).drain();  // not by the worker that polls the device: that one may still put something in
+  EXPECT_FALSE(rss->queue(1).exhausted());
+  EXPECT_EQ(rss->queue(0).receive(packets.data(), packets.size()), 0);
+  EXPECT_FALSE(rss->queue(1).exhausted());
+  EXPECT_TRUE(rss->queue(0).exhausted());
+  ASSERT_EQ(rss->queue(1).receive(packets.data(), packets.size()), 64 - own);
+  rte_pktmbuf_free_bulk(packets.data(), 64U - own);
+  EXPECT_TRUE(rss->queue(1).exhausted());
+}
+
+TEST_F(SoftwareRssTest, FreesWhatNobodyTook) {
+  Replay device(stream(), 1, {.endless = true});
+  const auto rss = make_rss(device, 2);
+  std::array<rte_mbuf*, 64> packets{};
+  const std::uint16_t own = rss->queue(0).receive(packets.data(), packets.size());
+  rte_pktmbuf_free_bulk(packets.data(), own);
+  EXPECT_GT(rte_mempool_in_use_count(pool.get()), 0U);
+  rss->clear();
+  EXPECT_EQ(rte_mempool_in_use_count(pool.get()), 0U);
+}
+
+/// A device's transmit queue that takes a few packets at a time, now and then none, and never two callers at once.
+class SlowDevice {
+ public:
+  std::uint16_t transmit(rte_mbuf** packets, std::uint16_t count) {
+    EXPECT_FALSE(busy_.exchange(true)) << "two threads at once";
+    const auto taken = static_cast<std::uint16_t>(std::min<unsigned>(count, turn_++ % 5 * 7));
+    const MbufTime time;
+    for (std::uint16_t i = 0; i < taken; ++i) sent.push_back(time.get(*packets[i]));
+    rte_pktmbuf_free_bulk(packets, taken);
+    busy_.store(false);
+    return taken;
+  }
+  std::vector<std::uint64_t> sent;
+
+ private:
+  std::atomic<bool> busy_{false};
+  unsigned turn_ = 0;
+};
+
+TEST_F(SoftwareRssTest, SharedTransmitQueueLosesNothingAndKeepsEachWorkersOrder) {
+  constexpr std::uint16_t kWorkers = 3;
+  SlowDevice device;
+  SharedTx shared("test_tx", [&](rte_mbuf** packets, std::uint16_t count) { return device.transmit(packets, count); });
+  std::atomic<std::uint64_t> taken{0};
+  std::vector<std::thread> threads;
+  for (std::uint16_t worker = 0; worker < kWorkers; ++worker) {
+    threads.emplace_back([&, worker] {
+      register_thread();
+      const MbufTime time;
+      std::array<rte_mbuf*, 32> packets{};
+      for (std::uint64_t i = 0; i < 5000; i += packets.size()) {
+        if (rte_pktmbuf_alloc_bulk(pool.get(), packets.data(), packets.size()) != 0) continue;
+        for (std::size_t k = 0; k < packets.size(); ++k) time.set(*packets[k], worker * 1'000'000U + i + k);
+        const std::uint16_t sent = shared.send(packets.data(), packets.size());
+        taken += sent;
+        rte_pktmbuf_free_bulk(packets.data() + sent, packets.size() - sent);
+      }
+      shared.close();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(taken, 0U);
+  EXPECT_EQ(device.sent.size() + shared.dropped().packets, taken);
+  EXPECT_FALSE(shared.waiting());
+  std::map<std::uint64_t, std::uint64_t> last;
+  for (const std::uint64_t packet : device.sent) {
+    const auto [before, first] = last.try_emplace(packet / 1'000'000, packet);
+    EXPECT_TRUE(first || before->second < packet);
+    before->second = packet;
+  }
+}
+
+TEST_F(SoftwareRssTest, SharedTransmitQueueOwnsUpToWhatTheDeviceNeverTook) {
+  SharedTx shared("test_tx_dead", [](rte_mbuf**, std::uint16_t) { return std::uint16_t{0}; });
+  std::vector<rte_mbuf*> packets(2 * kRingSlots);
+  ASSERT_EQ(rte_pktmbuf_alloc_bulk(pool.get(), packets.data(), 2 * kRingSlots), 0);
+  for (rte_mbuf* packet : packets) rte_pktmbuf_append(packet, 60);
+  const std::uint16_t taken = shared.send(packets.data(), 2 * kRingSlots);
+  EXPECT_LT(taken, 2 * kRingSlots);
+  EXPECT_TRUE(shared.waiting());
+  rte_pktmbuf_free_bulk(packets.data() + taken, 2U * kRingSlots - taken);
+  shared.close();
+  EXPECT_FALSE(shared.waiting());
+  EXPECT_EQ(shared.dropped().packets, taken);
+  EXPECT_EQ(shared.dropped().bytes, taken * 60U);
+}
+
+}  // namespace
+}  // namespace penumbra::io::test
