@@ -74,6 +74,21 @@ Target Ipv4Fib::convert(const control::RouteTarget& target) const {
   return result;
 }
 
+bool Ipv4Fib::needs_address(const Target& target) {
+  return target.kind == Target::Kind::unicast &&
+         std::any_of(target.hops.begin(), target.hops.end(), [](const Hop& hop) { return !hop.gateway; });
+}
+
+/// The target for packets to this address only: hops without gateway lead to the address.
+Target Ipv4Fib::for_address(Target target, Ipv4Address address) {
+  for (Hop& hop : target.hops) {
+    if (hop.gateway) continue;
+    hop.gateway = address;
+    hop.on_link = true;
+  }
+  return target;
+}
+
 Ipv4Fib::SetId Ipv4Fib::acquire(const Target& target) {
   make_room();
   return next_hops_.acquire(target);
@@ -148,7 +163,9 @@ void Ipv4Fib::set_route(Ipv4Prefix prefix, std::uint32_t metric, const control::
   if (exists && !may_exist) {
     throw std::invalid_argument("there is a route to " + to_string(prefix) + " with metric " + std::to_string(metric));
   }
-  const SetId fresh = acquire(convert(target));
+  Target internal = convert(target);
+  if (prefix.length == kHost && needs_address(internal)) internal = for_address(std::move(internal), prefix.address);
+  const SetId fresh = acquire(internal);
   std::optional<SetId> old;
   if (exists) {
     old = std::exchange(at->set, fresh);
@@ -242,11 +259,7 @@ std::optional<Target> Ipv4Fib::adjacency_target(Ipv4Address address, const Adjac
   if (target.kind != Target::Kind::unicast) return std::nullopt;
   const auto reaches_neighbour = [&](const Hop& hop) { return !hop.gateway && adjacency.ports.contains(hop.port); };
   if (std::none_of(target.hops.begin(), target.hops.end(), reaches_neighbour)) return std::nullopt;
-  Target direct = target;
-  for (Hop& hop : direct.hops) {
-    if (!hop.gateway) hop.gateway = address;
-  }
-  return direct;
+  return for_address(target, address);
 }
 
 std::optional<Ipv4Fib::SetId> Ipv4Fib::acquire_adjacency(Ipv4Address address, const Adjacency& adjacency,

@@ -5,7 +5,8 @@
 //
 // For one prefix counts, in this order: an address of a port (local), the broadcast or network address of a connected
 // network, a connected network, the route of the lowest metric, an adjacency. An adjacency is the /32 of a neighbour
-// to which the table without adjacencies leads by a link without gateway: that link with the neighbour as gateway.
+// to which the table without adjacencies leads by a link without gateway: that link with the neighbour as gateway. (A
+// host route without gateway leads to its own address in the same way, known neighbour or not.)
 #pragma once
 
 #include <cstdint>
@@ -126,6 +127,8 @@ class Ipv4Fib {
   void add_interface(Ipv4Prefix prefix, Target::Kind kind, std::uint16_t port, std::string_view source);
   std::uint16_t port_index(const std::string& name) const;
   Target convert(const control::RouteTarget& target) const;
+  static bool needs_address(const Target& target);
+  static Target for_address(Target target, Ipv4Address address);
   SetId acquire(const Target& target);
   void make_room();
 
@@ -145,7 +148,7 @@ class Ipv4Fib {
   bool table_remembers(Ipv4Prefix prefix, std::uint32_t metric) const;
   void remember(Ipv4Prefix prefix, Routes routes);
 
-  void fill(Content& content, const control::RouteList& list, std::span<const SetId> sets) const;
+  void fill(Content& content, const control::RouteList& list, std::span<const SetId> sets);
   void cover_adjacencies(Content& content);
 
   std::string text(const Target& target) const;

@@ -23,6 +23,7 @@ struct Ipv4Fib::Content {
   std::vector<Dir24_8::Entry> entries;  ///< by prefix, without adjacencies
   std::vector<Dir24_8::Entry> adjacent;
   RoutesByPrefix routes;
+  std::vector<SetId> host_sets;                    ///< acquired for single host routes
   std::vector<AdjacencyChange> adjacency_changes;  ///< of all adjacencies; their sets are acquired
   std::vector<std::uint32_t> references = std::vector<std::uint32_t>(NextHops::kMaxSets, 0);
 };
@@ -39,6 +40,7 @@ void Ipv4Fib::load(const control::RouteList& list) {
     table_.load(content.entries);
   } catch (...) {
     for (const SetId set : sets) next_hops_.release(set);
+    for (const SetId set : content.host_sets) next_hops_.release(set);
     for (const auto& change : content.adjacency_changes) {
       if (change.set) next_hops_.release(*change.set);
     }
@@ -54,7 +56,7 @@ void Ipv4Fib::load(const control::RouteList& list) {
 }
 
 /// All but the adjacencies. Routes of one prefix become neighbours by sorting, the lowest metric first.
-void Ipv4Fib::fill(Content& content, const control::RouteList& list, std::span<const SetId> sets) const {
+void Ipv4Fib::fill(Content& content, const control::RouteList& list, std::span<const SetId> sets) {
   std::vector<control::Route> sorted;
   std::span<const control::Route> routes = list.routes;
   if (!std::is_sorted(routes.begin(), routes.end(), comes_before)) {
@@ -69,23 +71,35 @@ void Ipv4Fib::fill(Content& content, const control::RouteList& list, std::span<c
     ++content.references[interface->second.set];
     ++interface;
   };
+  std::vector<bool> per_address;
+  for (const SetId set : sets) per_address.push_back(needs_address(next_hops_.target(set)));
+  const auto set_of = [&](const control::Route& route) {
+    const SetId set = sets[route.target];
+    if (route.prefix.length != 32 || !per_address[route.target]) return set;
+    content.host_sets.push_back(acquire(for_address(next_hops_.target(set), route.prefix.address)));
+    return content.host_sets.back();
+  };
   for (std::size_t i = 0; i < routes.size();) {
     const Ipv4Prefix prefix = routes[i].prefix;
     std::size_t end = i + 1;
     while (end < routes.size() && routes[end].prefix == prefix) ++end;
     while (interface != interfaces_.end() && interface->first < prefix) add_interface_entry();
+    const SetId best = set_of(routes[i]);
+    ++content.references[best];
     if (interface != interfaces_.end() && interface->first == prefix) {
       add_interface_entry();
     } else {
-      content.entries.push_back({prefix, sets[routes[i].target]});
+      content.entries.push_back({prefix, best});
     }
-    const bool table_knows = end == i + 1 && table_remembers(prefix, routes[i].metric);
-    Routes* const remembered = table_knows ? nullptr : &content.routes[prefix];
-    for (; i < end; ++i) {
-      const SetId set = sets[routes[i].target];
-      ++content.references[set];
-      if (remembered != nullptr) remembered->push_back({.metric = routes[i].metric, .set = set});
+    if (end > i + 1 || !table_remembers(prefix, routes[i].metric)) {
+      Routes& all = content.routes[prefix];
+      all.push_back({.metric = routes[i].metric, .set = best});
+      while (++i < end) {
+        all.push_back({.metric = routes[i].metric, .set = set_of(routes[i])});
+        ++content.references[all.back().set];
+      }
     }
+    i = end;
   }
   while (interface != interfaces_.end()) add_interface_entry();
 }

@@ -22,7 +22,8 @@ std::string Ipv4Fib::text(const Target& target) const {
   }
   control::RouteTarget unicast;
   for (const Hop& hop : target.hops) {
-    unicast.next_hops.push_back({.gateway = hop.gateway, .port = ports_[hop.port].name, .weight = hop.weight});
+    const auto gateway = hop.on_link ? std::nullopt : hop.gateway;
+    unicast.next_hops.push_back({.gateway = gateway, .port = ports_[hop.port].name, .weight = hop.weight});
   }
   return control::to_string(unicast);
 }

@@ -35,6 +35,7 @@ struct Hop {
   std::uint16_t port = 0;
   std::optional<Ipv4Address> gateway;  ///< none: whoever has the destination address on this port's link
   std::uint16_t weight = 1;
+  bool on_link = false;  ///< the gateway is the destination itself: this stands for a hop without gateway
 
   auto operator<=>(const Hop&) const = default;
 };
