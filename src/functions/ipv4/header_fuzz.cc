@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any bytes as a frame: the parser and the oracle must say the same, and a forwarded header must stay a right one. The
+// first byte says whether the port is promiscuous and whether the checksum is mended, without which the fuzzer would
+// seldom get past it.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "functions/ipv4/header.h"
+#include "functions/ipv4/oracle.h"
+
+namespace {
+
+constexpr penumbra::MacAddress kMac{0x020000000001};
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace penumbra::ipv4;
+  if (size == 0) return 0;
+  const bool promiscuous = (data[0] & 1) != 0;
+  oracle::Bytes frame(data + 1, data + size);
+  if ((data[0] & 2) != 0 && frame.size() >= kEthernetBytes + kHeaderBytes) oracle::fix_checksum(frame);
+  const auto wanted = oracle::objection(frame, kMac.value, promiscuous);
+  const Outcome found =
+      inspect(frame.data(), frame.size(), frame.size(), penumbra::ipv4::StationFilter(kMac, promiscuous));
+  require((found == Outcome::forward) == !wanted.has_value());
+  if (wanted) {
+    require(outcome_reasons()[static_cast<std::size_t>(found)].name == *wanted);
+  } else if (frame[22] > 1) {
+    const oracle::Bytes expected = oracle::forwarded(frame, oracle::mac(frame, 0), oracle::mac(frame, 6));
+    decrement_ttl(frame.data() + kEthernetBytes);
+    require(frame == expected);
+  }
+  return 0;
+}

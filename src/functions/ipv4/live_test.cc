@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Readers forward packets while everything that decides their way changes. Each packet must go where it was right to
+// send it at some moment between its arrival and its departure.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "functions/ipv4/testing.h"
+
+namespace penumbra::ipv4 {
+namespace {
+
+using namespace testing_support;
+
+constexpr std::size_t kReaders = 2;
+constexpr std::size_t kPlaces = 48;
+constexpr std::size_t kChanges = 6000;
+
+/// Grace periods by epochs: a reader that has seen an epoch holds nothing from before it.
+class EpochGracePeriods final : public GracePeriods {
+ public:
+  std::uint64_t start() override { return epoch_.fetch_add(1) + 1; }
+  bool elapsed(std::uint64_t token, bool wait) override {
+    for (const auto& seen : seen_) {
+      while (seen.load() < token) {
+        if (!wait) return false;
+        std::this_thread::yield();
+      }
+    }
+    return true;
+  }
+  void quiescent(std::size_t reader) { seen_[reader].store(epoch_.load()); }
+  void leave(std::size_t reader) { seen_[reader].store(~std::uint64_t{0}); }
+
+ private:
+  std::atomic<std::uint64_t> epoch_{0};
+  std::array<std::atomic<std::uint64_t>, kReaders> seen_{};
+};
+
+/// Where packets may go: MAC addresses, or one of the outcomes.
+using Truth = std::set<std::string>;
+
+/// What was true of a destination, in order. Version n holds from some moment in the n-th change on until some moment
+/// in the next.
+class History {
+ public:
+  explicit History(Truth first) : versions_(kChanges + 2) { versions_[0] = std::move(first); }
+  /// Around a change, by the writer.
+  void begin(Truth truth) {
+    versions_[begun_.load() + 1] = std::move(truth);
+    begun_.fetch_add(1);
+  }
+  void end() { ended_.fetch_add(1); }
+  /// Before and after a packet, by readers.
+  std::size_t ended() const { return ended_.load(); }
+  bool was_true(std::size_t ended_before, const std::string& found) const {
+    for (std::size_t version = ended_before; version <= begun_.load(); ++version) {
+      if (versions_[version].contains(found)) return true;
+    }
+    return false;
+  }
+  const Truth& now() const { return versions_[begun_.load()]; }
+
+ private:
+  std::vector<Truth> versions_;
+  std::atomic<std::size_t> begun_{0}, ended_{0};
+};
+
+/// Changes the table at random, and keeps account of what is true. Even places are /24s with routes, odd ones are
+/// addresses on a link.
+class Churn {
+ public:
+  explicit Churn(Ipv4Fib& fib) : fib_(fib) {
+    for (std::size_t place = 0; place < kPlaces; ++place) {
+      histories_.emplace_back(Truth{place % 2 == 0 ? "no_route" : "unknown_neighbour"});
+    }
+  }
+  static Ipv4Address destination(std::size_t place) {
+    const auto number = static_cast<std::uint32_t>(place);
+    return {place % 2 == 0 ? 0x50000001 + number * 256 : 0x0A000100 + number};
+  }
+  const History& history(std::size_t place) const { return histories_[place]; }
+
+  void change() {
+    const std::size_t place = random_() % kPlaces;
+    if (place % 2 == 0) {
+      change_route(place);
+    } else {
+      change_neighbour(place);
+    }
+    if (random_() % 4 == 0) fib_.commit();
+    if (random_() % 500 == 0) fib_.load(list_);
+  }
+
+ private:
+  std::uint64_t new_mac() { return 0x0C0000000000 + ++last_mac_; }
+  static std::string name(std::uint64_t mac) { return to_string(MacAddress{mac}); }
+
+  void change_route(std::size_t place) {
+    Ipv4Prefix prefix{destination(place), 24};
+    prefix.address.value &= prefix.mask();
+    History& history = histories_[place];
+    const bool exists = !history.now().contains("no_route");
+    const auto kind = random_() % 4;
+    if (kind == 0 && exists) {
+      history.begin({"no_route"});
+      EXPECT_TRUE(fib_.remove_route(prefix, 0));
+      std::erase_if(list_.routes, [&](const control::Route& route) { return route.prefix == prefix; });
+    } else if (kind == 1 && exists) {  // one of its gateways gets another MAC address
+      const auto& target = list_.targets[place];
+      Truth truth = history.now();
+      truth.erase(name(macs_[place].front()));
+      macs_[place].front() = new_mac();
+      truth.insert(name(macs_[place].front()));
+      history.begin(truth);
+      fib_.set_neighbour({*target.next_hops[0].gateway, target.next_hops[0].port, {macs_[place].front()}});
+    } else {  // gateways that nothing else uses
+      for (const auto& old : list_.targets[place].next_hops) retired_.push_back(old);
+      control::RouteTarget target;
+      Truth truth;
+      macs_[place].clear();
+      for (std::uint64_t hops = 1 + random_() % 3; hops > 0; --hops) {
+        target.next_hops.push_back({Ipv4Address{++last_gateway_}, hops % 2 == 0 ? "wan" : "bare", 1});
+        macs_[place].push_back(new_mac());
+        truth.insert(name(macs_[place].back()));
+        fib_.set_neighbour({*target.next_hops.back().gateway, target.next_hops.back().port, {macs_[place].back()}});
+      }
+      history.begin(truth);
+      fib_.replace_route(prefix, 0, target);
+      list_.targets[place] = target;
+      if (!exists) list_.routes.push_back({prefix, 0, static_cast<std::uint32_t>(place)});
+    }
+    history.end();
+    for (const auto& old : retired_) fib_.remove_neighbour(*old.gateway, old.port);
+    retired_.clear();
+  }
+
+  void change_neighbour(std::size_t place) {
+    History& history = histories_[place];
+    if (random_() % 2 == 0 && !history.now().contains("unknown_neighbour")) {
+      history.begin({"unknown_neighbour"});
+      EXPECT_TRUE(fib_.remove_neighbour(destination(place), "lan"));
+    } else {
+      const std::uint64_t mac = new_mac();
+      history.begin({name(mac)});
+      fib_.set_neighbour({destination(place), "lan", {mac}});
+    }
+    history.end();
+  }
+
+  Ipv4Fib& fib_;
+  std::mt19937_64 random_{1};
+  std::deque<History> histories_;
+  control::RouteList list_{.targets = std::vector<control::RouteTarget>(kPlaces, kBlackhole), .routes = {}};
+  std::array<std::vector<std::uint64_t>, kPlaces> macs_;
+  std::vector<control::NextHop> retired_;
+  std::uint32_t last_gateway_ = 0x60000000;
+  std::uint64_t last_mac_ = 0;
+};
+
+/// Forwards packets to all places until told to stop; returns how many, or none after the first wrong one.
+std::uint64_t forward(Ipv4Function& function, const Churn& churn, EpochGracePeriods& grace_periods, std::size_t reader,
+                      const std::atomic<bool>& stop) {
+  Runner runner(function);
+  std::vector<oracle::Bytes> frames;
+  std::vector<Packet> packets;
+  for (std::size_t place = 0; place < kPlaces; ++place) {
+    frames.push_back(
+        udp_frame(ip("198.51.100.1"), Churn::destination(place), 64, 60, static_cast<std::uint16_t>(reader)));
+    packets.emplace_back(frames.back());
+  }
+  Chunk chunk;
+  std::array<std::size_t, kPlaces> ended{};
+  std::uint64_t forwarded = 0;
+  for (std::uint16_t flow = 0; !stop.load(); ++flow) {
+    for (std::size_t place = 0; place < kPlaces; ++place) {
+      store(frames[place].data() + 36, flow);  // the destination port
+      packets[place].bytes = frames[place];
+      ended[place] = churn.history(place).ended();
+    }
+    runner.process(chunk, packets);
+    for (std::size_t place = 0; place < kPlaces; ++place) {
+      std::string found = reason_of(function, chunk.verdicts[place]);
+      if (found.empty()) found = to_string(MacAddress{oracle::mac(packets[place].bytes, 0)});
+      if (!churn.history(place).was_true(ended[place], found)) {
+        ADD_FAILURE() << to_string(Churn::destination(place)) << " went to " << found;
+        grace_periods.leave(reader);
+        return 0;
+      }
+    }
+    forwarded += kPlaces;
+    grace_periods.quiescent(reader);
+  }
+  grace_periods.leave(reader);
+  return forwarded;
+}
+
+TEST(Ipv4Live, NoPacketGoesWhereItWasNeverRight) {
+  EpochGracePeriods grace_periods;
+  const std::vector<PortInfo> ports = router_ports();
+  Ipv4Function function{{ports, grace_periods}};
+  Churn churn(function.fib());
+  std::atomic<bool> stop{false};
+  std::array<std::uint64_t, kReaders> forwarded{};
+  std::vector<std::thread> readers;
+  for (std::size_t reader = 0; reader < kReaders; ++reader) {
+    readers.emplace_back([&, reader] { forwarded[reader] = forward(function, churn, grace_periods, reader, stop); });
+  }
+  for (std::size_t i = 0; i < kChanges; ++i) churn.change();
+  stop = true;
+  for (auto& thread : readers) thread.join();
+  for (const std::uint64_t packets : forwarded) EXPECT_GT(packets, 0U);
+  EXPECT_LT(function.fib().next_hop_sets(), 200U) << "what went out of use is gone";
+}
+
+}  // namespace
+}  // namespace penumbra::ipv4
