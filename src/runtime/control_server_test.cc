@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/control_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "runtime/control_client.h"
+#include "runtime/test_support.h"
+#include "runtime/unix_socket.h"
+
+namespace penumbra::runtime {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr std::chrono::seconds kTimeout{20};
+
+/// Gives back what it was asked; under the topic "big" a lot, under "error" an exception.
+json echo(std::string_view command, std::string_view topic, Arguments arguments) {
+  if (topic == "error") throw std::invalid_argument("as you wish");
+  if (topic == "big") return std::string(8 << 20, 'x');
+  return {{"command", command}, {"topic", topic}, {"arguments", arguments}};
+}
+
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "penumbra-test-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+FileDescriptor connect(const std::filesystem::path& path) {
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+  EXPECT_EQ(connect_to(socket.get(), unix_address(path)), 0);
+  return socket;
+}
+
+void send_text(const FileDescriptor& socket, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
+    if (count <= 0) return;  // put out
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+/// Until the newline, or the end.
+std::string receive_text(const FileDescriptor& socket) {
+  std::string text;
+  char byte = 0;
+  while (::recv(socket.get(), &byte, 1, 0) == 1 && byte != '\n') text += byte;
+  return text;
+}
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+class Control : public testing::Test {
+ protected:
+  Control() { server_.start(echo); }
+  json ask(std::string_view topic, const std::vector<std::string>& arguments = {}) {
+    return ask_router(path_, "show", topic, arguments, kTimeout);
+  }
+
+  Folder folder_;
+  std::filesystem::path path_ = folder_ / "control.sock";
+  ControlServer server_{path_};
+};
+
+TEST(Answer, TakesRequestsAndExplainsWhatIsNone) {
+  const auto answered = [](std::string_view line) { return json::parse(answer(echo, line)); };
+  EXPECT_EQ(answered(R"({"command":"show","topic":"ports","arguments":["a","b"]})"),
+            json::parse(R"({"ok":true,"result":{"command":"show","topic":"ports","arguments":["a","b"]}})"));
+  EXPECT_EQ(answered(R"({"command":"trace","topic":"show"})")["result"]["arguments"], json::array());
+  const auto error = [&answered](std::string_view line) {
+    const json answer = answered(line);
+    EXPECT_EQ(answer["ok"], false);
+    return answer["error"].get<std::string>();
+  };
+  EXPECT_EQ(error(""), "not valid JSON");
+  EXPECT_EQ(error("{"), "not valid JSON");
+  EXPECT_EQ(error("[]"), "expected a JSON object");
+  EXPECT_EQ(error("7"), "expected a JSON object");
+  EXPECT_EQ(error("{}"), "'command' is missing");
+  EXPECT_EQ(error(R"({"command":"show"})"), "'topic' is missing");
+  EXPECT_EQ(error(R"({"command":1,"topic":"x"})"), "expected 'command' to be a string");
+  EXPECT_EQ(error(R"({"command":"show","topic":null})"), "expected 'topic' to be a string");
+  EXPECT_EQ(error(R"({"command":"show","topic":"x","arguments":{}})"), "expected 'arguments' to be a list of strings");
+  EXPECT_EQ(error(R"({"command":"show","topic":"x","arguments":[1]})"), "expected each argument to be a string");
+  EXPECT_THAT(error(R"({"comand":"show"})"), HasSubstr("unknown key 'comand'"));
+  EXPECT_EQ(error(R"({"command":"show","topic":"error"})"), "as you wish");
+  EXPECT_EQ(error(std::string(60000, '[')), "not valid JSON");
+}
+
+TEST(Answer, NeverFailsOnAnyBytes) {
+  std::mt19937 random(11);
+  const std::string valid = R"({"command":"show","topic":"ports","arguments":["a","b"]})";
+  for (int round = 0; round < 5000; ++round) {
+    std::string line = valid;
+    for (int change = 0; change < 3; ++change) line[random() % line.size()] = static_cast<char>(random());
+    EXPECT_TRUE(json::parse(answer(echo, line))["ok"].is_boolean());
+  }
+}
+
+TEST_F(Control, AnswersOverTheSocket) {
+  EXPECT_EQ(ask("ports", {"wan"}), echo("show", "ports", std::vector<std::string>{"wan"}));
+  EXPECT_EQ(ask("big").get<std::string>().size(), 8U << 20);
+  EXPECT_EQ(message_of([this] { ask("error"); }), "as you wish");
+}
+
+TEST_F(Control, IsItsOwnersOnly) {
+  struct stat status{};
+  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600U);
+}
+
+TEST_F(Control, AnswersSeveralRequestsOfOneClientInOrder) {
+  const auto socket = connect(path_);
+  std::string requests;
+  for (int i = 0; i < 100; ++i) requests += R"({"command":"show","topic":")" + std::to_string(i) + "\"}\n";
+  send_text(socket, requests);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(json::parse(receive_text(socket))["result"]["topic"], std::to_string(i));
+}
+
+TEST_F(Control, PutsTogetherWhatComesInPieces) {
+  const auto socket = connect(path_);
+  for (const char byte : std::string(R"({"command":"show","topic":"ports"})")) send_text(socket, {&byte, 1});
+  EXPECT_NE(ask("other"), nullptr);
+  send_text(socket, "\n");
+  EXPECT_EQ(json::parse(receive_text(socket))["ok"], true);
+}
+
+TEST_F(Control, RefusesLinesWithoutEnd) {
+  const auto socket = connect(path_);
+  send_text(socket, std::string(ControlServer::kMostLineBytes + 1, ' '));
+  EXPECT_THAT(receive_text(socket), HasSubstr("at most 65536 bytes"));
+  EXPECT_EQ(receive_text(socket), "");
+  EXPECT_NE(ask("ports"), nullptr);
+}
+
+TEST_F(Control, TakesTheLongestLine) {
+  const auto socket = connect(path_);
+  std::string line = R"({"command":"show","topic":"ports"})";
+  line.resize(ControlServer::kMostLineBytes, ' ');
+  send_text(socket, line + "\n");
+  EXPECT_EQ(json::parse(receive_text(socket))["ok"], true);
+}
+
+TEST_F(Control, OutlivesGarbageAndClientsThatLeave) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 100; ++round) {
+    const auto socket = connect(path_);
+    std::string garbage(random() % 5000, '\0');
+    for (auto& byte : garbage) byte = static_cast<char>(random());
+    send_text(socket, garbage);
+    if (round % 3 == 0) send_text(socket, "\n{\"command\":\"show\",\"topic\":\"big\"}\n");
+  }
+  EXPECT_NE(ask("ports"), nullptr);
+}
+
+TEST_F(Control, ServesOthersWhileClientsAreSilentOrDoNotRead) {
+  std::vector<FileDescriptor> idle;
+  for (int i = 0; i < 20; ++i) idle.push_back(connect(path_));
+  for (int i = 0; i < 5; ++i)
+    send_text(idle[static_cast<std::size_t>(i)], "{\"command\":\"show\",\"topic\":\"big\"}\n");
+  for (int i = 5; i < 10; ++i) send_text(idle[static_cast<std::size_t>(i)], "{\"comm");
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(ask("ports")["topic"], "ports");
+}
+
+TEST_F(Control, ServesManyClientsAtOnce) {
+  std::atomic<int> answers{0};
+  {
+    std::vector<std::jthread> clients;
+    for (int i = 0; i < 16; ++i) {
+      clients.emplace_back([&, i] {
+        for (int round = 0; round < 20; ++round) {
+          const std::string topic = std::to_string(i * 100 + round);
+          if (ask(topic)["topic"] == topic) ++answers;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(answers.load(), 16 * 20);
+}
+
+/// More than are served at once: the rest waits, and gets its turn when others leave.
+TEST_F(Control, ServesMoreClientsThanItHasPlacesFor) {
+  std::vector<FileDescriptor> silent;
+  for (std::size_t i = 0; i < ControlServer::kMostClients; ++i) silent.push_back(connect(path_));
+  const auto late = connect(path_);
+  send_text(late, "{\"command\":\"show\",\"topic\":\"late\"}\n");
+  silent.clear();
+  EXPECT_EQ(json::parse(receive_text(late))["result"]["topic"], "late");
+}
+
+TEST(ControlServer, RemovesItsSocketAtTheEnd) {
+  const Folder folder;
+  const auto path = folder / "control.sock";
+  {
+    const ControlServer server(path);
+    EXPECT_TRUE(std::filesystem::exists(path));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(ControlServer, MakesItsFolder) {
+  const Folder folder;
+  const ControlServer server(folder / "new" / "control.sock");
+  struct stat status{};
+  ASSERT_EQ(::stat((folder / "new").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0700U);
+}
+
+TEST(ControlServer, ReplacesAStaleSocketButNeitherALiveOneNorAFile) {
+  const Folder folder;
+  const auto path = folder / "control.sock";
+  {
+    const FileDescriptor dead(::socket(AF_UNIX, SOCK_STREAM, 0));
+    ASSERT_EQ(bind_to(dead.get(), unix_address(path)), 0);
+  }
+  {
+    ControlServer server(path);
+    server.start(echo);
+    EXPECT_THAT(message_of([&path] { ControlServer second(path); }), HasSubstr("another router listens"));
+    EXPECT_NE(ask_router(path, "show", "ports", {}, kTimeout), nullptr);
+  }
+  std::ofstream(path) << "precious";
+  EXPECT_THAT(message_of([&path] { ControlServer second(path); }), HasSubstr(path.string()));
+  EXPECT_EQ(std::filesystem::file_size(path), 8U);
+}
+
+TEST(ControlServer, SaysWhyItCannotListen) {
+  EXPECT_THAT(message_of([] { ControlServer server(std::string(200, 'x')); }), HasSubstr("1 to 107 bytes"));
+  EXPECT_THAT(message_of([] { ControlServer server("/proc/none/control.sock"); }), HasSubstr("folder"));
+}
+
+TEST(ControlClient, SaysThatNobodyListens) {
+  const Folder folder;
+  const auto path = folder / "control.sock";
+  EXPECT_THAT(message_of([&path] { ask_router(path, "show", "ports", {}); }),
+              testing::AllOf(HasSubstr(path.string()), HasSubstr("penumbra run")));
+}
+
+TEST(ControlClient, DoesNotWaitForEver) {
+  const Folder folder;
+  const auto path = folder / "control.sock";
+  const ControlServer silent(path);  // never started
+  const auto ask = [&path] { ask_router(path, "show", "ports", {}, std::chrono::milliseconds(50)); };
+  EXPECT_THAT(message_of(ask), HasSubstr("did not answer in time"));
+}
+
+TEST(ControlClient, AsksARunningRouter) {
+  const Folder folder;
+  auto config = test::test_config({"wan"}, 1, 1, test::kSync);
+  config.socket = folder / "control.sock";
+  test::packet_memory();
+  Router router(config, [](std::span<const io::PortConfig> configs, std::uint16_t workers) {
+    std::vector<std::unique_ptr<io::Port>> ports;
+    ports.push_back(std::make_unique<test::TestPort>(test::TestPortSetup{.name = "wan", .endless = true},
+                                                     configs[0].info, std::uint16_t{1}, workers));
+    return ports;
+  });
+  std::jthread asker([&] {
+    const auto ask = [&config](std::string_view command, std::string_view topic,
+                               const std::vector<std::string>& arguments) {
+      return ask_router(config.socket, command, topic, arguments, kTimeout);
+    };
+    while (ask("show", "ports", {})[0]["rx_packets"] == 0) std::this_thread::yield();
+    EXPECT_EQ(ask("trace", "add", {"3"})["waiting_for"], 3);
+    while (ask("trace", "show", {}).size() < 3) std::this_thread::yield();
+    for (const char* topic : {"ports", "workers", "functions", "drops", "engines", "judges"}) {
+      EXPECT_FALSE(ask("show", topic, {}).empty()) << topic;
+    }
+    EXPECT_THAT(message_of([&] { ask("show", "prots", {}); }), HasSubstr("topics: ports, workers"));
+    EXPECT_THAT(message_of([&] { ask("shwo", "ports", {}); }), HasSubstr("unknown command 'shwo'"));
+    router.stop();
+  });
+  router.run({}, [](const Statistics&) {});
+}
+
+}  // namespace
+}  // namespace penumbra::runtime

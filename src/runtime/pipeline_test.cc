@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/pipeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penumbra/errors.h"
+#include "runtime/test_support.h"
+
+namespace penumbra::runtime {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::vector<PortInfo> infos(const control::RouterConfig& config) {
+  std::vector<PortInfo> ports;
+  for (const auto& port : config.ports) ports.push_back(port.info);
+  return ports;
+}
+
+Pipeline make(const control::RouterConfig& config) {
+  static NoReaders no_readers;
+  const auto ports = infos(config);
+  return {config.pipeline, ports, no_readers};
+}
+
+std::string error_of(const control::RouterConfig& config) {
+  try {
+    check_pipeline(config);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Pipeline, NumbersReasonsWithItsOwnFirst) {
+  const Pipeline pipeline = make(test::test_config({"a"}, 1, 2, test::kSync));
+  EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::undecided)), "router.undecided");
+  EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::tx_full)), "router.tx_full");
+  EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::rss_ring_full)), "router.rss_ring_full");
+  EXPECT_EQ(pipeline.reason_name(3), "test_judge.dropped");
+  EXPECT_EQ(pipeline.reason_name(7), "test_judge.2.dropped");
+  EXPECT_EQ(pipeline.reasons().size(), 3U + 2 * 4);
+}
+
+TEST(Pipeline, SharesOneEngineAmongStages) {
+  const Pipeline pipeline = make(test::test_config({"a"}, 1, 2, test::kSync));
+  ASSERT_EQ(pipeline.stages().size(), 2U);
+  EXPECT_EQ(pipeline.stages()[0].engine, pipeline.stages()[1].engine);
+  EXPECT_EQ(pipeline.stages()[0].shader->name, "test_shader");
+}
+
+TEST(Pipeline, TakesForAutoTheBestEngineThatHasTheShader) {
+  const Pipeline pipeline = make(test::test_config({"a"}, 1, 1, "auto"));
+  EXPECT_EQ(pipeline.stages()[0].engine_name, test::kSync);
+}
+
+TEST(Pipeline, NamesTheEnginesThatHaveTheShader) {
+  EXPECT_THAT(error_of(test::test_config({"a"}, 1, 1, test::kWithout)),
+              AllOf(HasSubstr("test.yaml:1"), HasSubstr("'test_without'"), HasSubstr("'test_shader'"),
+                    HasSubstr("test_sync, test_async")));
+}
+
+TEST(Pipeline, RefusesWhatDoesNotExist) {
+  EXPECT_THAT(error_of(test::test_config({"a"}, 1, 1, "sclar")), HasSubstr("did you mean 'scalar'?"));
+  auto config = test::test_config({"a"}, 1, 1, test::kSync);
+  config.pipeline[0].function = "jugde";
+  EXPECT_THAT(error_of(config), HasSubstr("test.yaml:1:1: there is no function 'jugde'"));
+}
+
+TEST(Pipeline, PassesOnWhatAFunctionDislikes) {
+  auto config = test::test_config({"a"}, 1, 1, test::kSync);
+  config.pipeline[0].config = ConfigNode::parse("stage: many", "test.yaml", ".");
+  EXPECT_THAT(error_of(config), HasSubstr("test.yaml:1:8"));
+}
+
+TEST(Pipeline, OpensAnEngineQueueAStage) {
+  Pipeline pipeline = make(test::test_config({"a"}, 1, 3, test::kAsync));
+  const auto queues = pipeline.open_queues();
+  EXPECT_THAT(queues, testing::SizeIs(3));
+  EXPECT_THAT(queues, testing::Each(testing::NotNull()));
+}
+
+}  // namespace
+}  // namespace penumbra::runtime

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/router.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "penumbra/errors.h"
+#include "runtime/test_support.h"
+
+namespace penumbra::runtime {
+namespace {
+
+using test::count_of;
+using test::Order;
+using test::TestBed;
+using test::TestPortSetup;
+
+const std::vector<Order> kAnything{Order::pass, Order::late_pass, Order::send,      Order::late_send,
+                                   Order::drop, Order::late_drop, Order::late_punt, Order::misdirect};
+
+TEST(Router, CountsEveryPacketUnderWhatBecameOfIt) {
+  for (const char* engine : {test::kSync, test::kAsync}) {
+    TestBed bed({{.name = "a", .packets_per_queue = 20000, .orders = kAnything}}, 1, 1, engine);
+    const Statistics statistics = bed.run_and_check({});
+    const test::TestPort& port = bed.port(0);
+    const auto given = [&port](Order order) { return port.given(0, order); };
+    EXPECT_EQ(statistics.received.packets, 20000U);
+    EXPECT_EQ(statistics.sent.packets, given(Order::send) + given(Order::late_send));
+    EXPECT_EQ(count_of(statistics, "test_judge", "dropped"), given(Order::drop));
+    EXPECT_EQ(count_of(statistics, "test_judge", "late_dropped"), given(Order::late_drop));
+    EXPECT_EQ(count_of(statistics, "test_judge", "late_punted"), given(Order::late_punt));
+    EXPECT_EQ(statistics.punted, given(Order::late_punt));
+    EXPECT_EQ(count_of(statistics, "router", "undecided"),
+              given(Order::pass) + given(Order::late_pass) + given(Order::misdirect));
+    EXPECT_EQ(count_of(statistics, "router", "tx_full"), 0U);
+  }
+}
+
+TEST(Router, ConservesPacketsAndOrderWithSeveralPortsWorkersAndStages) {
+  const std::uint64_t reordered = test::batches_reordered(), full = test::times_full();
+  for (const char* engine : {test::kSync, test::kAsync}) {
+    for (std::uint16_t workers = 1; workers <= 3; ++workers) {
+      for (std::size_t stages = 1; stages <= 3; ++stages) {
+        TestBed bed({{.name = "a", .queues = 2, .packets_per_queue = 4000, .orders = kAnything, .seed = stages},
+                     {.name = "b", .packets_per_queue = 4000, .refuse_probability = 0.5, .orders = kAnything},
+                     {.name = "c", .queues = 3, .packets_per_queue = 1500, .orders = kAnything, .seed = workers}},
+                    workers, stages, engine);
+        const Statistics statistics = bed.run_and_check({});
+        EXPECT_EQ(statistics.received.packets, 2U * 4000 + 4000 + 3 * 1500);
+      }
+    }
+  }
+  EXPECT_GT(test::batches_reordered(), reordered) << "the asynchronous engine did not put the order at risk";
+  EXPECT_GT(test::times_full(), full);
+}
+
+/// Most packets are decided before the second stage, a few wait there: the many must not overtake the few.
+TEST(Router, KeepsTheOrderOfFlowsWhoseChunksNeedNoShader) {
+  TestBed bed({{.name = "a", .packets_per_queue = 60000, .flows = 1, .orders = {Order::pass, Order::late_pass}}}, 1, 3,
+              test::kAsync);
+  bed.run_and_check({});
+  TestBed mixed({{.name = "a",
+                  .packets_per_queue = 60000,
+                  .flows = 1,
+                  .orders = {Order::send, Order::send, Order::send, Order::send, Order::late_pass, Order::late_send}}},
+                1, 2, test::kAsync);
+  EXPECT_GT(mixed.run_and_check({}).sent.packets, 40000U);
+}
+
+TEST(Router, CountsWhatTheEgressQueueRefusesAsTxFull) {
+  TestBed bed({{.name = "a", .packets_per_queue = 20000, .refuse_probability = 1}}, 1, 1, test::kSync);
+  const Statistics statistics = bed.run_and_check({});
+  EXPECT_EQ(statistics.sent.packets, 0U);
+  EXPECT_EQ(count_of(statistics, "router", "tx_full"), 20000U);
+}
+
+TEST(Router, AsksAnEgressQueueAgainBeforeItDrops) {
+  TestBed bed({{.name = "a", .packets_per_queue = 20000, .refuse_probability = 0.05}}, 1, 1, test::kSync);
+  const Statistics statistics = bed.run_and_check({});
+  // A burst is refused in part about every third time; 16 refusals in a burst are out of the question.
+  EXPECT_EQ(statistics.sent.packets, 20000U);
+}
+
+TEST(Router, CountsLossesOfThePorts) {
+  TestBed bed({{.name = "a", .packets_per_queue = 1000, .ring_loss = {7, 700}, .unsent = {3, 192}}}, 1, 1, test::kSync);
+  const Statistics statistics = bed.run_and_check({});
+  EXPECT_EQ(statistics.received.packets, 1007U);
+  EXPECT_EQ(statistics.received.bytes, 1000 * sizeof(test::Frame) + 700);
+  EXPECT_EQ(statistics.sent.packets, 997U);
+  EXPECT_EQ(count_of(statistics, "router", "rss_ring_full"), 7U);
+  EXPECT_EQ(count_of(statistics, "router", "tx_full"), 3U);
+}
+
+TEST(Router, KeepsAPacketLimitExactly) {
+  for (const std::uint64_t limit : {0, 1, 63, 64, 65, 1000, 12345}) {
+    for (std::uint16_t workers = 1; workers <= 3; ++workers) {
+      TestBed bed({{.name = "a", .queues = 2, .endless = true}, {.name = "b", .queues = 3, .endless = true}}, workers,
+                  1, test::kAsync);
+      EXPECT_EQ(bed.run_and_check({.time = {}, .packets = limit}).received.packets, limit);
+    }
+  }
+}
+
+TEST(Router, EndsBeforeAPacketLimitThatTheSourcesDoNotReach) {
+  TestBed bed({{.name = "a", .queues = 2, .packets_per_queue = 500}}, 2, 1, test::kSync);
+  EXPECT_EQ(bed.run_and_check({.time = {}, .packets = 5000}).received.packets, 1000U);
+}
+
+TEST(Router, StopsAtAnyMomentAndFinishesWhatSoftwareRssHolds) {
+  std::mt19937 random(5);
+  for (unsigned round = 0; round < 20; ++round) {
+    TestBed bed({{.name = "a", .queues = 2, .endless = true, .held_at_drain = 300, .orders = kAnything},
+                 {.name = "b", .endless = true, .held_at_drain = 20, .refuse_probability = 0.2}},
+                2, 2, test::kAsync);
+    const std::chrono::microseconds delay(random() % 20000);
+    std::jthread stopper([&bed, delay] {
+      std::this_thread::sleep_for(delay);
+      bed.router().stop();
+    });
+    EXPECT_GE(bed.run_and_check({}).received.packets, 2U * 300 + 20);
+  }
+}
+
+TEST(Router, EndsAtOnceIfStoppedBeforeItRuns) {
+  TestBed bed({{.name = "a", .endless = true}}, 1, 1, test::kSync);
+  bed.router().stop();
+  EXPECT_EQ(bed.run_and_check({}).received.packets, 0U);
+}
+
+TEST(Router, EndsAfterItsTimeAndTells) {
+  TestBed bed({{.name = "a", .endless = true}}, 1, 1, test::kSync);
+  const Statistics statistics = bed.run_and_check({.time = std::chrono::milliseconds(30), .packets = {}});
+  EXPECT_GE(statistics.elapsed, std::chrono::milliseconds(30));
+  EXPECT_GT(statistics.tsc_hz, 0);
+}
+
+TEST(Router, RunsOnlyOnce) {
+  TestBed bed({{.name = "a", .packets_per_queue = 1}}, 1, 1, test::kSync);
+  bed.run_and_check({});
+  EXPECT_THROW(bed.router().run({}, [](const Statistics&) {}), std::logic_error);
+}
+
+TEST(Router, LeavesNoWorkerBehindWhenATickThrows) {
+  TestBed bed({{.name = "a", .endless = true}}, 2, 1, test::kAsync);
+  const auto fail = [](const Statistics&) { throw std::runtime_error("the terminal is gone"); };
+  EXPECT_THROW(bed.router().run({}, fail), std::runtime_error);
+  EXPECT_FALSE(bed.port(0).started());
+  const Statistics statistics = bed.router().statistics();
+  EXPECT_EQ(statistics.received.packets, statistics.sent.packets);
+}
+
+TEST(Router, SaysWhenAWorkerCannotBeSetUp) {
+  auto config = test::test_config({"a"}, 2, 1, test::kSync);
+  config.cores[1] = 100000;
+  test::packet_memory();
+  test::TestPort* port = nullptr;
+  Router router(config, [&port](std::span<const io::PortConfig> configs, std::uint16_t workers) {
+    auto made = std::make_unique<test::TestPort>(TestPortSetup{.name = "a", .endless = true}, configs[0].info,
+                                                 std::uint16_t{1}, workers);
+    port = made.get();
+    std::vector<std::unique_ptr<io::Port>> ports;
+    ports.push_back(std::move(made));
+    return ports;
+  });
+  try {
+    router.run({}, [](const Statistics&) {});
+    FAIL() << "ran on a core that does not exist";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("worker 1 cannot run on core 100000"));
+  }
+  EXPECT_EQ(port->given(), 0U);
+  EXPECT_FALSE(port->started());
+}
+
+TEST(Router, OpensNoPortWhenAFunctionCannotBeMade) {
+  auto config = test::test_config({"a"}, 1, 1, test::kSync);
+  config.pipeline[0].config = ConfigNode::parse("stage: 99", "test.yaml", ".");
+  bool opened = false;
+  const auto open = [&opened](std::span<const io::PortConfig>, std::uint16_t) {
+    opened = true;
+    return std::vector<std::unique_ptr<io::Port>>{};
+  };
+  EXPECT_THROW(Router(config, open), InputError);
+  EXPECT_FALSE(opened);
+}
+
+TEST(Router, CountsStepsOfEveryStage) {
+  TestBed bed({{.name = "a", .packets_per_queue = 3000, .orders = {Order::late_pass}}}, 1, 2, test::kAsync);
+  const Statistics statistics = bed.run_and_check({});
+  std::vector<std::string> names;
+  for (const auto& step : statistics.steps) {
+    names.push_back(step.step);
+    EXPECT_EQ(step.packets, 3000U) << step.step;
+    EXPECT_GT(step.cycles, 0U) << step.step;
+    EXPECT_GE(step.chunks, 3000U / 64) << step.step;
+  }
+  EXPECT_THAT(names, testing::ElementsAre("receive", "test_judge.pre", "test_judge.shade", "test_judge.post",
+                                          "test_judge.2.pre", "test_judge.2.shade", "test_judge.2.post", "send"));
+}
+
+TEST(Router, ShowsItsParts) {
+  TestBed bed({{.name = "wan", .queues = 2, .packets_per_queue = 500}, {.name = "lan"}}, 2, 1, test::kSync);
+  bed.run_and_check({});
+  const Router& router = bed.router();
+  const auto ports = router.show("ports", {});
+  ASSERT_EQ(ports.size(), 2U);
+  EXPECT_EQ(ports[0]["name"], "wan");
+  EXPECT_EQ(ports[0]["rx_packets"], 1000);
+  EXPECT_EQ(ports[0]["mac"], "02:00:00:00:00:01");
+  EXPECT_EQ(ports[0]["driver"], "test");
+  EXPECT_EQ(ports[0]["tx_packets"].get<int>() + ports[1]["tx_packets"].get<int>(), 1000);
+  const auto queues = router.show("ports", std::vector<std::string>{"wan"});
+  std::uint64_t received = 0;
+  for (const auto& row : queues) {
+    if (row["direction"] == "rx") received += row["packets"].get<std::uint64_t>();
+  }
+  EXPECT_EQ(received, 1000U);
+  const auto workers = router.show("workers", {});
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_EQ(workers[0]["packets"], 500);
+  EXPECT_EQ(workers[0]["rx_queues"], "wan:0 lan:0");
+  EXPECT_EQ(router.show("functions", {})[0]["engine"], test::kSync);
+  EXPECT_EQ(router.show("drops", {}).size(), 3U + 4U);
+  EXPECT_EQ(router.show("judges", {})["stage"], 0);
+  bool used = false;
+  for (const auto& row : router.show("engines", {})) used = used || row["used_by"] == "test_judge";
+  EXPECT_TRUE(used);
+}
+
+TEST(Router, RefusesWhatItCannotShow) {
+  TestBed bed({{.name = "wan"}}, 1, 1, test::kSync);
+  const Router& router = bed.router();
+  const std::vector<std::string> wam{"wam"};
+  EXPECT_THROW(router.show("prots", {}), std::invalid_argument);
+  EXPECT_THROW(router.show("drops", wam), std::invalid_argument);
+  EXPECT_THROW(router.show("judges", wam), std::invalid_argument);
+  try {
+    router.show("ports", wam);
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("did you mean 'wan'?"));
+  }
+}
+
+}  // namespace
+}  // namespace penumbra::runtime

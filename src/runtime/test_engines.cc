@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <random>
+
+#include "penumbra/engine.h"
+#include "runtime/test_support.h"
+
+namespace penumbra::runtime::test {
+namespace {
+
+std::atomic<std::uint64_t> reordered{0};
+std::atomic<std::uint64_t> full{0};
+
+const Shader kShader{.name = "test_shader",
+                     .view_bytes = sizeof(std::uint32_t),
+                     .input_bytes = {sizeof(std::uint32_t)},
+                     .output_bytes = {sizeof(std::uint32_t)}};
+
+/// The shader: each item XORed with the view.
+void shade(const Batch& batch) {
+  const auto view = *static_cast<const std::uint32_t*>(batch.table->view());
+  const auto* in = static_cast<const std::uint32_t*>(batch.inputs[0]);
+  auto* out = static_cast<std::uint32_t*>(batch.outputs[0]);
+  for (std::uint32_t i = 0; i < batch.items; ++i) out[i] = in[i] ^ view;
+}
+
+class SyncQueue final : public EngineQueue {
+ public:
+  Submitted submit(Batch& batch) noexcept override {
+    shade(batch);
+    return Submitted::done;
+  }
+  Batch* poll() noexcept override { return nullptr; }
+};
+
+class AsyncQueue final : public EngineQueue {
+ public:
+  Submitted submit(Batch& batch) noexcept override {
+    constexpr std::size_t kDepth = 12;
+    if (queued_.size() == kDepth || one_in(8)) {
+      full.fetch_add(1);
+      return Submitted::full;
+    }
+    if (one_in(10)) {
+      shade(batch);
+      return Submitted::done;
+    }
+    queued_.push_back({&batch, false});
+    return Submitted::queued;
+  }
+
+  Batch* poll() noexcept override {
+    if (!queued_.empty() && !one_in(3)) {
+      auto& any = queued_[random_() % queued_.size()];
+      if (!any.done) {
+        shade(*any.batch);
+        any.done = true;
+        if (!queued_.front().done) reordered.fetch_add(1);
+      }
+    }
+    if (queued_.empty() || !queued_.front().done) return nullptr;
+    Batch* batch = queued_.front().batch;
+    queued_.pop_front();
+    return batch;
+  }
+
+ private:
+  struct Entry {
+    Batch* batch;
+    bool done;
+  };
+  bool one_in(unsigned n) { return random_() % n == 0; }
+  std::deque<Entry> queued_;
+  std::mt19937 random_{7};
+};
+
+template <class Queue>
+class TestEngine final : public Engine {
+ public:
+  const Shader* find_shader(const std::string& name) const override {
+    return name == kShader.name ? &kShader : nullptr;
+  }
+  void use_table(Table& /*table*/) override {}
+  std::unique_ptr<EngineQueue> open_queue() override { return std::make_unique<Queue>(); }
+};
+
+class EngineWithout final : public Engine {
+ public:
+  const Shader* find_shader(const std::string& /*name*/) const override { return nullptr; }
+  void use_table(Table& /*table*/) override {}
+  std::unique_ptr<EngineQueue> open_queue() override { return nullptr; }
+};
+
+template <class Made>
+bool add_engine(const char* name, int priority) {
+  return register_engine({.name = name,
+                          .summary = "for tests",
+                          .priority = priority,
+                          .probe = [] { return Availability{true, "always"}; },
+                          .create = []() -> std::unique_ptr<Engine> { return std::make_unique<Made>(); }});
+}
+
+[[maybe_unused]] const bool kRegistered = add_engine<TestEngine<SyncQueue>>(kSync, 2) &&
+                                          add_engine<TestEngine<AsyncQueue>>(kAsync, 1) &&
+                                          add_engine<EngineWithout>(kWithout, 1000);
+
+}  // namespace
+
+std::uint64_t batches_reordered() {
+  return reordered.load();
+}
+std::uint64_t times_full() {
+  return full.load();
+}
+
+}  // namespace penumbra::runtime::test

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "penumbra/function.h"
+#include "runtime/test_support.h"
+
+namespace penumbra::runtime::test {
+namespace {
+
+constexpr std::uint32_t kView = 0x5A5AA5A5;
+
+/// Does with each packet what its frame says for this stage.
+class Judge final : public Function {
+ public:
+  Judge(std::size_t stage, std::size_t ports) : stage_(stage), ports_(ports), table_("test_table") {
+    table_.publish(kView, std::vector<TableRegion>{});
+  }
+
+  const std::vector<Reason>& reasons() const override {
+    static const std::vector<Reason> list{{"dropped", Verdict::Kind::drop, "dropped before the shader"},
+                                          {"late_dropped", Verdict::Kind::drop, "dropped after it"},
+                                          {"late_punted", Verdict::Kind::punt, "punted after it"},
+                                          {"wrong_answer", Verdict::Kind::drop, "the shader erred"}};
+    return list;
+  }
+  std::string shader() const override { return "test_shader"; }
+  Table* table() override { return &table_; }
+  void bind(std::span<const PortInfo> ports) override { ports_ = ports.size(); }
+
+  void pre_shade(Chunk& chunk) noexcept override {
+    auto* in = chunk.columns.take<std::uint32_t>(chunk.size);
+    auto* out = chunk.columns.take<std::uint32_t>(chunk.size);
+    std::uint32_t items = 0;
+    for (std::uint16_t i = 0; i < chunk.size; ++i) {
+      if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
+      const Frame& frame = frame_of(chunk.packets[i]);
+      switch (frame.orders[stage_]) {
+        case Order::pass:
+          break;
+        case Order::send:
+          chunk.verdicts[i] = Verdict::send(egress(frame));
+          break;
+        case Order::drop:
+          chunk.verdicts[i] = drop(kDropped);
+          break;
+        default:
+          in[items] = key(frame);
+          chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
+      }
+    }
+    chunk.batch.inputs[0] = in;
+    chunk.batch.outputs[0] = out;
+    chunk.batch.items = items;
+  }
+
+  void post_shade(Chunk& chunk) noexcept override {
+    const auto* out = static_cast<const std::uint32_t*>(chunk.batch.outputs[0]);
+    for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
+      const std::uint16_t i = chunk.packet_of_item[item];
+      const Frame& frame = frame_of(chunk.packets[i]);
+      chunk.verdicts[i] = out[item] == (key(frame) ^ kView) ? late_verdict(frame) : drop(kWrongAnswer);
+    }
+  }
+
+  std::string trace(const Chunk& chunk, std::uint16_t packet) const override {
+    const Frame& frame = frame_of(chunk.packets[packet]);
+    return fmt::format("flow {} sequence {}", frame.flow, frame.sequence);
+  }
+
+  nlohmann::json show(std::string_view topic, std::span<const std::string> arguments) const override {
+    if (!arguments.empty()) throw std::invalid_argument("judges take no arguments");
+    return {{"topic", topic}, {"stage", stage_}};
+  }
+
+ private:
+  static std::uint32_t key(const Frame& frame) { return frame.flow * 0x9E3779B9U + frame.sequence; }
+  std::uint16_t egress(const Frame& frame) const { return static_cast<std::uint16_t>(frame.egress[stage_] % ports_); }
+
+  Verdict late_verdict(const Frame& frame) const {
+    switch (frame.orders[stage_]) {
+      case Order::late_send:
+        return Verdict::send(egress(frame));
+      case Order::late_drop:
+        return drop(kLateDropped);
+      case Order::late_punt:
+        return punt(kLatePunted);
+      case Order::misdirect:
+        return Verdict::send(static_cast<std::uint16_t>(ports_));
+      default:
+        return {};
+    }
+  }
+
+  std::size_t stage_;
+  std::size_t ports_;
+  Table table_;
+};
+
+[[maybe_unused]] const bool kRegistered = register_function(
+    {.name = "test_judge",
+     .summary = "does with each packet what the packet says",
+     .topics = {{"judges", "what this judge is"}},
+     .create = [](const ConfigNode& config, const FunctionContext& context) -> std::unique_ptr<Function> {
+       return std::make_unique<Judge>(config.at("stage").integer(0, kMostStages - 1), context.ports.size());
+     }});
+
+}  // namespace
+}  // namespace penumbra::runtime::test

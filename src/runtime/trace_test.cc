@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "runtime/test_support.h"
+
+namespace penumbra::runtime {
+namespace {
+
+using test::Order;
+using test::TestBed;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+using Words = std::vector<std::string>;
+
+std::string refusal(Router& router, const std::string& action, const Words& arguments) {
+  try {
+    router.trace(action, arguments);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Trace, FollowsTheNextPacketsThroughTheStages) {
+  TestBed bed({{.name = "wan", .packets_per_queue = 1000, .flows = 1, .orders = {Order::late_pass}}}, 1, 2,
+              test::kAsync);
+  bed.router().trace("add", Words{"5"});
+  bed.run_and_check({});
+  const auto traces = bed.router().trace("show", {});
+  ASSERT_EQ(traces.size(), 5U);
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    EXPECT_EQ(traces[i]["packet"], i + 1);
+    EXPECT_EQ(traces[i]["port"], "wan");
+    EXPECT_EQ(traces[i]["worker"], 0);
+    EXPECT_THAT(traces[i]["time"].get<std::string>(), MatchesRegex("..:..:..\\......."));
+    EXPECT_THAT(traces[i]["frame"].get<std::string>(), HasSubstr("ethertype 0x88b5"));
+    const std::string seen = "flow 0 sequence " + std::to_string(i);
+    EXPECT_THAT(
+        traces[i]["lines"].get<Words>(),
+        ElementsAre("test_judge: " + seen + " -> pass", "test_judge.2: " + seen + " -> pass", "drop router.undecided"));
+  }
+}
+
+TEST(Trace, EndsWithWhatBecameOfThePacket) {
+  const auto lines_of = [](Order order, double refuse) {
+    TestBed bed({{.name = "wan", .packets_per_queue = 10, .refuse_probability = refuse, .orders = {order}}}, 1, 2,
+                test::kSync);
+    bed.router().trace("add", Words{"1", "--port", "wan"});
+    bed.run_and_check({});
+    return bed.router().trace("show", {}).at(0).at("lines").get<Words>();
+  };
+  EXPECT_THAT(lines_of(Order::late_send, 0), ElementsAre(HasSubstr("-> send wan"), "send wan"));
+  EXPECT_THAT(lines_of(Order::late_send, 1), ElementsAre(HasSubstr("-> send wan"), "drop router.tx_full"));
+  EXPECT_THAT(lines_of(Order::drop, 0),
+              ElementsAre(HasSubstr("-> drop test_judge.dropped"), "drop test_judge.dropped"));
+  EXPECT_THAT(lines_of(Order::late_punt, 0),
+              ElementsAre(HasSubstr("-> punt test_judge.late_punted"), "punt test_judge.late_punted"));
+}
+
+TEST(Trace, TakesOnlyPacketsOfThePortAndTheFilter) {
+  TestBed bed({{.name = "wan", .packets_per_queue = 500, .flows = 3}, {.name = "lan", .packets_per_queue = 500}}, 1, 1,
+              test::kSync);
+  // A test frame's flow stands at byte 14, little-endian; wan's are 0 to 2.
+  bed.router().trace("add", Words{"20", "--port", "wan", "--filter", "ether[14] = 2"});
+  bed.run_and_check({});
+  const auto traces = bed.router().trace("show", {});
+  ASSERT_EQ(traces.size(), 20U);
+  for (const auto& trace : traces) {
+    EXPECT_EQ(trace["port"], "wan");
+    EXPECT_THAT(trace["lines"].get<Words>()[0], HasSubstr("flow 2 "));
+  }
+}
+
+TEST(Trace, ForgetsWhenCleared) {
+  TestBed bed({{.name = "wan", .packets_per_queue = 10}}, 1, 1, test::kSync);
+  bed.router().trace("add", Words{"100"});
+  bed.run_and_check({});
+  EXPECT_EQ(bed.router().trace("show", {}).size(), 10U);
+  EXPECT_EQ(bed.router().trace("clear", {})["cleared"], 10);
+  EXPECT_EQ(bed.router().trace("show", {}).size(), 0U);
+}
+
+TEST(Trace, SaysWhatIsWrong) {
+  TestBed bed({{.name = "wan"}}, 1, 1, test::kSync);
+  Router& router = bed.router();
+  EXPECT_THAT(refusal(router, "ad", {}), HasSubstr("add, show and clear"));
+  EXPECT_THAT(refusal(router, "add", {}), HasSubstr("usage: trace add N"));
+  EXPECT_THAT(refusal(router, "add", {"0"}), HasSubstr("from 1 to 10000, found '0'"));
+  EXPECT_THAT(refusal(router, "add", {"10001"}), HasSubstr("found '10001'"));
+  EXPECT_THAT(refusal(router, "add", {"5x"}), HasSubstr("found '5x'"));
+  EXPECT_THAT(refusal(router, "add", {"5", "--port"}), HasSubstr("usage"));
+  EXPECT_THAT(refusal(router, "add", {"5", "--prot", "wan"}), HasSubstr("unknown option '--prot'"));
+  EXPECT_THAT(refusal(router, "add", {"5", "--port", "wam"}), HasSubstr("did you mean 'wan'?"));
+  EXPECT_THAT(refusal(router, "add", {"5", "--filter", "tcp and and"}), HasSubstr("filter 'tcp and and': "));
+  EXPECT_THAT(refusal(router, "show", {"5"}), HasSubstr("takes no arguments"));
+}
+
+TEST(Trace, MayBeAskedForAtAnyTime) {
+  TestBed bed({{.name = "a", .queues = 2, .endless = true}, {.name = "b", .endless = true}}, 2, 2, test::kAsync);
+  std::jthread asker([&bed] {
+    for (int round = 0; round < 50; ++round) {
+      bed.router().trace("add", Words{"30", "--filter", "ether proto 0x88b5"});
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_LE(bed.router().trace("show", {}).size(), Tracer::kMost);
+      if (round % 10 == 0) bed.router().trace("clear", {});
+    }
+    while (bed.router().trace("show", {}).empty()) std::this_thread::yield();
+    bed.router().stop();
+  });
+  bed.run_and_check({});
+}
+
+}  // namespace
+}  // namespace penumbra::runtime
