@@ -110,9 +110,12 @@ Environment start(std::span<const PortConfig> ports, std::uint16_t workers) {
   }
   // EAL knows only RTE_MAX_LCORE cores; the machine may have more.
   sched_setaffinity(0, sizeof cores, &cores);
-  // Nothing is in it, as nothing is shared with other processes.
+  // EAL makes a folder even though nothing is shared with other processes. It is empty; the one around it goes too
+  // unless others use it.
+  const std::filesystem::path folder = rte_eal_get_runtime_dir();
   std::error_code ignored;
-  std::filesystem::remove(rte_eal_get_runtime_dir(), ignored);
+  std::filesystem::remove(folder, ignored);
+  std::filesystem::remove(folder.parent_path(), ignored);
 
   Environment environment;
   environment.huge_pages = huge;
