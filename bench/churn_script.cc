@@ -12,14 +12,15 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::uint32_t kMostNewGroups = 20'000;  // rte_fib has no room for more than 32 K
-
 /// The table while a script is written.
 class Draft {
  public:
   Draft(const InputTable& table, std::size_t changes, std::uint64_t seed) : table_(table), random_(seed) {
     if (table.next_hops < 2) throw std::invalid_argument("a table with at least two targets is needed");
     for (const auto& entry : table.entries) content_[entry.prefix] = entry.next_hop;
+    for (const auto& route : table.routes.routes) {
+      if (route.metric != 0) metrics_[route.prefix] = route.metric;
+    }
     script_.changes.reserve(changes);
     script_.undo.reserve(changes);
   }
@@ -37,8 +38,10 @@ class Draft {
 
   void change(Ipv4Prefix prefix, std::optional<std::uint16_t> after) {
     const auto known = content_.find(prefix);
-    script_.undo.push_back({prefix, known == content_.end() ? std::nullopt : std::optional(known->second)});
-    script_.changes.push_back({prefix, after});
+    const auto other = metrics_.find(prefix);
+    const std::uint32_t metric = other == metrics_.end() ? 0 : other->second;
+    script_.undo.push_back({prefix, known == content_.end() ? std::nullopt : std::optional(known->second), metric});
+    script_.changes.push_back({prefix, after, metric});
     if (after) {
       content_[prefix] = *after;
     } else {
@@ -58,6 +61,7 @@ class Draft {
   const InputTable& table_;
   std::mt19937_64 random_;
   std::map<Ipv4Prefix, std::uint16_t> content_;
+  std::map<Ipv4Prefix, std::uint32_t> metrics_;  ///< those that are not 0
   ChurnScript script_;
 };
 
@@ -66,14 +70,12 @@ class Draft {
 ChurnScript random_churn(const InputTable& table, std::size_t changes, std::uint64_t seed) {
   Draft draft(table, changes, seed);
   auto& random = draft.random();
-  std::uint32_t new_groups = 0;
   for (std::size_t done = 0; done < changes;) {
     Ipv4Prefix prefix = table.entries[random() % table.entries.size()].prefix;
     const std::uint64_t kind = random() % 3;
-    if (kind == 0) {
-      prefix.length = static_cast<std::uint8_t>(16 + random() % 17);
-      if (prefix.length > 24 && ++new_groups > kMostNewGroups) prefix.length = 24;
-      prefix.address.value = (prefix.address.value ^ static_cast<std::uint32_t>(random() & 0xFFFF)) & prefix.mask();
+    if (kind == 0) {  // near a known one, as long as another
+      prefix.length = table.entries[random() % table.entries.size()].prefix.length;
+      prefix.address.value = (prefix.address.value ^ static_cast<std::uint32_t>(random() & 0xFFFFFF)) & prefix.mask();
     }
     if (draft.has(prefix) == (kind == 0)) continue;
     draft.change(prefix, kind == 1 ? std::nullopt : std::optional(draft.other_next_hop(prefix)));

@@ -14,6 +14,7 @@ namespace penumbra::bench {
 struct Change {
   Ipv4Prefix prefix;
   std::optional<std::uint16_t> after;
+  std::uint32_t metric = 0;  ///< of the route, before and after
 };
 
 /// Changes to an InputTable, each of which changes something, and those that lead back.
@@ -25,8 +26,8 @@ struct ChurnScript {
   std::vector<Dir24_8::Entry> result;  ///< the table after `changes`
 };
 
-/// One third each: an unknown prefix of 16 to 32 bits comes, a known one goes, a known one gets another next hop; all
-/// drawn evenly.
+/// One third each: an unknown prefix comes (as long as one of the table's), a known one goes, a known one gets another
+/// next hop; all drawn evenly.
 ChurnScript random_churn(const InputTable& table, std::size_t changes, std::uint64_t seed);
 /// As routers see it: few prefixes change most of the time (Zipf over the table with exponent 1), mostly to another
 /// next hop (80%), else they go, and come back when next drawn.

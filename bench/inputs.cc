@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <random>
 #include <stdexcept>
+#include <tuple>
 #include <unordered_set>
 
 #include "control/route_generator.h"
@@ -16,21 +16,14 @@
 namespace penumbra::bench {
 namespace {
 
-/// Of routes to the same prefix the one with the lowest metric counts.
-std::vector<Dir24_8::Entry> best_routes(const control::RouteList& list) {
-  std::vector<control::Route> routes = list.routes;
+/// Shorter prefixes first; of routes to the same prefix only the one with the lowest metric.
+void keep_best(std::vector<control::Route>& routes) {
   std::sort(routes.begin(), routes.end(), [](const control::Route& a, const control::Route& b) {
     return std::tie(a.prefix.length, a.prefix.address, a.metric) <
            std::tie(b.prefix.length, b.prefix.address, b.metric);
   });
   const auto same = [](const control::Route& a, const control::Route& b) { return a.prefix == b.prefix; };
   routes.erase(std::unique(routes.begin(), routes.end(), same), routes.end());
-  std::vector<Dir24_8::Entry> entries;
-  entries.reserve(routes.size());
-  for (const control::Route& route : routes) {
-    entries.push_back({route.prefix, static_cast<std::uint16_t>(route.target)});
-  }
-  return entries;
 }
 
 std::uint32_t draw_in(Ipv4Prefix prefix, std::mt19937_64& random) {
@@ -60,7 +53,10 @@ InputTable input_table(const Options& options) {
     throw std::invalid_argument(fmt::format("{}: {} different targets, more than a 16-bit entry holds",
                                             table.description, list.targets.size()));
   }
-  table.entries = best_routes(list);
+  keep_best(list.routes);
+  for (const control::Route& route : list.routes) {
+    table.entries.push_back({route.prefix, static_cast<std::uint16_t>(route.target)});
+  }
   table.next_hops = static_cast<std::uint16_t>(list.targets.size());
   std::unordered_set<std::uint32_t> groups;
   for (const auto& entry : table.entries) {

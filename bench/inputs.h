@@ -14,13 +14,13 @@
 
 namespace penumbra::bench {
 
-/// A table: each prefix once, with the number of its route's target as next hop; shorter prefixes first.
+/// A table: each prefix once, shorter prefixes first.
 struct InputTable {
   std::string description;
   control::RouteList routes;
-  std::vector<Dir24_8::Entry> entries;
-  std::uint32_t groups = 0;     ///< /24s with longer prefixes in them
-  std::uint16_t next_hops = 0;  ///< next hops are below this
+  std::vector<Dir24_8::Entry> entries;  ///< route i as an entry: the number of its target is the next hop
+  std::uint32_t groups = 0;             ///< /24s with longer prefixes in them
+  std::uint16_t next_hops = 0;          ///< next hops are below this
 };
 
 /// The file that was asked for, else a generated table of 900,000 prefixes. Throws InputError for a bad file and
