@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Forwarding while routes change: a router with one worker on one core, and on another core a thread that makes 100,000
+// route changes a second. Twice:
+//
+//   - with every packet checked as it is sent: it must be one of the next hops that its destination ever had
+//     (churn_truth.h), by MAC address and by port, and none may be dropped, punted or lost;
+//   - with a counting sink, in slices with and without changes by turns: what they cost in throughput.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "bench.h"
+#include "checking_port.h"
+#include "churn_truth.h"
+#include "control/route_generator.h"
+#include "functions/ipv4/ipv4.h"
+#include "pin.h"
+#include "runtime/router.h"
+#include "temporary.h"
+
+namespace penumbra::bench {
+namespace {
+
+constexpr double kChangesPerSecond = 100'000;
+constexpr std::size_t kChangesPerTick = 100;  // and a commit
+constexpr double kCheckedSeconds = 10;
+constexpr unsigned kSlicePairs = 20;
+constexpr double kSliceSeconds = 0.5;
+
+/// A table of 900,000 prefixes of which all packets can be sent, its next hops told apart by their MAC addresses.
+struct Network {
+  control::GeneratedTable table;
+  std::vector<control::RouteTarget> hops;  ///< hop h: target, with MAC address mac_of_hop(h)
+  std::vector<std::uint16_t> port_of_hop;
+
+  explicit Network(std::uint64_t seed) {
+    control::RouteGeneratorOptions options;
+    options.seed = seed;
+    options.multipath_share = options.blackhole_share = options.unreachable_share = 0;
+    table = control::generate_routes(options);
+    for (std::size_t hop = 0; hop < table.neighbours.size(); ++hop) {
+      auto& neighbour = table.neighbours[hop];
+      neighbour.mac = mac_of_hop(hop);
+      hops.push_back(
+          {.kind = control::RouteTarget::Kind::unicast, .next_hops = {{neighbour.address, neighbour.port, 1}}});
+      const auto port = std::find(options.ports.begin(), options.ports.end(), neighbour.port) - options.ports.begin();
+      port_of_hop.push_back(static_cast<std::uint16_t>(port));
+    }
+  }
+
+  std::vector<KnownRoute> routes() const {
+    std::vector<KnownRoute> result;
+    for (const control::Route& route : table.routes.routes) {
+      const auto hop = std::find(hops.begin(), hops.end(), table.routes.targets[route.target]) - hops.begin();
+      result.push_back({route.prefix, static_cast<std::uint16_t>(hop)});
+    }
+    return result;
+  }
+
+  /// Writes routes.txt, neighbours.txt and router.yaml.
+  void write(const std::filesystem::path& folder, unsigned core, std::uint64_t seed) const {
+    std::ofstream routes(folder / "routes.txt"), neighbours(folder / "neighbours.txt"), config(folder / "router.yaml");
+    for (const control::Route& route : table.routes.routes) {
+      routes << to_string(route.prefix) << ' ' << control::to_string(table.routes.targets[route.target]) << '\n';
+    }
+    for (const auto& neighbour : table.neighbours) {
+      neighbours << to_string(neighbour.address) << " dev " << neighbour.port << " lladdr " << to_string(neighbour.mac)
+                 << '\n';
+    }
+    config << "ports:\n"
+           << "  - {name: port0, device: \"synth:size=60,dst=prefixes:routes.txt,seed=" << seed << "\"}\n";
+    for (int port = 1; port < 4; ++port) config << "  - {name: port" << port << ", device: none}\n";
+    config << "workers: {cores: [" << core << "]}\n"
+           << "pipeline:\n  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}\n";
+    if (!routes.flush() || !neighbours.flush() || !config.flush()) throw std::runtime_error("cannot write the inputs");
+  }
+};
+
+/// Makes the plan's changes at a steady pace.
+class Churner {
+ public:
+  Churner(ipv4::Ipv4Fib& fib, const Network& network, std::vector<PlannedChange> plan, std::uint64_t seed)
+      : fib_(fib), network_(network), plan_(std::move(plan)), second_(plan_.size()), random_(seed) {}
+
+  /// For so many seconds. What cannot be done in time is left out, not made up for in a burst.
+  void run(double seconds) {
+    const double tick = kChangesPerTick / kChangesPerSecond;
+    const double end = now() + seconds;
+    for (double due = now(); due < end; due = std::max(due + tick, now() - tick)) {
+      while (now() < due) {
+      }
+      for (std::size_t i = 0; i < kChangesPerTick; ++i) change(random_() % plan_.size());
+      fib_.commit();
+    }
+  }
+  std::uint64_t changes() const { return changes_; }
+
+ private:
+  /// From the first state to the second, or back.
+  void change(std::size_t index) {
+    const PlannedChange& planned = plan_[index];
+    second_[index] = !second_[index];
+    const auto& hop = second_[index] ? planned.second : planned.first;
+    if (hop) {
+      fib_.replace_route(planned.prefix, 0, network_.hops[*hop]);
+    } else {
+      fib_.remove_route(planned.prefix, 0);
+    }
+    ++changes_;
+  }
+
+  ipv4::Ipv4Fib& fib_;
+  const Network& network_;
+  std::vector<PlannedChange> plan_;
+  std::vector<bool> second_;
+  std::mt19937_64 random_;
+  std::uint64_t changes_ = 0;
+};
+
+/// Runs the router on its worker's core while `drive` runs on another thread; ends when that ends.
+runtime::Statistics run_beside(runtime::Router& router, const std::function<void()>& drive) {
+  std::exception_ptr failure;
+  std::thread driver([&] {
+    try {
+      pin_to_last_core();
+      drive();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    router.stop();
+  });
+  router.run({}, [](const runtime::Statistics&) {});
+  driver.join();
+  if (failure) std::rethrow_exception(failure);
+  return router.statistics();
+}
+
+/// Throws WrongAnswer unless every packet received was sent.
+void require_no_loss(const runtime::Statistics& statistics) {
+  if (statistics.received.packets == statistics.sent.packets && statistics.dropped == 0 && statistics.punted == 0)
+    return;
+  std::string text = fmt::format("received {} sent {}", statistics.received.packets, statistics.sent.packets);
+  for (const auto& reason : statistics.reasons) {
+    if (reason.packets != 0) text += fmt::format(", {}.{} {}", reason.stage, reason.reason, reason.packets);
+  }
+  throw WrongAnswer("packets were lost: " + text);
+}
+
+ipv4::Ipv4Fib& fib_of(runtime::Router& router) {
+  return dynamic_cast<ipv4::Ipv4Function&>(router.function(0)).fib();
+}
+
+void run_checked(const control::RouterConfig& config, const Network& network, const ChurnTruth& truth,
+                 std::uint64_t seed, Report& report) {
+  CheckedTraffic traffic{truth, network.port_of_hop};
+  runtime::Router router(config, [&traffic](std::span<const io::PortConfig> configs, std::uint16_t workers) {
+    return open_checking_ports(configs, workers, traffic);
+  });
+  Churner churner(fib_of(router), network, truth.plan(), seed);
+  const runtime::Statistics statistics = run_beside(router, [&churner] { churner.run(kCheckedSeconds); });
+  require_no_loss(statistics);
+  if (traffic.checked != statistics.sent.packets) throw WrongAnswer("not every packet was checked");
+  if (traffic.wrong != 0) {
+    throw WrongAnswer(fmt::format("{} of {} packets went to a next hop that was never right, the first to {}",
+                                  traffic.wrong.load(), traffic.checked.load(),
+                                  to_string(Ipv4Address{traffic.first_wrong})));
+  }
+  report.checked(
+      fmt::format("{} packets while {} changes were made in {} s ({:.0f}/s): none lost, none to a next hop "
+                  "that was never right, {} of them to destinations that change",
+                  traffic.checked.load(), churner.changes(), kCheckedSeconds,
+                  static_cast<double>(churner.changes()) / kCheckedSeconds, traffic.ambiguous.load()));
+}
+
+void run_measured(const control::RouterConfig& config, const Network& network, const ChurnTruth& truth,
+                  std::uint64_t seed, Report& report) {
+  runtime::Router router(config);
+  Churner churner(fib_of(router), network, truth.plan(), seed);
+  const auto slice = [&router](const auto& body) {
+    const std::uint64_t before = router.statistics().received.packets;
+    const double begin = now();
+    body();
+    return static_cast<double>(router.statistics().received.packets - before) / (now() - begin) * 1e-6;
+  };
+  std::vector<Series> series;
+  const auto drive = [&] {
+    series = interleave(
+        {{"no changes",
+          [&] { return slice([] { std::this_thread::sleep_for(std::chrono::duration<double>(kSliceSeconds)); }); }},
+         {"changes", [&] { return slice([&churner] { churner.run(kSliceSeconds); }); }}},
+        kSlicePairs);
+  };
+  require_no_loss(run_beside(router, drive));
+  const double rate = static_cast<double>(churner.changes()) / ((kSlicePairs + 1) * kSliceSeconds);
+  report.note(
+      fmt::format("{:.0f} changes/s in the slices with changes; the router loses no packet there either", rate));
+  const std::vector<double> ratios =
+      report.compare("forwarding, 1 worker, synthetic 64-byte frames", "Mpps", series, "no changes");
+  report.bar("throughput lost, %", (1 - ratios[1]) * 100, 5, false);
+}
+
+void run_churn(const Options& options, Report& report) {
+  const unsigned core = first_core();
+  if (core == last_core()) report.note("only one core: the changes take their time from the worker");
+  const Network network(options.seed);
+  const ChurnTruth truth(network.routes(), static_cast<std::uint16_t>(network.hops.size()), options.seed);
+  report.input("table", fmt::format("{} prefixes, generated, {} next hops, seed {}", network.table.routes.routes.size(),
+                                    network.hops.size(), options.seed));
+  report.input("changes", truth.description());
+  report.input("traffic", "60-byte frames (64 with FCS), destinations uniform over the prefixes");
+  const TemporaryFolder folder;
+  network.write(folder.path(), core, options.seed);
+  control::RouterConfig config = control::load_config(folder.path() / "router.yaml");
+  config.socket.clear();
+  run_checked(config, network, truth, options.seed, report);
+  run_measured(config, network, truth, options.seed, report);
+}
+
+[[maybe_unused]] const bool kRegistered =
+    register_benchmark({.name = "churn",
+                        .measures = "forwarding while 100,000 routes a second change: correctness and throughput lost",
+                        .needs = "two cores",
+                        .seconds = 45,
+                        .run = &run_churn});
+
+}  // namespace
+}  // namespace penumbra::bench
