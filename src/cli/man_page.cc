@@ -75,7 +75,7 @@ std::string escaped(const std::string& text) {
 }
 
 std::string value_text(const ParserOption& option) {
-  return fmt::format("\\fI{}\\fR", escaped(option.value)) + (option.repeats ? "..." : "");
+  return fmt::format("\\fI{}\\fR", escaped(option.label)) + (option.repeats ? "..." : "");
 }
 
 std::string names_text(const ParserOption& option) {
@@ -92,6 +92,7 @@ void add_option(const ParserOption& option, std::string& page) {
     for (const auto& choice : option.choices) choices += (choices.empty() ? "" : ", ") + choice;
     page += " (" + escaped(choices) + ")";
   }
+  if (!option.default_value.empty()) page += ", by default " + escaped(option.default_value);
   page += option.required && !option.names.empty() ? " (required)\n" : "\n";
 }
 
@@ -117,7 +118,7 @@ void add_command(const ParserCommand& command, std::string& page) {
 }  // namespace
 
 std::string man_page(const ParserCommand& program) {
-  std::string page = fmt::format(".TH PENUMBRA 1 \"\" \"penumbra {}\" \"User Commands\"\n", version_number());
+  std::string page = fmt::format(".TH PENUMBRA 1 \"\" \"penumbra {}\" \"User Commands\"\n.nh\n.ad l\n", version_number());
   page += ".SH NAME\npenumbra \\- a software data plane\n";
   page += ".SH SYNOPSIS\n.B penumbra\n.I COMMAND\n[\\fIoptions\\fR]\n";
   page += kDescription;

@@ -26,7 +26,8 @@ ParserOption describe_option(const CLI::Option& source) {
   for (const auto& name : source.get_snames()) option.names.push_back("-" + name);
   for (const auto& name : source.get_lnames()) option.names.push_back("--" + name);
   if (source.get_items_expected_max() > 0) split_type(source.get_type_name(), option);
-  if (option.names.empty() && option.value.empty()) option.value = source.get_single_name();
+  option.label = option.names.empty() ? source.get_single_name() : option.value;
+  option.default_value = source.get_default_str();
   option.help = source.get_description();
   option.required = source.get_required();
   option.repeats = source.get_items_expected_max() > 1;

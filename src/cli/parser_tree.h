@@ -12,9 +12,11 @@ namespace penumbra::cli {
 /// An option, or an argument without a name of its own.
 struct ParserOption {
   std::vector<std::string> names;  ///< "-j", "--json"; empty for an argument
+  std::string label;               ///< what the help calls its value or the argument: "FILE", "CONFIG"
   std::string value;               ///< what stands for its value ("FILE", "N"); empty for a flag
   std::vector<std::string> choices;
   std::string help;
+  std::string default_value;  ///< empty: none worth mentioning
   bool required = false;
   bool repeats = false;
 

@@ -54,10 +54,15 @@ std::uint32_t Ledger::lane(std::uint16_t port, const FlowKey& key, const std::ve
     if (new_ways) ways_.push_back(ways);
     flows_.push_back({.key = key, .ways = known_ways->second});
   }
-  const std::uint32_t flow = known_flow->second;
-  const auto [known_lane, new_lane] = lane_index_.emplace(std::uint64_t{flow} << 16 | port, lanes_.size());
-  if (new_lane) lanes_.push_back({.flow = flow, .port = port});
-  return known_lane->second;
+  const std::uint32_t index = known_flow->second;
+  Flow& flow = flows_[index];
+  if (new_flow) flow.first_lane = static_cast<std::uint32_t>(lanes_.size());
+  if (!new_flow && lanes_[flow.first_lane].port == port) return flow.first_lane;
+  const auto new_lane = static_cast<std::uint32_t>(lanes_.size());
+  const auto known_lane =
+      new_flow ? new_lane : other_lanes_.emplace(std::uint64_t{index} << 16 | port, new_lane).first->second;
+  if (known_lane == new_lane) lanes_.push_back({.flow = index, .port = port});
+  return known_lane;
 }
 
 void Ledger::received(std::uint16_t port, std::uint32_t number, Frame frame) {

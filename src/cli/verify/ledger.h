@@ -72,6 +72,7 @@ class Ledger {
   struct Flow {
     FlowKey key;
     std::uint32_t ways = 0;        ///< index into ways_
+    std::uint32_t first_lane = 0;  ///< of the port where it came in first, the only one of most flows
     std::uint32_t chosen = kNone;  ///< the way that its first packet took
     unsigned fewest_bytes = ~0U;   ///< of the shortest IP packet of it
   };
@@ -106,7 +107,7 @@ class Ledger {
   std::vector<std::vector<Way>> ways_;
   std::unordered_map<FlowKey, std::uint32_t, FlowKeyHash> flow_index_;
   std::vector<Flow> flows_;
-  std::unordered_map<std::uint64_t, std::uint32_t> lane_index_;  ///< by flow and port
+  std::unordered_map<std::uint64_t, std::uint32_t> other_lanes_;  ///< by flow and port; all but the first lanes
   std::vector<Lane> lanes_;
   std::unordered_map<std::uint64_t, Group> groups_;  ///< by hash of the contents
   std::vector<Entry> entries_;

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "cli/arguments.h"
+#include "cli/parser_tree.h"
+#include "cli/test_program.h"
+#include "penumbra/engine.h"
+
+namespace penumbra::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Program, ShowsItsHelpWithTheExitCodes) {
+  const Outcome outcome = run({"--help"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const auto& [code, meaning] : exit_codes()) EXPECT_THAT(outcome.output, HasSubstr(meaning));
+  EXPECT_EQ(outcome.errors, "");
+}
+
+TEST(Program, NamesWholeCommandsInTheirHelp) {
+  EXPECT_THAT(run({"gen", "routes", "--help"}).output, HasSubstr("penumbra gen routes"));
+}
+
+TEST(Program, SaysWhatItIsMadeOf) {
+  const Outcome outcome = run({"--version"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const auto& engine : engines()) EXPECT_THAT(outcome.output, HasSubstr(engine.name));
+  EXPECT_THAT(outcome.output, HasSubstr("DPDK"));
+}
+
+TEST(Program, RefusesAWrongCommandLine) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> lines{
+      {{}, "required"},
+      {{"shw"}, "did you mean 'show'?"},
+      {{"show", "dropps"}, "did you mean 'drops'?"},
+      {{"show", "drops", "--sockt", "x"}, "did you mean '--socket'?"},
+      {{"run"}, "CONFIG is required"},
+      {{"run", "x.yaml", "--for", "10 parsecs"}, "expected a duration"},
+      {{"run", "x.yaml", "--for", "-1"}, "expected a duration"},
+      {{"run", "x.yaml", "--packets", "1.5"}, "expected a whole number"},
+      {{"lookup", "--routes", "x", "--engine", "scaler"}, "did you mean 'scalar'?"},
+      {{"gen", "routes", "--ports", "0"}, "--ports"},
+      {{"gen", "traffic", "-o", "x", "--size", "59"}, "60 to 9214"},
+      {{"gen", "traffic", "-o", "x", "--dst", "zipf:0"}, "zipf[:FLOWS[:EXPONENT]]"},
+      {{"gen", "traffic", "-o", "x", "--dst", "prefixes"}, "--routes"},
+      {{"gen", "traffic", "-o", "x", "--odd", "101"}, "--odd"},
+      {{"trace", "add"}, "N is required"},
+  };
+  for (const auto& [words, message] : lines) {
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.exit_code, 2) << testing::PrintToString(words);
+    EXPECT_THAT(outcome.errors, HasSubstr(message));
+    EXPECT_THAT(outcome.errors, HasSubstr("--help"));
+    EXPECT_EQ(outcome.output, "");
+  }
+}
+
+TEST(Program, SaysWhereAnInputIsWrong) {
+  const ScratchFolder folder;
+  const std::string config = folder.file("router.yaml");
+  std::ofstream(config) << "ports:\n  - {name: a, device: none, snik: count}\npipeline: [ipv4]\n";
+  const Outcome outcome = run({"check", config});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.errors, testing::StartsWith("penumbra: " + config + ":2:"));
+  EXPECT_THAT(outcome.errors, HasSubstr("'sink'"));
+}
+
+TEST(Program, SaysThatNoRouterAnswers) {
+  const ScratchFolder folder;
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"show", "ports"}, {"trace", "show"}, {"show", "engines"}}) {
+    auto line = words;
+    line.insert(line.end(), {"--socket", folder.file("none.sock")});
+    EXPECT_EQ(run(line).exit_code, 5);
+  }
+}
+
+TEST(Quantities, HaveUnits) {
+  const std::vector<std::pair<std::string, std::string>> times{
+      {"10", "10"}, {"10s", "10"}, {"250ms", "0.25"}, {"2m", "120"}, {"1.5h", "5400"}};
+  for (auto [text, seconds] : times) {
+    EXPECT_EQ(as_seconds()(text), "");
+    EXPECT_EQ(text, seconds);
+  }
+  const std::vector<std::pair<std::string, std::string>> counts{
+      {"7", "7"}, {"900k", "900000"}, {"1.5M", "1500000"}, {"2G", "2000000000"}};
+  for (auto [text, number] : counts) {
+    EXPECT_EQ(as_count()(text), "");
+    EXPECT_EQ(text, number);
+  }
+  for (std::string wrong : {"", "s", "1x", "-1", "1 s", "nan", "inf", "1e3"}) {
+    EXPECT_NE(as_seconds()(wrong), "") << wrong;
+    EXPECT_NE(as_count()(wrong), "") << wrong;
+  }
+}
+
+TEST(ParserTree, HasChoicesFilesAndInheritedOptions) {
+  const ParserCommand program = describe(*make_parser());
+  const auto find = [](const auto& list, const std::string& name) {
+    return *std::ranges::find(list, name, [](const auto& each) { return each.name; });
+  };
+  const auto option = [](const ParserCommand& command, const std::string& name) {
+    return *std::ranges::find_if(command.options, [&](const auto& each) { return each.names.back() == name; });
+  };
+  const ParserCommand lookup = find(program.commands, "lookup");
+  EXPECT_EQ(option(lookup, "--engine").choices, engine_names());
+  EXPECT_TRUE(option(lookup, "--routes").is_file());
+  EXPECT_TRUE(option(lookup, "--routes").required);
+  EXPECT_EQ(option(lookup, "--json").value, "");
+  const ParserCommand drops = find(find(program.commands, "show").commands, "drops");
+  EXPECT_EQ(drops.full_name, "penumbra show drops");
+  EXPECT_TRUE(option(drops, "--socket").is_file());
+}
+
+}  // namespace
+}  // namespace penumbra::cli

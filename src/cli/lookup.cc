@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `penumbra lookup --routes FILE`: where addresses on standard input lead.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/input_lines.h"
+#include "cli/output.h"
+#include "cli/route_lookup.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::cli {
+namespace {
+
+struct Options {
+  std::string routes, engine = "auto";
+  bool json = false;
+};
+
+/// A line without its comment and the blanks around it.
+std::string_view content(std::string_view line) {
+  constexpr std::string_view kBlanks = " \t\r";
+  line = line.substr(0, line.find('#'));
+  const auto begin = line.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+bool leads_nowhere(const RouteLookup::Answer& answer) {
+  return answer.target == nullptr || *answer.target == "blackhole" || *answer.target == "unreachable";
+}
+
+std::string text_of(std::uint32_t address, const RouteLookup::Answer& answer) {
+  const std::string name = to_string(Ipv4Address{address});
+  if (leads_nowhere(answer)) return name + " unreachable\n";
+  return name + " " + to_string(*answer.prefix) + " " + *answer.target + "\n";
+}
+
+/// {"type": "unicast", "next_hops": [{"via": ..., "dev": ..., "weight": 1}]}
+nlohmann::ordered_json target_json(const std::string* target) {
+  if (target == nullptr) return {{"type", "no_route"}};
+  if (*target == "blackhole" || *target == "unreachable") return {{"type", *target}};
+  const auto list = control::parse_routes("0.0.0.0/0 " + *target, "", {});
+  auto hops = nlohmann::ordered_json::array();
+  for (const auto& hop : list.targets.front().next_hops) {
+    nlohmann::ordered_json entry;
+    if (hop.gateway) entry["via"] = to_string(*hop.gateway);
+    entry["dev"] = hop.port;
+    entry["weight"] = hop.weight;
+    hops.push_back(entry);
+  }
+  return {{"type", "unicast"}, {"next_hops", hops}};
+}
+
+/// Writes answers in one of the two forms.
+class AnswerPrinter {
+ public:
+  explicit AnswerPrinter(bool json) : json_(json) {}
+
+  void print(RouteLookup& lookup, const std::vector<std::uint32_t>& addresses) {
+    const auto answers = lookup.answer(addresses);
+    std::string text;
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      text += json_ ? json_of(addresses[i], answers[i]) : text_of(addresses[i], answers[i]);
+    }
+    write_output(text);
+    flush_output();
+  }
+
+ private:
+  std::string json_of(std::uint32_t address, const RouteLookup::Answer& answer) {
+    auto& members = target_members_[answer.target];
+    if (members.empty()) members = target_json(answer.target).dump().substr(1);
+    const std::string prefix = answer.prefix ? fmt::format("\"prefix\":\"{}\",", to_string(*answer.prefix)) : "";
+    return fmt::format("{{\"address\":\"{}\",{}{}\n", to_string(Ipv4Address{address}), prefix, members);
+  }
+
+  bool json_;
+  /// What follows in an object after the prefix, by target: there are few, and many addresses.
+  std::unordered_map<const std::string*, std::string> target_members_;
+};
+
+void look_up(const Options& options) {
+  RouteLookup lookup(control::read_routes(options.routes, {}), options.engine);
+  AnswerPrinter printer(options.json);
+  InputLines input(STDIN_FILENO);
+  std::vector<std::uint32_t> addresses;
+  int number = 0;
+  for (auto* lines = &input.next(); !lines->empty(); lines = &input.next()) {
+    addresses.clear();
+    for (const auto line : *lines) {
+      ++number;
+      const std::string_view word = content(line);
+      if (word.empty()) continue;
+      const auto address = parse_ipv4_address(word);
+      if (!address) {
+        printer.print(lookup, addresses);
+        throw InputError({"-", number}, fmt::format("expected an IPv4 address, found '{}'", word));
+      }
+      addresses.push_back(address->value);
+    }
+    printer.print(lookup, addresses);
+  }
+}
+
+void set_up(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("--routes", options->routes, "The route file; it may name any ports")
+      ->required()
+      ->type_name("FILE");
+  command.add_option("--engine", options->engine, "Where the look-ups run")
+      ->check(one_of(engine_names()))
+      ->type_name("ENGINE")
+      ->capture_default_str();
+  add_json_flag(command, options->json);
+  command.footer(
+      "Addresses are read from standard input, one a line; empty lines and # comments are skipped. Prints\n"
+      "`ADDRESS PREFIX via NEXTHOP dev PORT` or `ADDRESS unreachable`; with -j a JSON object a line.");
+  command.callback([options] { look_up(*options); });
+}
+
+const bool kRegistered = register_command({"lookup", "Look up addresses in a route file", set_up});
+
+}  // namespace
+}  // namespace penumbra::cli

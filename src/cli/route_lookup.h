@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A forwarding table made from a route file, and an engine that looks up in it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/routes.h"
+#include "functions/ipv4/fib.h"
+#include "penumbra/engine.h"
+#include "penumbra/ip.h"
+
+namespace penumbra::cli {
+
+class RouteLookup {
+ public:
+  struct Answer {
+    std::uint16_t next_hop = 0;           ///< the shader's answer
+    std::optional<Ipv4Prefix> prefix;     ///< the control plane's: the longest that covers the address
+    const std::string* target = nullptr;  ///< "via A dev P", "blackhole", ...; of both, null without a route
+  };
+
+  /// Loads the routes; `engine` may be "auto". Throws std::exception if a limit is passed or the engine not available.
+  RouteLookup(const control::RouteList& routes, const std::string& engine);
+
+  /// The answers for the addresses, in their order. Throws Failure (mismatch) if the shader's answer and the control
+  /// plane's differ.
+  std::vector<Answer> answer(std::span<const std::uint32_t> addresses);
+
+ private:
+  void run_shader(std::span<const std::uint32_t> addresses, std::span<std::uint16_t> next_hops);
+  const std::string& target_of(std::uint16_t next_hop);
+
+  NoReaders grace_periods_;
+  ipv4::Ipv4Fib fib_;
+  std::unique_ptr<Engine> engine_;
+  const Shader* shader_ = nullptr;
+  std::unique_ptr<EngineQueue> queue_;
+  std::vector<std::unique_ptr<std::string>> targets_;  ///< by next hop, as they are asked for
+};
+
+}  // namespace penumbra::cli
