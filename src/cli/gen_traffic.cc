@@ -108,9 +108,9 @@ void set_up_gen_traffic(CLI::App& command) {
   command
       .add_option(
           "--dst", options->destinations,
-          "Destinations: uniform over all addresses, uniform over the prefixes of --routes, or zipf over that many "
-          "flows (10000) with that exponent (1)")
-      ->type_name("uniform|prefixes|zipf[:FLOWS[:EXPONENT]]")
+          "uniform (over all addresses), prefixes (uniform over those of --routes) or zipf[:FLOWS[:EXPONENT]] (over "
+          "that many flows, 10000 if not given, with that exponent, 1 if not given)")
+      ->type_name("DESTINATIONS")
       ->capture_default_str();
   command
       .add_option("--odd", options->odd_percent,

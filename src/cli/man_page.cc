@@ -118,7 +118,8 @@ void add_command(const ParserCommand& command, std::string& page) {
 }  // namespace
 
 std::string man_page(const ParserCommand& program) {
-  std::string page = fmt::format(".TH PENUMBRA 1 \"\" \"penumbra {}\" \"User Commands\"\n.nh\n.ad l\n", version_number());
+  std::string page =
+      fmt::format(".TH PENUMBRA 1 \"\" \"penumbra {}\" \"User Commands\"\n.nh\n.ad l\n", version_number());
   page += ".SH NAME\npenumbra \\- a software data plane\n";
   page += ".SH SYNOPSIS\n.B penumbra\n.I COMMAND\n[\\fIoptions\\fR]\n";
   page += kDescription;
