@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "runtime/handover.h"
 #include "runtime/pipeline.h"
 
 namespace penumbra::runtime {
@@ -40,10 +39,7 @@ void Egress::finish(Flight& flight) noexcept {
     std::copy_n(refused.packets.begin() + decided_against, unsent.count, unsent.packets.begin());
     note_traces(flight, unsent);
   }
-  if (refused.count > 0) {
-    hand_over(refused.packets.data(), refused.count);
-    rte_pktmbuf_free_bulk(refused.packets.data(), refused.count);
-  }
+  if (refused.count > 0) rte_pktmbuf_free_bulk(refused.packets.data(), refused.count);
 }
 
 void Egress::send(std::uint16_t port, Refused& refused) noexcept {
@@ -56,7 +52,6 @@ void Egress::send(std::uint16_t port, Refused& refused) noexcept {
     lengths[i] = rte_pktmbuf_pkt_len(group.packets[i]);
     bytes += lengths[i];
   }
-  hand_over(group.packets.data(), count);
   std::uint16_t taken = 0;
   for (unsigned attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) rte_pause();

@@ -3,16 +3,14 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <rte_errno.h>
 #include <rte_mempool.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <map>
-#include <stdexcept>
 
 #include "io/eal.h"
-#include "runtime/handover.h"
+#include "io/packet_pool.h"
 
 namespace penumbra::runtime::test {
 namespace {
@@ -32,14 +30,11 @@ std::vector<unsigned> usable_cores() {
 }  // namespace
 
 rte_mempool* packet_memory() {
-  static rte_mempool* const pool = [] {
+  static const io::PacketPool pool = [] {
     io::start_eal({}, 1);
-    constexpr unsigned kCache = 64;
-    rte_mempool* made = rte_pktmbuf_pool_create("test", kPackets, kCache, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
-    if (made == nullptr) throw std::runtime_error(rte_strerror(rte_errno));
-    return made;
+    return io::create_pool({.packets = kPackets, .data_room = RTE_MBUF_DEFAULT_BUF_SIZE});
   }();
-  return pool;
+  return pool.get();
 }
 
 /// Makes packets, flow by flow in sequence; used by one worker.
@@ -50,10 +45,7 @@ class TestPort::Source final : public io::RxQueue {
 
   std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept override {
     std::uint64_t count = std::min<std::uint64_t>({left(), capacity, 1 + random_() % Chunk::kCapacity});
-    // Not rte_pktmbuf_alloc_bulk(), which would write to packets before take_over().
-    auto** objects = reinterpret_cast<void**>(packets);
-    if (count == 0 || rte_mempool_get_bulk(packet_memory(), objects, static_cast<unsigned>(count)) != 0) return 0;
-    take_over(packets, static_cast<std::uint16_t>(count));
+    if (count == 0 || rte_pktmbuf_alloc_bulk(packet_memory(), packets, static_cast<unsigned>(count)) != 0) return 0;
     for (std::uint64_t i = 0; i < count; ++i) fill(packets[i]);
     (draining_ ? given_draining_ : given_) += count;
     return static_cast<std::uint16_t>(count);
@@ -71,7 +63,6 @@ class TestPort::Source final : public io::RxQueue {
   }
 
   void fill(rte_mbuf* packet) {
-    rte_pktmbuf_reset(packet);
     Frame& frame = *reinterpret_cast<Frame*>(rte_pktmbuf_append(packet, sizeof(Frame)));
     const auto flow = static_cast<std::uint32_t>(random_() % setup_.flows);
     frame = Frame{};
@@ -106,7 +97,6 @@ class TestPort::Sink final : public io::TxQueue {
       const Frame& frame = frame_of(packets[taken++]);
       sent_.push_back({frame.flow, frame.sequence});
     }
-    hand_over(packets, taken);
     rte_pktmbuf_free_bulk(packets, taken);
     return taken;
   }

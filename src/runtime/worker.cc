@@ -16,7 +16,6 @@
 #include <stdexcept>
 
 #include "io/eal.h"
-#include "runtime/handover.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -119,7 +118,6 @@ bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
   flight.size = receive_[queue].queue->receive(flight.packets.data(), claimed);
   quota.settle(claimed, flight.size);
   if (flight.size == 0) return false;
-  take_over(flight.packets.data(), flight.size);
   std::uint64_t bytes = 0;
   for (std::uint16_t i = 0; i < flight.size; ++i) {
     rte_prefetch0(rte_pktmbuf_mtod(flight.packets[i], const void*));

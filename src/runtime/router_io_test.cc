@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The router over real ports: built-in sources, sinks and DPDK devices. The function is echo, by destination address.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "control/config.h"
+#include "penumbra/errors.h"
+#include "runtime/router.h"
+#include "runtime/test_support.h"
+
+namespace penumbra::runtime {
+namespace {
+
+control::RouterConfig configure(const std::string& ports, std::uint16_t workers) {
+  const auto cores = test::test_config({}, workers, 0, "").cores;
+  std::string list;
+  for (const unsigned core : cores) list += (list.empty() ? "" : ", ") + std::to_string(core);
+  auto config = control::parse_config(
+      "ports:\n" + ports + "workers: {cores: [" + list + "]}\npipeline:\n  - echo: {offset: 30}\n", "test.yaml", ".");
+  config.socket.clear();
+  return config;
+}
+
+Statistics run(const control::RouterConfig& config, const RunLimits& limits) {
+  Router router(config);
+  router.run(limits, [](const Statistics& now) {
+    EXPECT_GE(now.received.packets, now.sent.packets + now.dropped + now.punted);
+  });
+  const Statistics statistics = router.statistics();
+  EXPECT_EQ(statistics.received.packets, statistics.sent.packets + statistics.dropped + statistics.punted);
+  return statistics;
+}
+
+/// As many workers as there are cores, at least one and at most three.
+std::uint16_t workers_here() {
+  return static_cast<std::uint16_t>(std::clamp(std::thread::hardware_concurrency(), 1U, 3U));
+}
+
+TEST(RouterWithPorts, ForwardsAllOfAFiniteSource) {
+  const Statistics statistics = run(configure("  - {name: a, device: 'synth:count=50000'}\n"
+                                              "  - {name: b, device: none}\n",
+                                              workers_here()),
+                                    {});
+  EXPECT_EQ(statistics.received.packets, 50000U);
+  EXPECT_EQ(statistics.sent.packets, 50000U);
+  EXPECT_GT(statistics.sent_by_port[0].packets, 0U);
+  EXPECT_GT(statistics.sent_by_port[1].packets, 0U);
+}
+
+TEST(RouterWithPorts, KeepsAPacketLimit) {
+  const Statistics statistics = run(configure("  - {name: a, device: 'synth:count=40000'}\n"
+                                              "  - {name: b, device: 'synth:size=imix,count=40000'}\n",
+                                              workers_here()),
+                                    {.time = {}, .packets = 54321});
+  EXPECT_EQ(statistics.received.packets, 54321U);
+}
+
+/// What is sent to a net_ring device is received from it again, and software RSS passes it from worker to worker.
+TEST(RouterWithPorts, PassesPacketsThroughADeviceAndSoftwareRss) {
+  Router router(
+      configure("  - {name: a, device: 'synth:count=30000'}\n"
+                "  - {name: b, device: net_ring0, promiscuous: true}\n",
+                workers_here()));
+  router.run({}, [&router](const Statistics& now) {
+    if (now.received_by_port[0].packets == 30000 && now.received_by_port[1].packets > 0) router.stop();
+  });
+  const Statistics statistics = router.statistics();
+  EXPECT_EQ(statistics.received.packets, statistics.sent.packets + statistics.dropped + statistics.punted);
+  EXPECT_EQ(statistics.received_by_port[0].packets, 30000U);
+}
+
+TEST(RouterWithPorts, ClosesEverythingWhenAPortCannotOpen) {
+  const auto broken = configure(
+      "  - {name: a, device: net_ring0}\n"
+      "  - {name: b, device: 'pcap:/nonexistent.pcap'}\n",
+      1);
+  EXPECT_THROW(Router{broken}, InputError);
+  // Its name is free again.
+  run(configure("  - {name: a, device: net_ring0}\n", 1), {.time = std::chrono::milliseconds(1), .packets = {}});
+}
+
+}  // namespace
+}  // namespace penumbra::runtime
