@@ -19,10 +19,10 @@ help: ## this list
 setup-build setup-test setup-lint setup-bench: setup-%:
 	@tools/setup $(sort build $*)
 
-# $(call build,PRESET): configures once, then builds what has changed.
+# $(call build,PRESET,TARGETS): configures once, then builds what has changed.
 define build
 	@test -f build/$(1)/build.ninja || cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
-	@cmake --build build/$(1) -j $(JOBS)
+	@cmake --build build/$(1) -j $(JOBS) --target $(2)
 endef
 
 build/.exists:
@@ -30,7 +30,7 @@ build/.exists:
 
 .PHONY: build
 build: setup-build build/.exists ## the programs, in build/release/bin
-	$(call build,release)
+	$(call build,release,penumbra_share)
 
 # --- the main job ---------------------------------------------------------------------------------------------------
 
@@ -48,19 +48,20 @@ $(VENV)/.ready: tests/requirements.txt
 	@touch $@
 
 .PHONY: test
-test: setup-test build $(VENV)/.ready ## all tests: unit tests, then system tests
+test: setup-test build/.exists $(VENV)/.ready ## all tests: unit tests, then system tests
+	$(call build,release,all)
 	@cd build/release && $(CTEST) -j $(JOBS) -L unit
 	@$(VENV)/bin/python -m pytest tests -q
 
 .PHONY: asan
 asan: setup-test build/.exists $(VENV)/.ready ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
-	$(call build,asan)
+	$(call build,asan,all)
 	@cd build/asan && $(CTEST) -j $(JOBS) -L unit
 	@PENUMBRA_BIN=build/asan/bin/penumbra $(VENV)/bin/python -m pytest tests -q
 
 .PHONY: tsan
 tsan: setup-test build/.exists $(VENV)/.ready ## all tests with ThreadSanitizer
-	$(call build,tsan)
+	$(call build,tsan,all)
 	@cd build/tsan && $(CTEST) -j $(JOBS) -L unit
 	@PENUMBRA_BIN=build/tsan/bin/penumbra $(VENV)/bin/python -m pytest tests -q
 
