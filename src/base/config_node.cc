@@ -2,10 +2,12 @@
 #include "penumbra/config_node.h"
 
 #include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
 
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <sstream>
 
 #include "base/text_file.h"
 
@@ -14,6 +16,39 @@ namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 constexpr const char* kRoot = "the configuration";  ///< how the root is called in messages
+
+/// Notes where the document begins that is being parsed.
+class DocumentStart final : public YAML::EventHandler {
+ public:
+  const YAML::Mark& mark() const { return mark_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { mark_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  YAML::Mark mark_;
+};
+
+/// The only document of a text. YAML::Load() would ignore all but the first, and on some broken texts YAML::LoadAll()
+/// of yaml-cpp 0.7 never comes to an end.
+YAML::Node load_document(const std::string& text, const std::string& name) {
+  const YAML::Node node = YAML::Load(text);
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStart start;
+  if (parser.HandleNextDocument(start) && parser.HandleNextDocument(start)) {
+    throw InputError({name, start.mark().line + 1, start.mark().column + 1},
+                     "a second document begins here; expected one only");
+  }
+  return node;
+}
 
 std::string join(const std::vector<std::string>& words) {
   std::string text;
@@ -57,13 +92,9 @@ ConfigNode ConfigNode::parse(const std::string& text, const std::string& name, c
   const auto source = std::make_shared<const File>(File{name, directory});
   try {
     // The mark of a document's end shows a quote that is never closed, which yaml-cpp 0.7 would take for closed.
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text + (text.ends_with('\n') ? "" : "\n") + "...\n");
-    if (documents.empty() || documents[0].IsNull()) throw InputError({name}, "is empty; expected a configuration");
-    if (documents.size() > 1) {
-      const YAML::Mark mark = documents[1].Mark();
-      throw InputError({name, mark.line + 1, mark.column + 1}, "a second document begins here; expected one only");
-    }
-    return {documents[0], source, kRoot, YAML::Mark::null_mark()};
+    const YAML::Node node = load_document(text + (text.ends_with('\n') ? "" : "\n") + "...\n", name);
+    if (node.IsNull()) throw InputError({name}, "is empty; expected a configuration");
+    return {node, source, kRoot, YAML::Mark::null_mark()};
   } catch (const YAML::DeepRecursion& error) {
     throw InputError({name, error.mark.line + 1, error.mark.column + 1}, "nested too deeply");
   } catch (const YAML::Exception& error) {

@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{with_top("workers: {cores: [1023]}\n"), 3, 19, "this process may not run on core 1023, only on "},
         BadCase{with_top("control: {sokcet: x}\n"), 3, 11, "did you mean 'socket'?"},
         BadCase{with_top("control: {socket: " + std::string(200, 'x') + "}\n"), 3, 19, "at most 107 bytes"},
-        BadCase{with_top("--- \nports: []\n"), 4, 1, "a second document begins here"},
+        BadCase{with_top("--- \nports: []\n"), 3, 1, "a second document begins here"},
         BadCase{"ports: [\n", 2, 1, "not valid YAML"}, BadCase{"a: *nobody\n", 1, 4, "not valid YAML"}));
 
 INSTANTIATE_TEST_SUITE_P(

@@ -178,11 +178,13 @@ std::uint32_t RouteParser::intern(RouteTarget target) {
 /// Finds the first line whose route an earlier line has already given.
 void RouteParser::reject_duplicates(std::string_view text, const std::string& name) const {
   const auto key = [this](std::uint32_t i) { return std::tie(list_.routes[i].prefix, list_.routes[i].metric); };
-  const auto before = [&key](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); };
+  const auto before = [&key](std::uint32_t a, std::uint32_t b) {
+    const auto comparison = key(a) <=> key(b);
+    return comparison < 0 || (comparison == 0 && a < b);  // equal routes stay in the order of their lines
+  };
   std::vector<std::uint32_t> order(list_.routes.size());
   std::iota(order.begin(), order.end(), 0U);
-  // Most files are sorted already. Where one is not, equal routes must stay in the order of their lines.
-  if (!std::is_sorted(order.begin(), order.end(), before)) std::stable_sort(order.begin(), order.end(), before);
+  if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
 
   constexpr std::size_t kNone = ~std::size_t{0};
   std::size_t found = kNone;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any text is read as neighbours or refused with its place; what is read is printed and read back as the same.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/routes.h"
+
+namespace {
+
+std::string written(const std::vector<penumbra::control::Neighbour>& neighbours) {
+  std::ostringstream text;
+  write_neighbours(text, neighbours);
+  return text.str();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using penumbra::control::parse_neighbours;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  for (const std::vector<std::string>& ports : {std::vector<std::string>{}, {"wan", "lan"}}) {
+    try {
+      const std::string first = written(parse_neighbours(text, "fuzz", ports));
+      if (written(parse_neighbours(first, "written", ports)) != first) std::abort();
+    } catch (const penumbra::InputError& error) {
+      if (error.location().file != "fuzz" || error.location().line < 1 || error.location().column < 1) std::abort();
+    }
+  }
+  return 0;
+}
