@@ -6,6 +6,7 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
+#include <cstring>
 #include <deque>
 #include <stdexcept>
 #include <string>
@@ -67,7 +68,8 @@ void require_next_hop(std::uint16_t next_hop) {
 class Dir24_8::Snapshot {
  public:
   explicit Snapshot(GracePeriods& grace_periods) : grace_periods_(grace_periods) {
-    std::fill(tbl24_.begin(), tbl24_.end(), std::uint16_t{DIR24_8_NO_ROUTE});
+    static_assert(DIR24_8_NO_ROUTE == 0xFFFF, "memset fills bytes");
+    std::memset(tbl24_.data(), 0xFF, tbl24_.bytes());
   }
 
   /// From now on readers may be about and changes are announced.
@@ -126,7 +128,8 @@ class Dir24_8::Snapshot {
     };
     for (std::uint32_t slash24 = 0; slash24 < kSlash24s; ++slash24) {
       const std::uint32_t network = slash24 << 8;
-      for (unsigned length = shortest_at(network); length <= 24; ++length) {
+      // Without a cover it begins no prefix of at most 24 bits.
+      for (unsigned length = cover_[slash24] == 0 ? 25 : shortest_at(network); length <= 24; ++length) {
         offer(network, length, short_values_[short_node(network, length)]);
       }
       if (!is_group(tbl24_[slash24])) continue;
@@ -255,8 +258,9 @@ class Dir24_8::Snapshot {
     for (std::uint32_t slash24 = prefix.address.value >> 8; slash24 <= last; ++slash24) {
       if (cover_[slash24] > prefix.length + 1U) continue;
       cover_[slash24] = static_cast<std::uint8_t>(cover);
-      if (is_group(tbl24_[slash24])) {
-        fill_group(group_of(tbl24_[slash24]), entry);
+      const std::uint16_t current = tbl24_[slash24];
+      if (is_group(current)) {
+        fill_group(group_of(current), entry);
       } else {
         write(tbl24_, tbl24_changes_, slash24, entry);
       }

@@ -56,15 +56,18 @@ class Dir24_8OnRealTables : public testing::TestWithParam<std::string> {
     const std::filesystem::path file = std::filesystem::path(PENUMBRA_SHARED_DATA) / "fib" / real.file;
     if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
     auto entries = read_table(file);
+    ASSERT_EQ(entries.size(), real.prefixes);
+    for (std::size_t i = 0; i * kSanitizerScale < entries.size(); ++i) entries[i] = entries[i * kSanitizerScale];
+    entries.resize((entries.size() + kSanitizerScale - 1) / kSanitizerScale);
     Oracle oracle;
     for (const auto& [prefix, next_hop] : entries) oracle.insert(prefix, next_hop);
-    ASSERT_EQ(oracle.size(), real.prefixes);
+    ASSERT_EQ(oracle.size(), entries.size()) << "a prefix stands twice";
 
     NoReaders no_readers;
     Dir24_8 table(no_readers);
     conformance::ShaderRun run(GetParam(), "ipv4_dir24_8", table.table());
     table.load(entries);
-    ASSERT_EQ(table.size(), real.prefixes);
+    ASSERT_EQ(table.size(), entries.size());
     ASSERT_EQ(entries_of(table), oracle.entries());
     const auto addresses = probes(entries);
     expect_equal(table, run, oracle, addresses);
@@ -91,8 +94,7 @@ class Dir24_8OnRealTables : public testing::TestWithParam<std::string> {
   /// First, last, a random one and both neighbours of every prefix; then any addresses.
   std::vector<std::uint32_t> probes(const std::vector<Dir24_8::Entry>& entries) {
     std::vector<std::uint32_t> addresses;
-    for (std::size_t i = 0; i < entries.size(); i += kSanitizerScale) {
-      const Ipv4Prefix prefix = entries[i].prefix;
+    for (const auto& [prefix, next_hop] : entries) {
       const std::uint32_t first = prefix.address.value, last = prefix.last().value;
       const auto inside = static_cast<std::uint32_t>(random_()) & ~prefix.mask();
       addresses.insert(addresses.end(), {first, last, first | inside, first - 1, last + 1});
