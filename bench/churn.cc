@@ -8,9 +8,9 @@
 //   - with a counting sink, in slices with and without changes by turns: what they cost in throughput.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <thread>
@@ -18,8 +18,8 @@
 #include "bench.h"
 #include "checking_port.h"
 #include "churn_truth.h"
-#include "control/route_generator.h"
 #include "functions/ipv4/ipv4.h"
+#include "network.h"
 #include "pin.h"
 #include "runtime/router.h"
 #include "temporary.h"
@@ -27,29 +27,26 @@
 namespace penumbra::bench {
 namespace {
 
+const std::vector<std::string> kPorts{"port0", "port1", "port2", "port3"};
 constexpr double kChangesPerSecond = 100'000;
 constexpr std::size_t kChangesPerTick = 100;  // and a commit
 constexpr double kCheckedSeconds = 10;
 constexpr unsigned kSlicePairs = 20;
 constexpr double kSliceSeconds = 0.5;
 
-/// A table of 900,000 prefixes of which all packets can be sent, its next hops told apart by their MAC addresses.
+/// A forwarding_table() whose next hops are told apart by their MAC addresses.
 struct Network {
   control::GeneratedTable table;
   std::vector<control::RouteTarget> hops;  ///< hop h: target, with MAC address mac_of_hop(h)
   std::vector<std::uint16_t> port_of_hop;
 
-  explicit Network(std::uint64_t seed) {
-    control::RouteGeneratorOptions options;
-    options.seed = seed;
-    options.multipath_share = options.blackhole_share = options.unreachable_share = 0;
-    table = control::generate_routes(options);
+  explicit Network(std::uint64_t seed) : table(forwarding_table(kPorts, seed)) {
     for (std::size_t hop = 0; hop < table.neighbours.size(); ++hop) {
       auto& neighbour = table.neighbours[hop];
       neighbour.mac = mac_of_hop(hop);
       hops.push_back(
           {.kind = control::RouteTarget::Kind::unicast, .next_hops = {{neighbour.address, neighbour.port, 1}}});
-      const auto port = std::find(options.ports.begin(), options.ports.end(), neighbour.port) - options.ports.begin();
+      const auto port = std::find(kPorts.begin(), kPorts.end(), neighbour.port) - kPorts.begin();
       port_of_hop.push_back(static_cast<std::uint16_t>(port));
     }
   }
@@ -65,20 +62,15 @@ struct Network {
 
   /// Writes routes.txt, neighbours.txt and router.yaml.
   void write(const std::filesystem::path& folder, unsigned core, std::uint64_t seed) const {
-    std::ofstream routes(folder / "routes.txt"), neighbours(folder / "neighbours.txt"), config(folder / "router.yaml");
-    for (const control::Route& route : table.routes.routes) {
-      routes << to_string(route.prefix) << ' ' << control::to_string(table.routes.targets[route.target]) << '\n';
+    write_table(table, folder);
+    std::string config =
+        fmt::format("ports:\n  - {{name: port0, device: \"synth:size=60,dst=prefixes:routes.txt,seed={}\"}}\n", seed);
+    for (std::size_t port = 1; port < kPorts.size(); ++port) {
+      config += fmt::format("  - {{name: {}, device: none}}\n", kPorts[port]);
     }
-    for (const auto& neighbour : table.neighbours) {
-      neighbours << to_string(neighbour.address) << " dev " << neighbour.port << " lladdr " << to_string(neighbour.mac)
-                 << '\n';
-    }
-    config << "ports:\n"
-           << "  - {name: port0, device: \"synth:size=60,dst=prefixes:routes.txt,seed=" << seed << "\"}\n";
-    for (int port = 1; port < 4; ++port) config << "  - {name: port" << port << ", device: none}\n";
-    config << "workers: {cores: [" << core << "]}\n"
-           << "pipeline:\n  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}\n";
-    if (!routes.flush() || !neighbours.flush() || !config.flush()) throw std::runtime_error("cannot write the inputs");
+    config += fmt::format(
+        "workers: {{cores: [{}]}}\npipeline:\n  - ipv4: {{routes: routes.txt, neighbours: neighbours.txt}}\n", core);
+    write_file(folder / "router.yaml", config);
   }
 };
 

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole router on one core beside DPDK's dpdk-testpmd on the same core, the same two virtual devices and the same
+// frames: net_pcap devices that give a capture from memory without end, and drop what is sent. testpmd in mode `io`
+// hands packets from one port to the other without looking at them, `macswap` swaps the MAC addresses; the router
+// checks headers, looks up among 900,000 prefixes, and rewrites.
+//
+// Then the router alone from its built-in source to its counting sink, with the cycles of each step.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <sstream>
+
+#include "bench.h"
+#include "io/capture_writer.h"
+#include "io/traffic.h"
+#include "network.h"
+#include "pin.h"
+#include "process.h"
+#include "temporary.h"
+
+namespace penumbra::bench {
+namespace {
+
+const std::vector<std::string> kPorts{"port0", "port1"};
+constexpr std::uint64_t kFrames = 2048;  // of each port; the device keeps each in a packet buffer of the program
+constexpr std::uint16_t kFrameBytes = 60;
+constexpr double kTestpmdSeconds = 4.5;
+constexpr const char* kRouterTime = "2500ms";
+constexpr std::array<double, 3> kLineRates{10e9, 25e9, 100e9};
+
+class Bench {
+ public:
+  Bench(const Options& options, Report& report) : options_(options), report_(report) {
+    const control::GeneratedTable table = forwarding_table(kPorts, options.seed);
+    write_table(table, folder_.path());
+    std::vector<Ipv4Prefix> prefixes;
+    for (const auto& route : table.routes.routes) prefixes.push_back(route.prefix);
+    for (std::size_t port = 0; port < kPorts.size(); ++port) {
+      write_frames(frames(port), prefixes, options.seed + port, MacAddress{0x020000000001 + port});
+    }
+    write_config("devices.yaml", {device(0), device(1)}, {"", ""});
+    write_config("check.yaml", {"pcap:" + frames(0).string(), "pcap:" + frames(1).string()},
+                 {"out0.pcap", "out1.pcap"});
+    write_config("synth.yaml",
+                 {fmt::format("synth:size={},dst=prefixes:routes.txt,seed={}", kFrameBytes, options.seed), "none"},
+                 {"", ""});
+    report.input("table", fmt::format("{} prefixes, generated, {} next hops, seed {}", prefixes.size(),
+                                      table.neighbours.size(), options.seed));
+    report.input("frames", fmt::format("{} on each of two ports, {} bytes (64 with FCS), destinations uniform over the "
+                                       "prefixes, seeds {} and {}",
+                                       kFrames, kFrameBytes, options.seed, options.seed + 1));
+  }
+
+  /// The router over the same frames, once, from captures to captures, held against the oracle.
+  void check() {
+    run_program({self(), "run", path("check.yaml")});
+    run_program({self(), "verify", path("check.yaml")});
+    report_.checked(fmt::format("all {} frames, as `penumbra verify` has it", 2 * kFrames));
+  }
+
+  void beside_testpmd() {
+    if (!find_program("dpdk-testpmd")) {
+      report_.note("dpdk-testpmd is not installed (Debian: dpdk-dev): nothing to compare with");
+      return;
+    }
+    if (first_core() == last_core()) {
+      report_.note("dpdk-testpmd needs a second core for its command line: nothing to compare with");
+      return;
+    }
+    const std::vector<Series> series = interleave({{"testpmd io", [this] { return testpmd("io"); }},
+                                                   {"testpmd macswap", [this] { return testpmd("macswap"); }},
+                                                   {"penumbra", [this] { return router("devices.yaml")["Mpps"]; }}},
+                                                  options_.rounds);
+    const std::vector<double> ratios =
+        report_.compare("one core, two net_pcap devices", "Mpps received", series, "testpmd io");
+    report_.bar("router / testpmd io", ratios[2], 0.5, true);
+    report_.note(
+        "net_pcap copies each frame on receipt; that cost is in all three. The frames' destinations are few "
+        "enough for the core's own caches; below they are not");
+  }
+
+  void alone() {
+    std::map<std::string, Series> values;
+    std::vector<std::string> order;
+    for (unsigned round = 0; round < options_.rounds; ++round) {
+      for (const auto& [name, value] : router("synth.yaml")) values[name].samples.push_back(value);
+    }
+    std::vector<Series> rates, steps;
+    for (auto& [name, series] : values) {
+      series.name = name;
+      (name == "Mpps" ? rates : steps).push_back(series);
+    }
+    report_.compare("one core, built-in source (900,000 destinations) to counting sink", "Mpps", rates, "");
+    report_.compare("the same by step", "cycles per packet", steps, "");
+    for (const double rate : kLineRates) {
+      constexpr double kWireBits = 8.0 * (kFrameBytes + 24);
+      report_.note(fmt::format("{:.0f} Gbit/s of 64-byte frames are {:.2f} Mpps", rate / 1e9, rate / kWireBits / 1e6));
+    }
+  }
+
+ private:
+  std::filesystem::path frames(std::size_t port) const { return folder_.path() / fmt::format("frames{}.pcap", port); }
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  static std::string self() { return "/proc/self/exe"; }
+  std::string device(std::size_t port) const {
+    return fmt::format("net_pcap{},rx_pcap={},infinite_rx=1", port, frames(port).string());
+  }
+
+  static void write_frames(const std::filesystem::path& file, const std::vector<Ipv4Prefix>& prefixes,
+                           std::uint64_t seed, MacAddress destination) {
+    io::SynthSource source;
+    source.frame_bytes = kFrameBytes;
+    source.destinations = io::SynthSource::Destinations::prefixes;
+    source.seed = seed;
+    const io::Traffic traffic(source, prefixes, {.destination = destination});
+    io::CaptureFile capture(file);
+    io::CaptureWriter writer(capture);
+    std::vector<std::uint8_t> frame(io::Traffic::kLargestFrame);
+    for (std::uint64_t i = 0; i < kFrames; ++i) {
+      const std::size_t bytes = traffic.fill(i, frame);
+      if (!writer.add(i, {frame.data(), bytes})) break;
+    }
+    if (!writer.flush() || capture.error() != 0) throw std::runtime_error("cannot write " + file.string());
+  }
+
+  void write_config(const std::string& name, const std::array<std::string, 2>& devices,
+                    const std::array<std::string, 2>& sinks) const {
+    std::string text = "ports:\n";
+    for (std::size_t port = 0; port < kPorts.size(); ++port) {
+      text += fmt::format("  - {{name: {}, device: \"{}\", promiscuous: true", kPorts[port], devices[port]);
+      text += sinks[port].empty() ? "}\n" : fmt::format(", sink: {}}}\n", sinks[port]);
+    }
+    text += fmt::format("workers: {{cores: [{}]}}\npipeline:\n", first_core());
+    text += "  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}\ncontrol: {socket: control.sock}\n";
+    write_file(folder_.path() / name, text);
+  }
+
+  /// Mpps received, and cycles per packet of each step. Throws WrongAnswer if not every packet was sent on.
+  std::map<std::string, double> router(const std::string& config) const {
+    const std::string output = run_program({self(), "run", path(config), "--for", kRouterTime, "-j"});
+    const nlohmann::json summary = nlohmann::json::parse(output);
+    if (summary.at("received").at("packets") != summary.at("sent").at("packets")) {
+      throw WrongAnswer("not every packet was sent on: " + summary.at("reasons").dump());
+    }
+    std::map<std::string, double> result{
+        {"Mpps", summary.at("received").at("packets_per_second").get<double>() * 1e-6}};
+    for (const auto& step : summary.at("steps")) result[step.at("step")] = step.at("cycles_per_packet");
+    return result;
+  }
+
+  /// Mpps received on both ports in the whole seconds of a run.
+  double testpmd(const std::string& mode) const {
+    const std::string output = run_program({"dpdk-testpmd",
+                                            "--no-huge",
+                                            "-m",
+                                            "1024",
+                                            "--no-pci",
+                                            "--no-telemetry",
+                                            "--no-shconf",
+                                            "-l",
+                                            fmt::format("{},{}", first_core(), last_core()),
+                                            "--main-lcore",
+                                            std::to_string(last_core()),
+                                            "--vdev",
+                                            device(0),
+                                            "--vdev",
+                                            device(1),
+                                            "--",
+                                            "--forward-mode=" + mode,
+                                            "--nb-cores=1",
+                                            "--stats-period=1",
+                                            "--total-num-mbufs=65536"},
+                                           kTestpmdSeconds);
+    std::vector<double> rates;  // a line for each port and second, the first second's are 0
+    std::istringstream lines(output);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t at = line.find("Rx-pps:");
+      if (at != std::string::npos) rates.push_back(std::stod(line.substr(at + 7)));
+    }
+    if (rates.size() < 6) throw std::runtime_error("dpdk-testpmd: no rates in what it printed:\n" + output);
+    std::vector<double> sums;
+    for (std::size_t i = 2; i + 1 < rates.size(); i += 2) sums.push_back((rates[i] + rates[i + 1]) * 1e-6);
+    return spread(sums).median;
+  }
+
+  const Options& options_;
+  Report& report_;
+  TemporaryFolder folder_;
+};
+
+void run_forward(const Options& options, Report& report) {
+  Bench bench(options, report);
+  bench.check();
+  bench.beside_testpmd();
+  bench.alone();
+}
+
+[[maybe_unused]] const bool kRegistered =
+    register_benchmark({.name = "forward",
+                        .measures = "the whole router on one core beside dpdk-testpmd, and its cycles by step",
+                        .needs = "two cores and dpdk-testpmd (Debian: dpdk-dev) for the comparison",
+                        .seconds = 180,
+                        .run = &run_forward});
+
+}  // namespace
+}  // namespace penumbra::bench
