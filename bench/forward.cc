@@ -10,8 +10,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <sstream>
+#include <span>
+#include <string_view>
+#include <utility>
 
 #include "bench.h"
 #include "io/capture_writer.h"
@@ -27,7 +28,7 @@ namespace {
 const std::vector<std::string> kPorts{"port0", "port1"};
 constexpr std::uint64_t kFrames = 2048;  // of each port; the device keeps each in a packet buffer of the program
 constexpr std::uint16_t kFrameBytes = 60;
-constexpr double kTestpmdSeconds = 4.5;
+constexpr std::size_t kTestpmdRates = 8;  // a second gives one for each port; the first ones are 0
 constexpr const char* kRouterTime = "2500ms";
 constexpr std::array<double, 3> kLineRates{10e9, 25e9, 100e9};
 
@@ -70,10 +71,11 @@ class Bench {
       report_.note("dpdk-testpmd needs a second core for its command line: nothing to compare with");
       return;
     }
-    const std::vector<Series> series = interleave({{"testpmd io", [this] { return testpmd("io"); }},
-                                                   {"testpmd macswap", [this] { return testpmd("macswap"); }},
-                                                   {"penumbra", [this] { return router("devices.yaml")["Mpps"]; }}},
-                                                  options_.rounds);
+    const std::vector<Series> series =
+        interleave({{"testpmd io", [this] { return testpmd("io"); }},
+                    {"testpmd macswap", [this] { return testpmd("macswap"); }},
+                    {"penumbra", [this] { return router("devices.yaml").front().second; }}},
+                   options_.rounds);
     const std::vector<double> ratios =
         report_.compare("one core, two net_pcap devices", "Mpps received", series, "testpmd io");
     report_.bar("router / testpmd io", ratios[2], 0.5, true);
@@ -83,16 +85,16 @@ class Bench {
   }
 
   void alone() {
-    std::map<std::string, Series> values;
-    std::vector<std::string> order;
+    std::vector<Series> series;
     for (unsigned round = 0; round < options_.rounds; ++round) {
-      for (const auto& [name, value] : router("synth.yaml")) values[name].samples.push_back(value);
+      const RouterFigures figures = router("synth.yaml");
+      series.resize(figures.size());
+      for (std::size_t i = 0; i < figures.size(); ++i) {
+        series[i].name = figures[i].first;
+        series[i].samples.push_back(figures[i].second);
+      }
     }
-    std::vector<Series> rates, steps;
-    for (auto& [name, series] : values) {
-      series.name = name;
-      (name == "Mpps" ? rates : steps).push_back(series);
-    }
+    const std::span rates(series.data(), 1), steps(series.data() + 1, series.size() - 1);
     report_.compare("one core, built-in source (900,000 destinations) to counting sink", "Mpps", rates, "");
     report_.compare("the same by step", "cycles per packet", steps, "");
     for (const double rate : kLineRates) {
@@ -138,52 +140,61 @@ class Bench {
     write_file(folder_.path() / name, text);
   }
 
-  /// Mpps received, and cycles per packet of each step. Throws WrongAnswer if not every packet was sent on.
-  std::map<std::string, double> router(const std::string& config) const {
+  /// First the Mpps received, then each step's cycles per packet, in their order.
+  using RouterFigures = std::vector<std::pair<std::string, double>>;
+  /// Throws WrongAnswer if not every packet was sent on.
+  RouterFigures router(const std::string& config) const {
     const std::string output = run_program({self(), "run", path(config), "--for", kRouterTime, "-j"});
     const nlohmann::json summary = nlohmann::json::parse(output);
     if (summary.at("received").at("packets") != summary.at("sent").at("packets")) {
       throw WrongAnswer("not every packet was sent on: " + summary.at("reasons").dump());
     }
-    std::map<std::string, double> result{
-        {"Mpps", summary.at("received").at("packets_per_second").get<double>() * 1e-6}};
-    for (const auto& step : summary.at("steps")) result[step.at("step")] = step.at("cycles_per_packet");
+    RouterFigures result{{"router", summary.at("received").at("packets_per_second").get<double>() * 1e-6}};
+    for (const auto& step : summary.at("steps")) result.emplace_back(step.at("step"), step.at("cycles_per_packet"));
     return result;
   }
 
   /// Mpps received on both ports in the whole seconds of a run.
   double testpmd(const std::string& mode) const {
-    const std::string output = run_program({"dpdk-testpmd",
-                                            "--no-huge",
-                                            "-m",
-                                            "1024",
-                                            "--no-pci",
-                                            "--no-telemetry",
-                                            "--no-shconf",
-                                            "-l",
-                                            fmt::format("{},{}", first_core(), last_core()),
-                                            "--main-lcore",
-                                            std::to_string(last_core()),
-                                            "--vdev",
-                                            device(0),
-                                            "--vdev",
-                                            device(1),
-                                            "--",
-                                            "--forward-mode=" + mode,
-                                            "--nb-cores=1",
-                                            "--stats-period=1",
-                                            "--total-num-mbufs=65536"},
-                                           kTestpmdSeconds);
-    std::vector<double> rates;  // a line for each port and second, the first second's are 0
-    std::istringstream lines(output);
-    for (std::string line; std::getline(lines, line);) {
-      const std::size_t at = line.find("Rx-pps:");
-      if (at != std::string::npos) rates.push_back(std::stod(line.substr(at + 7)));
-    }
-    if (rates.size() < 6) throw std::runtime_error("dpdk-testpmd: no rates in what it printed:\n" + output);
+    const std::string output =
+        run_program({"dpdk-testpmd",
+                     "--no-huge",
+                     "-m",
+                     "1024",
+                     "--no-pci",
+                     "--no-telemetry",
+                     "--no-shconf",
+                     "-l",
+                     fmt::format("{},{}", first_core(), last_core()),
+                     "--main-lcore",
+                     std::to_string(last_core()),
+                     "--vdev",
+                     device(0),
+                     "--vdev",
+                     device(1),
+                     "--",
+                     "--forward-mode=" + mode,
+                     "--nb-cores=1",
+                     "--stats-period=1",
+                     "--total-num-mbufs=65536"},
+                    [](const std::string& text) { return receive_rates(text).size() >= kTestpmdRates; });
+    const std::vector<double> rates = receive_rates(output);
+    if (rates.size() < kTestpmdRates) throw std::runtime_error("dpdk-testpmd printed no rates:\n" + output);
     std::vector<double> sums;
-    for (std::size_t i = 2; i + 1 < rates.size(); i += 2) sums.push_back((rates[i] + rates[i + 1]) * 1e-6);
+    for (std::size_t i = 2; i < kTestpmdRates; i += 2) sums.push_back((rates[i] + rates[i + 1]) * 1e-6);
     return spread(sums).median;
+  }
+
+  /// The packets a second that testpmd has printed so far, of port 0 and port 1 by turns.
+  static std::vector<double> receive_rates(const std::string& output) {
+    static constexpr std::string_view kLabel = "Rx-pps:";
+    std::vector<double> rates;
+    for (std::size_t at = 0; (at = output.find(kLabel, at)) != std::string::npos;) {
+      at += kLabel.size();
+      if (output.find('\n', at) == std::string::npos) break;
+      rates.push_back(std::stod(output.substr(at, output.find('\n', at) - at)));
+    }
+    return rates;
   }
 
   const Options& options_;

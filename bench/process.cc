@@ -22,8 +22,7 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr double kPatience = 5;
-constexpr double kLongest = 60;
+constexpr double kLongest = 60;  // seconds
 
 struct Pipe {
   Pipe() {
@@ -65,7 +64,8 @@ bool take(int file, std::string& text) {
 
 }  // namespace
 
-std::string run_program(const std::vector<std::string>& arguments, std::optional<double> interrupt_after) {
+std::string run_program(const std::vector<std::string>& arguments,
+                        const std::function<bool(const std::string& output)>& enough) {
   Pipe output, errors;
   const pid_t child = fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
@@ -74,12 +74,11 @@ std::string run_program(const std::vector<std::string>& arguments, std::optional
   errors.close_end(1);
 
   std::string text, complaints;
-  const double begin = now();
-  const double kill_at = begin + (interrupt_after ? *interrupt_after + kPatience : kLongest);
+  const double kill_at = now() + kLongest;
   bool interrupted = false, killed = false;
   std::array<pollfd, 2> files{pollfd{output.ends[0], POLLIN, 0}, pollfd{errors.ends[0], POLLIN, 0}};
   while (files[0].fd >= 0 || files[1].fd >= 0) {
-    if (interrupt_after && !interrupted && now() >= begin + *interrupt_after) interrupted = kill(child, SIGINT) == 0;
+    if (enough && !interrupted && enough(text)) interrupted = kill(child, SIGINT) == 0;
     if (!killed && now() >= kill_at) killed = kill(child, SIGKILL) == 0;
     poll(files.data(), files.size(), 20);
     if (files[0].revents != 0 && !take(files[0].fd, text)) files[0].fd = -1;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace penumbra::bench {
 
-/// Runs a program and returns what it wrote on standard output. With `interrupt_after` it is sent SIGINT after so many
-/// seconds; it is killed if it has not ended five seconds later (without: a minute after its start), and also when this
-/// process ends. Throws std::runtime_error, with what it wrote on standard error, unless it ends with status 0.
-std::string run_program(const std::vector<std::string>& arguments, std::optional<double> interrupt_after = {});
+/// Runs a program and returns what it wrote on standard output. With `enough` it is sent SIGINT once that is true of
+/// what it has written so far. It is killed after a minute, and when this process ends. Throws std::runtime_error, with
+/// what it wrote on standard error, unless it ends with status 0.
+std::string run_program(const std::vector<std::string>& arguments,
+                        const std::function<bool(const std::string& output)>& enough = {});
 
 /// The path of a program on the PATH, or nothing.
 std::optional<std::string> find_program(const std::string& name);
