@@ -56,11 +56,19 @@ std::string advice(const std::string& devargs) {
   return "";
 }
 
+/// What finds the device's port: its name, and of devices with several ports which one. Of all other arguments the
+/// iterator would make filters of its own: it would look for the address that net_tap's `mac=` gives, say.
+std::string filter_of(const std::string& devargs) {
+  const std::string representor = devarg(devargs, "representor");
+  return devargs.substr(0, devargs.find(',')) + (representor.empty() ? "" : ",representor=" + representor);
+}
+
 std::optional<std::uint16_t> find_port(const std::string& devargs) {
+  const std::string filter = filter_of(devargs);
   rte_dev_iterator iterator{};
   std::uint16_t port = RTE_MAX_ETHPORTS;
   std::optional<std::uint16_t> found;
-  RTE_ETH_FOREACH_MATCHING_DEV(port, devargs.c_str(), &iterator) {
+  RTE_ETH_FOREACH_MATCHING_DEV(port, filter.c_str(), &iterator) {
     found = port;
     rte_eth_iterator_cleanup(&iterator);
     break;

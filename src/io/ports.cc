@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <stdexcept>
+#include <system_error>
 
 #include "io/builtin_port.h"
 #include "io/ethdev_port.h"
@@ -57,6 +61,19 @@ void check_sinks(std::span<const PortConfig> configs) {
   }
 }
 
+/// Throws std::system_error if the capture cannot be written. Leaves things as they were: an error in a later port must
+/// find this one's file whole.
+void require_writable(const std::filesystem::path& file) {
+  std::error_code ignored;
+  const auto kind = std::filesystem::status(file, ignored).type();
+  const bool is_new = kind == std::filesystem::file_type::not_found;
+  if (!is_new && kind != std::filesystem::file_type::regular) return;  // opening a pipe, say, is more than looking
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CLOEXEC | (is_new ? O_CREAT | O_EXCL : 0), 0666);
+  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "cannot create " + file.string());
+  ::close(descriptor);
+  if (is_new) ::unlink(file.c_str());
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<Port>> open_ports(std::span<const PortConfig> configs, std::uint16_t workers) {
@@ -76,6 +93,9 @@ std::vector<std::unique_ptr<Port>> open_ports(std::span<const PortConfig> config
   for (std::size_t i = 0; i < configs.size(); ++i) {
     if (ports[i] != nullptr) continue;
     ports[i] = for_port(configs[i], [&] { return std::make_unique<EthdevPort>(configs[i], workers, pool); });
+  }
+  for (const PortConfig& config : configs) {
+    if (const auto* file = sink_file(config)) for_port(config, [&] { require_writable(*file); });
   }
   for (const auto& [port, config] : builtin) {
     for_port(*config, [&, port = port] { port->open(pool); });
