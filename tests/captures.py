@@ -2,9 +2,10 @@
 """Reading and writing captures without libpcap, which the router itself uses, and the corpus of real captures.
 
 The reader knows what the files of shared/data/pcap need: pcap of both byte orders, micro- and nanoseconds and the
-"modified" format of Kuznetzov, pcapng with several sections and interfaces. It is strict: a file that ends in the middle of a record
-is damaged.
+"modified" format of Kuznetzov, pcapng with several sections and interfaces. It is strict: a file that ends in the
+middle of a record is damaged.
 """
+
 import ctypes
 import ctypes.util
 import gzip
@@ -13,7 +14,8 @@ import os
 import pathlib
 import struct
 import tarfile
-from typing import Iterable, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 ETHERNET = 1
 MAXIMUM_CAPTURED = 256 * 1024  #: bytes of a frame; libpcap takes a record that claims more for damage
@@ -75,8 +77,9 @@ def _read_pcap(content: bytes, order: str, tick_ns: int, record_header: int) -> 
             raise Damaged(f"a record of {captured} bytes")
         if at + captured > len(content):
             raise Damaged("a record is cut")
-        frames.append(Frame(seconds * 10**9 + ticks * tick_ns, content[at : at + min(captured, snapshot_length)],
-                            original))
+        frames.append(
+            Frame(seconds * 10**9 + ticks * tick_ns, content[at : at + min(captured, snapshot_length)], original)
+        )
         at += captured
     return Capture(link_type, frames)
 
@@ -141,19 +144,33 @@ def _ticks_per_second(options: bytes, order: str) -> int:
     return 10**6
 
 
-def write_pcap(path: os.PathLike | str, frames: Iterable[Frame], link_type: int = ETHERNET, *, order: str = "<",
-               nanoseconds: bool = True) -> None:
+def write_pcap(
+    path: os.PathLike | str,
+    frames: Iterable[Frame],
+    link_type: int = ETHERNET,
+    *,
+    order: str = "<",
+    nanoseconds: bool = True,
+) -> None:
     tick_ns = 1 if nanoseconds else 1000
     parts = [struct.pack(order + "IHHIIII", 0xA1B23C4D if nanoseconds else 0xA1B2C3D4, 2, 4, 0, 0, 262144, link_type)]
     for frame in frames:
         seconds, rest = divmod(frame.time_ns, 10**9)
-        parts.append(struct.pack(order + "IIII", seconds & 0xFFFFFFFF, rest // tick_ns, len(frame.data), frame.original_length))
+        parts.append(
+            struct.pack(order + "IIII", seconds & 0xFFFFFFFF, rest // tick_ns, len(frame.data), frame.original_length)
+        )
         parts.append(frame.data)
     pathlib.Path(path).write_bytes(b"".join(parts))
 
 
-def write_pcapng(path: os.PathLike | str, frames: Iterable[Frame], link_type: int = ETHERNET, *, order: str = "<",
-                 nanoseconds: bool = True) -> None:
+def write_pcapng(
+    path: os.PathLike | str,
+    frames: Iterable[Frame],
+    link_type: int = ETHERNET,
+    *,
+    order: str = "<",
+    nanoseconds: bool = True,
+) -> None:
     def block(kind: int, body: bytes) -> bytes:
         body += bytes(-len(body) % 4)
         return struct.pack(order + "II", kind, len(body) + 12) + body + struct.pack(order + "I", len(body) + 12)
@@ -166,8 +183,13 @@ def write_pcapng(path: os.PathLike | str, frames: Iterable[Frame], link_type: in
     ]
     for frame in frames:
         ticks = frame.time_ns // tick_ns
-        parts.append(block(6, struct.pack(order + "IIIII", 0, ticks >> 32, ticks & 0xFFFFFFFF, len(frame.data),
-                                          frame.original_length) + frame.data))
+        parts.append(
+            block(
+                6,
+                struct.pack(order + "IIIII", 0, ticks >> 32, ticks & 0xFFFFFFFF, len(frame.data), frame.original_length)
+                + frame.data,
+            )
+        )
     pathlib.Path(path).write_bytes(b"".join(parts))
 
 
@@ -180,8 +202,12 @@ class Libpcap:
     """What libpcap says of a file: the judge of which captures the router has to take."""
 
     class _Header(ctypes.Structure):
-        _fields_ = [("seconds", ctypes.c_long), ("fraction", ctypes.c_long), ("captured", ctypes.c_uint32),
-                    ("original", ctypes.c_uint32)]
+        _fields_ = [
+            ("seconds", ctypes.c_long),
+            ("fraction", ctypes.c_long),
+            ("captured", ctypes.c_uint32),
+            ("original", ctypes.c_uint32),
+        ]
 
     def __init__(self) -> None:
         name = ctypes.util.find_library("pcap") or "libpcap.so.0.8"
@@ -209,7 +235,7 @@ class Libpcap:
 
 
 def unpack_corpus(data: pathlib.Path, cache: pathlib.Path) -> list[pathlib.Path]:
-    """Every capture of shared/data/pcap as a file of its own, compressed ones unpacked; made once and kept in `cache`."""
+    """Every capture of shared/data/pcap as a file of its own, compressed ones unpacked; made once, kept in `cache`."""
     archives = sorted(data.iterdir())
     stamp = hashlib.sha256(repr([(a.name, a.stat().st_size) for a in archives]).encode()).hexdigest()
     done = cache / "unpacked"

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """An IPv4 router by the book, written with scapy and nothing of the router's.
 
-The book is RFC 1812 (5.2.2 header validation, 5.3.1 TTL, 5.3.4 link-layer broadcasts, 5.3.7 martians, 5.3.5 broadcasts),
-RFC 791, and for what the RFCs leave open the order of checks in docs/design.md. scapy dissects every Ethernet and IP header, computes
-every checksum and rebuilds every header that is sent. As scapy does some ten thousand packets a second, what it says of a
-header is remembered by the header's bytes; nothing is judged by other means. Only the payload is never dissected.
+The book is RFC 1812 (5.2.2 header validation, 5.3.1 TTL, 5.3.4 link-layer broadcasts, 5.3.5 broadcasts, 5.3.7
+martians), RFC 791, and for what the RFCs leave open the order of checks that the function ipv4 documents. scapy
+dissects every Ethernet and IP header, computes every checksum and rebuilds every header that is sent. As scapy does
+some ten thousand packets a second, what it says of a header is remembered by the header's bytes; nothing is judged by
+other means. Payload is never looked at.
 """
+
 import functools
 import ipaddress
-from typing import Iterable, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
@@ -58,7 +61,7 @@ def _punt(reason: str) -> Header:
     return Header(Outcome("punt", reason))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _ethernet(header: bytes) -> tuple[bool, int]:
     """(destined to a group, ethertype)"""
     ether = Ether(header)
@@ -66,7 +69,7 @@ def _ethernet(header: bytes) -> tuple[bool, int]:
     return bool(int(ether.dst[:2], 16) & 1), ethertype
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _addresses_verdict(source: str, destination: str) -> Header | None:
     if destination == "255.255.255.255":
         return _punt("broadcast")
@@ -79,7 +82,7 @@ def _addresses_verdict(source: str, destination: str) -> Header | None:
     return None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _ip(header: bytes, room: int, to_group: bool) -> Header:
     """`header` is the IP header as far as it was captured, `room` the bytes of the frame after the Ethernet header."""
     if len(header) < IP_HEADER:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routes and neighbours in iproute2's syntax and the plainest longest-prefix match: a dictionary per prefix length."""
+
 import ipaddress
-from typing import Iterable, NamedTuple
+import socket
+from collections.abc import Iterable
+from typing import NamedTuple
 
 
 class NextHop(NamedTuple):
@@ -19,11 +22,11 @@ class Route(NamedTuple):
 
 
 def address(text: str) -> int:
-    return int(ipaddress.IPv4Address(text))
+    return int.from_bytes(socket.inet_aton(text), "big")
 
 
 def dotted(value: int) -> str:
-    return str(ipaddress.IPv4Address(value))
+    return socket.inet_ntoa(value.to_bytes(4, "big"))
 
 
 def parse_route(line: str) -> Route:

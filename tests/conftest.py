@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all system tests share: the program, the data, configurations, and runs of the router that end by themselves.
+
+PENUMBRA_BIN names the program (default: the release build), PENUMBRA_SHARED_DATA the folder of real data."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from captures import read_capture
+from oracle import ipv4
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = ROOT / os.environ.get("PENUMBRA_BIN", "build/release/bin/penumbra")
+DATA = ROOT / os.environ.get("PENUMBRA_SHARED_DATA", "../shared/data")
+CACHE = ROOT / "build" / "captures"
+#: A sanitizer makes the program slow; whoever waits for it waits longer.
+SANITIZED = any(word in str(PROGRAM) for word in ("asan", "tsan"))
+PATIENCE = 120 if SANITIZED else 60  # seconds, for anything that should take a few
+
+
+def penumbra(*arguments: Any, timeout: float = PATIENCE, **options: Any) -> subprocess.CompletedProcess:
+    """Runs the program to its end. The caller checks its exit code; a sanitizer's report never goes unnoticed."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options)
+    check_sanitizers(done.stderr)
+    return done
+
+
+def check_sanitizers(stderr: str) -> None:
+    assert "Sanitizer" not in stderr and "runtime error:" not in stderr, stderr
+
+
+class Summary:
+    """The JSON that ends a run, with conservation checked."""
+
+    def __init__(self, text: str) -> None:
+        self.json = json.loads(text)
+        self.received = self.json["received"]["packets"]
+        self.sent = self.json["sent"]["packets"]
+        self.dropped, self.punted = self.json["dropped"], self.json["punted"]
+        #: (kind, reason) -> packets, without the reasons that did not occur
+        self.reasons = {(r["kind"], r["reason"]): r["packets"] for r in self.json["reasons"] if r["packets"]}
+        self.received_by_port = {p["name"]: p["received"]["packets"] for p in self.json["ports"]}
+        self.sent_by_port = {p["name"]: p["sent"]["packets"] for p in self.json["ports"]}
+        assert self.received == self.sent + self.dropped + self.punted
+        assert self.dropped == sum(n for (kind, _), n in self.reasons.items() if kind == "drop")
+        assert self.punted == sum(n for (kind, _), n in self.reasons.items() if kind == "punt")
+        assert self.received == sum(self.received_by_port.values())
+        assert self.sent == sum(self.sent_by_port.values())
+
+
+class RunningRouter:
+    """`penumbra run` in the background; a context manager that leaves nothing behind."""
+
+    def __init__(self, config: pathlib.Path, *arguments: Any, command: Iterable[str] = (), **options: Any) -> None:
+        self.socket = config.parent / "ctl"
+        self.socket.unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            [*command, PROGRAM, "run", config, "-j", *map(str, arguments)],
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **options,
+        )
+
+    def __enter__(self) -> "RunningRouter":
+        deadline = time.monotonic() + PATIENCE
+        while not self._answers():
+            if self.process.poll() is not None:
+                raise AssertionError("the router ended at once: " + self.process.communicate()[1])
+            assert time.monotonic() < deadline, "the router does not answer on its control socket"
+            time.sleep(0.02)
+        return self
+
+    def _answers(self) -> bool:
+        return self.socket.exists() and penumbra("show", "ports", "-j", "--socket", self.socket).returncode == 0
+
+    def __exit__(self, *_: Any) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate(timeout=PATIENCE)
+
+    def show(self, *arguments: Any) -> Any:
+        done = penumbra("show", *arguments, "-j", "--socket", self.socket)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def finish(self, signal_number: int | None = None) -> Summary:
+        """Waits for the end of the run, after a signal if one is given, and returns its summary."""
+        if signal_number is not None:
+            self.process.send_signal(signal_number)
+        stdout, stderr = self.process.communicate(timeout=PATIENCE)
+        check_sanitizers(stderr)
+        assert self.process.returncode == 0, stderr
+        return Summary(stdout)
+
+    def stop(self) -> Summary:
+        return self.finish(signal.SIGTERM)
+
+
+def _mac(port: dict, position: int) -> bytes:
+    return (
+        bytes.fromhex(port["mac"].replace(":", "")) if "mac" in port else (0x020000000001 + position).to_bytes(6, "big")
+    )
+
+
+class Bench:
+    """A folder with a configuration, its route and neighbour files, and the captures that come out."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder = folder
+        self.config = folder / "router.yaml"
+        self.ports: list[dict] = []
+
+    def configure(
+        self,
+        ports: list[dict],
+        routes: str = "",
+        neighbours: str = "",
+        *,
+        workers: int = 1,
+        pipeline: str | None = None,
+        engine: str | None = None,
+    ) -> pathlib.Path:
+        """Writes the configuration. Ports without a sink get a capture named after them."""
+        self.ports = [{"sink": f"{port['name']}.out.pcap", **port} for port in ports]
+        for port in self.ports:
+            if port["sink"] is None:
+                del port["sink"]
+        (self.folder / "routes.txt").write_text(routes)
+        (self.folder / "neighbours.txt").write_text(neighbours)
+        cores = sorted(os.sched_getaffinity(0))
+        lines = ["ports:", *(f"  - {json.dumps(port)}" for port in self.ports)]
+        lines += [f"workers: {{cores: {[cores[i % len(cores)] for i in range(workers)]}}}"]
+        lines += [f"engine: {engine}"] if engine else []
+        lines += ["control: {socket: ctl}", "pipeline:"]
+        lines += [pipeline or "  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}", ""]
+        self.config.write_text("\n".join(lines))
+        return self.config
+
+    def oracle(self) -> ipv4.Router:
+        """The oracle of what configure() wrote, for built-in sources."""
+        ports = [
+            ipv4.Port(
+                p["name"], _mac(p, i), p.get("mtu", 1500), p.get("promiscuous", True), tuple(p.get("addresses", ()))
+            )
+            for i, p in enumerate(self.ports)
+        ]
+        return ipv4.Router(
+            ports, (self.folder / "routes.txt").read_text(), (self.folder / "neighbours.txt").read_text()
+        )
+
+    def run(self, *arguments: Any, timeout: float = PATIENCE) -> Summary:
+        """Runs the router to the end of its sources."""
+        done = penumbra("run", self.config, "-j", *arguments, timeout=timeout)
+        assert done.returncode == 0, done.stderr
+        return Summary(done.stdout)
+
+    def start(self, *arguments: Any, **options: Any) -> RunningRouter:
+        return RunningRouter(self.config, *arguments, **options)
+
+    def outputs(self) -> dict[str, list[bytes]]:
+        """The frames in every port's capture."""
+        sinks = {p["name"]: p.get("sink") for p in self.ports}
+        return {name: [f.data for f in read_capture(self.folder / sink).frames] for name, sink in sinks.items() if sink}
+
+
+@pytest.fixture
+def bench(tmp_path: pathlib.Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def data() -> pathlib.Path:
+    if not DATA.is_dir():
+        pytest.skip(f"the shared data is not at {DATA}")
+    return DATA
+
+
+def pytest_sessionstart() -> None:
+    if not PROGRAM.exists():
+        raise pytest.UsageError(f"{PROGRAM} is missing: build it first (make build), or set PENUMBRA_BIN")

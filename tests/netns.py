@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Network namespaces of our own: hosts on veth pairs around a router, and raw sockets into them."""
+
+import ctypes
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterable
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_CLONE_NEWNET = 0x40000000
+_ETH_P_ALL = 3
+_PACKET_IGNORE_OUTGOING = 23
+_SOL_PACKET = 263
+_SO_RCVBUFFORCE = 33
+
+
+def unavailable() -> str | None:
+    """Why namespaces cannot be made here, or nothing."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if shutil.which("ip") is None:
+        return "needs iproute2"
+    name = f"pen{os.getpid()}-try"
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
+    subprocess.run(["ip", "netns", "delete", name], capture_output=True)
+    return f"network namespaces cannot be made: {made.stderr.strip()}" if made.returncode else None
+
+
+def ip(*arguments: str) -> str:
+    return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=30).stdout
+
+
+class Namespace:
+    def __init__(self, name: str) -> None:
+        self.name = f"pen{os.getpid()}-{name}"
+        ip("netns", "add", self.name)
+        # Not a word from the kernel that we did not ask for.
+        self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
+        self.ip("link", "set", "lo", "up")
+
+    def command(self, *words: str) -> list[str]:
+        return ["ip", "netns", "exec", self.name, *words]
+
+    def run(self, *words: str, check: bool = True, timeout: float = 30) -> subprocess.CompletedProcess:
+        return subprocess.run(self.command(*words), check=check, capture_output=True, text=True, timeout=timeout)
+
+    def ip(self, *arguments: str) -> str:
+        return ip("-n", self.name, *arguments)
+
+    def mac(self, interface: str) -> str:
+        return self.ip("-brief", "link", "show", interface).split()[2]
+
+    def socket(self, interface: str) -> socket.socket:
+        """A raw socket on an interface of the namespace; it hears only what comes in."""
+        with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{self.name}") as there:
+            _enter(there)
+            try:
+                raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+            finally:
+                _enter(home)
+        raw.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+        raw.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 32 << 20)
+        raw.bind((interface, 0))
+        return raw
+
+    def delete(self) -> None:
+        subprocess.run(["ip", "netns", "delete", self.name], capture_output=True, timeout=30)
+
+
+def _enter(namespace) -> None:
+    if _LIBC.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def veth(a: Namespace, name_a: str, b: Namespace, name_b: str, queues: int = 1) -> None:
+    """A cable. Its ends offload nothing, so that checksums on it are whole."""
+    numbers = ["numtxqueues", str(queues), "numrxqueues", str(queues)]
+    a.ip("link", "add", name_a, *numbers, "type", "veth", "peer", "name", name_b, *numbers, "netns", b.name)
+    for namespace, name in ((a, name_a), (b, name_b)):
+        namespace.ip("link", "set", name, "up")
+        if shutil.which("ethtool"):
+            namespace.run("ethtool", "-K", name, "tx", "off", "gso", "off", "gro", "off", check=False)
+
+
+def send(raw: socket.socket, frames: Iterable[bytes], burst: int = 32) -> None:
+    """Sends with pauses, so that no ring on the way has to hold more than it can."""
+    for i, frame in enumerate(frames):
+        raw.send(frame)
+        if i % burst == burst - 1:
+            time.sleep(0.002)
+
+
+def receive(raw: socket.socket, count: int, patience: float = 20) -> list[bytes]:
+    """`count` frames, and whatever more comes within a moment; fewer if they do not come in time."""
+    frames = []
+    deadline = time.monotonic() + patience
+    while (left := deadline - time.monotonic()) > 0:
+        raw.settimeout(left if len(frames) < count else 0.2)
+        try:
+            frames.append(raw.recv(65536))
+        except TimeoutError:
+            break
+    return frames
+
+
+__all__ = ["Namespace", "ip", "receive", "send", "unavailable", "veth"]

@@ -1,0 +1,555 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as people and scripts use it."""
+
+import gzip
+import json
+import os
+import random
+import shutil
+import subprocess
+import time
+
+import pytest
+from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.l2 import Ether
+
+import conftest
+from captures import frames_of, read_capture, write_pcap
+from conftest import penumbra
+from oracle.compare import compare, expect
+from oracle.routes import LongestPrefixMatch, NextHop, Route, address, dotted, parse_routes
+
+ROUTES = (
+    "default via 192.0.2.1 dev lan\n10.0.0.0/8 nexthop via 192.0.2.1 dev lan weight 2 nexthop via 192.0.2.2 dev dmz\n"
+)
+NEIGHBOURS = "192.0.2.1 dev lan lladdr 02:aa:00:00:00:01\n192.0.2.2 dev dmz lladdr 02:aa:00:00:00:02\n"
+PORTS = [
+    {"name": "wan", "device": "pcap:in.pcap"},
+    {"name": "lan", "device": "none"},
+    {"name": "dmz", "device": "none"},
+]
+#: A router that runs until it is stopped.
+LIVE = [
+    {"name": "wan", "device": "synth:dst=zipf:50,rate=20000,seed=3", "sink": "count"},
+    {"name": "lan", "device": "none", "sink": "count"},
+    {"name": "dmz", "device": "none", "sink": "count"},
+]
+
+
+def some_frames(count):
+    generator = random.Random(11)
+    ether = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:99")
+    return [
+        bytes(
+            ether
+            / IP(src="192.0.2.9", dst=f"{generator.choice([8, 10])}.1.2.{generator.randrange(256)}")
+            / UDP(sport=generator.randrange(100), dport=53)
+            / i.to_bytes(4, "big")
+        )
+        for i in range(count)
+    ]
+
+
+# --- lookup -----------------------------------------------------------------------------------------------------------
+
+
+def in_words(route):
+    """A unicast route as `lookup` prints it behind its prefix."""
+    hops = [(f"via {dotted(h.gateway)} " if h.gateway is not None else "") + f"dev {h.port}" for h in route.next_hops]
+    if len(hops) == 1:
+        return hops[0]
+    return " ".join(f"nexthop {text} weight {h.weight}" for text, h in zip(hops, route.next_hops))
+
+
+def expected_lookup(table, destination):
+    route = table.find(destination)
+    if route is None or route.kind != "unicast":
+        return f"{dotted(destination)} unreachable"
+    return f"{dotted(destination)} {dotted(route.prefix)}/{route.length} {in_words(route)}"
+
+
+def probes(routes, count):
+    """Of some prefixes the first, last, random and neighbouring addresses; the address space's ends; and others."""
+    generator = random.Random(2)
+    found = {0, 1, 2**32 - 1, 2**31, 2**31 - 1}
+    for route in generator.sample(routes, min(count, len(routes))):
+        last = route.prefix + 2 ** (32 - route.length) - 1
+        found |= {
+            route.prefix,
+            last,
+            generator.randint(route.prefix, last),
+            max(route.prefix - 1, 0),
+            min(last + 1, 2**32 - 1),
+        }
+    return sorted(found | {generator.getrandbits(32) for _ in range(count)})
+
+
+def check_lookup(file, routes, count, *arguments):
+    table = LongestPrefixMatch(routes)
+    destinations = probes(routes, count)
+    done = penumbra("lookup", "--routes", file, *arguments, input="".join(dotted(d) + "\n" for d in destinations))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(destinations)
+    wrong = [(line, e) for line, e in zip(lines, (expected_lookup(table, d) for d in destinations)) if line != e]
+    assert not wrong, f"{len(wrong)} of {len(lines)} are wrong, first: {wrong[:3]}"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--engine", "scalar"], ["--engine", "auto"]])
+def test_lookup_in_a_generated_table(tmp_path, arguments):
+    """Made by `gen`, read by the oracle's own parser: multipath, blackholes and all lengths occur."""
+    file = tmp_path / "routes.txt"
+    done = penumbra("gen", "routes", "--count", "50k", "--ports", "4", "--seed", "5", "-o", file)
+    assert done.returncode == 0, done.stderr
+    routes = parse_routes(file.read_text())
+    assert len(routes) == 50000
+    assert {r.kind for r in routes} == {"unicast", "blackhole", "unreachable"}
+    assert any(len(r.next_hops) > 1 for r in routes) and any(r.length > 24 for r in routes)
+    check_lookup(file, routes, 5000, *arguments)
+
+
+@pytest.mark.parametrize("name", ["bart_full_v4v6_2025.txt.gz", "ipasn_20080501.dat.gz"])
+def test_lookup_in_a_real_table(tmp_path, data, name):
+    if conftest.SANITIZED and not name.startswith("bart"):
+        pytest.skip("one real table is enough with a sanitizer")
+    with gzip.open(data / "fib" / name, "rt") as lines:
+        prefixes = [line.split()[0] for line in lines if line[0].isdigit() and ":" not in line]
+    routes, text = {}, []
+    for i, prefix in enumerate(prefixes):
+        base, length = prefix.split("/")
+        hop = NextHop(address("198.18.0.1") + i * 2654435761 % 30, f"port{i * 2654435761 % 30 % 4}")
+        if (base, length) not in routes:
+            routes[base, length] = Route(address(base), int(length), "unicast", (hop,))
+            text.append(f"{prefix} via {dotted(hop.gateway)} dev {hop.port}\n")
+    file = tmp_path / "routes.txt"
+    file.write_text("".join(text))
+    check_lookup(file, list(routes.values()), 20000)
+
+
+def test_lookup_of_every_form_of_route(tmp_path):
+    text = """# all forms
+    default via 192.0.2.1 dev lan metric 5
+    default via 192.0.2.2 dev dmz
+    unicast 10.0.0.0/8 nexthop via 192.0.2.1 dev lan weight 3 nexthop dev dmz
+    10.1.0.0/16 dev lan
+    10.1.2.3 via 192.0.2.1 dev wan proto bird metric 32 # a host
+    blackhole 10.2.0.0/16
+    unreachable 10.3.0.0/16 metric 7
+    """
+    file = tmp_path / "routes.txt"
+    file.write_text(text)
+    asked = "8.8.8.8\n10.9.9.9\n  10.1.0.0 \n10.1.2.3\n\n10.2.255.255\n10.3.0.0\n"
+    done = penumbra("lookup", "--routes", file, input=asked)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "8.8.8.8 0.0.0.0/0 via 192.0.2.2 dev dmz",
+        "10.9.9.9 10.0.0.0/8 nexthop via 192.0.2.1 dev lan weight 3 nexthop dev dmz weight 1",
+        "10.1.0.0 10.1.0.0/16 dev lan",
+        "10.1.2.3 10.1.2.3/32 via 192.0.2.1 dev wan",
+        "10.2.255.255 unreachable",
+        "10.3.0.0 unreachable",
+    ]
+    rows = [json.loads(line) for line in penumbra("lookup", "--routes", file, "-j", input=asked).stdout.splitlines()]
+    assert [row["address"] for row in rows] == asked.split()
+    assert [row["type"] for row in rows] == ["unicast"] * 4 + ["blackhole", "unreachable"]
+    assert [row["prefix"] for row in rows[-2:]] == ["10.2.0.0/16", "10.3.0.0/16"]
+    assert rows[1]["next_hops"] == [
+        {"via": "192.0.2.1", "dev": "lan", "weight": 3},
+        {"dev": "dmz", "weight": 1},
+    ]
+
+
+def test_lookup_of_what_is_no_address(tmp_path):
+    file = tmp_path / "routes.txt"
+    file.write_text("default dev lan\n")
+    done = penumbra("lookup", "--routes", file, input="10.0.0.1\n10.0.0\n")
+    assert done.returncode == 3
+    assert "-:2: " in done.stderr and "10.0.0" in done.stderr
+
+
+def test_lookup_answers_at_once(tmp_path):
+    """A person or a script at the other end of a pipe asks, reads, and asks again."""
+    file = tmp_path / "routes.txt"
+    file.write_text("10.0.0.0/8 dev lan\n")
+    with subprocess.Popen(
+        [conftest.PROGRAM, "lookup", "--routes", file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as lookup:
+        for question, answer in (("10.0.0.1", "10.0.0.1 10.0.0.0/8 dev lan"), ("11.0.0.1", "11.0.0.1 unreachable")):
+            lookup.stdin.write(question + "\n")
+            lookup.stdin.flush()
+            assert lookup.stdout.readline() == answer + "\n"
+        lookup.stdin.close()
+        assert lookup.wait(timeout=conftest.PATIENCE) == 0
+
+
+# --- gen --------------------------------------------------------------------------------------------------------------
+
+
+def test_gen_routes_is_seeded(tmp_path):
+    outputs = [penumbra("gen", "routes", "--count", "1000", "--seed", seed).stdout for seed in ("1", "1", "2")]
+    assert outputs[0] == outputs[1] != outputs[2]
+    routes = parse_routes(outputs[0])
+    assert len({(r.prefix, r.length) for r in routes}) == 1000
+
+
+def test_gen_traffic_through_the_router(bench):
+    """What `gen` makes, all kinds of odd packets among it, against the oracle."""
+    files = [bench.folder / name for name in ("in.pcap", "again.pcap", "other.pcap")]
+    made = penumbra(
+        "gen",
+        "routes",
+        "--count",
+        "5000",
+        "--ports",
+        "wan,lan,dmz",
+        "-o",
+        bench.folder / "r",
+        "--neighbours",
+        bench.folder / "n",
+    )
+    assert made.returncode == 0, made.stderr
+    for file, seed in zip(files, ("4", "4", "5")):
+        done = penumbra(
+            "gen",
+            "traffic",
+            "--packets",
+            "20k",
+            "--routes",
+            bench.folder / "r",
+            "--dst",
+            "prefixes",
+            "--odd",
+            "30",
+            "--seed",
+            seed,
+            "-o",
+            file,
+        )
+        assert done.returncode == 0, done.stderr
+    contents = [file.read_bytes() for file in files]
+    assert contents[0] == contents[1] != contents[2]
+    frames = [frame.data for frame in read_capture(files[0]).frames]
+    assert len(frames) == 20000
+    bench.configure(PORTS, (bench.folder / "r").read_text(), (bench.folder / "n").read_text())
+    expected = expect(bench.oracle(), frames, "wan")
+    assert len(expected.counted) > 15
+    summary = bench.run()
+    assert summary.reasons == dict(expected.counted)
+    compare(expected, bench.outputs(), total_order=True)
+    verified = penumbra("verify", bench.config, "-j")
+    assert verified.returncode == 0, verified.stdout
+    assert json.loads(verified.stdout)["sent"] == len(expected.sent)
+
+
+def test_verify_finds_a_fault(bench):
+    """A check that never fails shows nothing: one byte, one packet, one order wrong must be found."""
+    frames = some_frames(500)
+    bench.configure(PORTS, ROUTES, NEIGHBOURS)
+    write_pcap(bench.folder / "in.pcap", frames_of(frames))
+    bench.run()
+    assert penumbra("verify", bench.config).returncode == 0
+    output = bench.folder / "lan.out.pcap"
+    right = read_capture(output).frames
+    spoilt = {
+        "a byte": [*right[:-1], right[-1]._replace(data=right[-1].data[:-1] + b"\xff")],
+        "a TTL": [right[0]._replace(data=right[0].data[:22] + b"\x01" + right[0].data[23:]), *right[1:]],
+        "a packet missing": right[:-1],
+        "a packet twice": [*right, right[-1]],
+    }
+    for what, wrong in spoilt.items():
+        write_pcap(output, wrong)
+        assert penumbra("verify", bench.config).returncode == 4, what
+
+
+# --- run --------------------------------------------------------------------------------------------------------------
+
+
+def test_two_runs_give_the_same_capture(bench):
+    bench.configure(PORTS, ROUTES, NEIGHBOURS)
+    write_pcap(bench.folder / "in.pcap", frames_of(some_frames(2000)))
+    first = (bench.run().reasons, bench.outputs())
+    assert (bench.run().reasons, bench.outputs()) == first
+    assert first[1]["lan"] and first[1]["dmz"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("packets", [1, 63, 64, 65, 10007])
+def test_packets_is_exact(bench, workers, packets):
+    bench.configure([{**PORTS[0], "device": "pcap:in.pcap,loop"}, *PORTS[1:]], ROUTES, NEIGHBOURS, workers=workers)
+    write_pcap(bench.folder / "in.pcap", frames_of(some_frames(100)))
+    summary = bench.run("--packets", packets)
+    assert summary.received == summary.sent == packets
+    assert sum(map(len, bench.outputs().values())) == packets
+
+
+def test_for_ends_an_endless_run(bench):
+    bench.configure(LIVE, ROUTES, NEIGHBOURS)
+    summary = bench.run("--for", "300ms")
+    assert summary.received > 0
+    assert 0.3 <= summary.json["elapsed_seconds"] < conftest.PATIENCE
+
+
+def test_summary_for_people_and_progress(bench):
+    bench.configure(LIVE, ROUTES, NEIGHBOURS)
+    done = penumbra("run", bench.config, "--for", "1500ms", "--progress")
+    assert done.returncode == 0
+    for word in ("received", "sent", "dropped", "punted", "Mpps", "Gbps", "cycles"):
+        assert word in done.stdout
+    assert "Mpps" in done.stderr
+
+
+def test_a_reader_that_goes_away_does_not_break_a_run(bench):
+    bench.configure(PORTS, ROUTES, NEIGHBOURS)
+    frames = some_frames(300)
+    write_pcap(bench.folder / "in.pcap", frames_of(frames))
+    done = subprocess.run(
+        f"{conftest.PROGRAM} run {bench.config} | true; exit ${{PIPESTATUS[0]}}",
+        shell=True,
+        executable="/bin/bash",
+        timeout=conftest.PATIENCE,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sum(map(len, bench.outputs().values())) == 300
+
+
+def test_several_routers_at_the_same_time(tmp_path):
+    benches = []
+    for i in range(3):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        benches.append(conftest.Bench(folder))
+        benches[i].configure(LIVE, ROUTES, NEIGHBOURS)
+    with benches[0].start() as a, benches[1].start() as b, benches[2].start() as c:
+        assert all(router.show("ports")[0]["name"] == "wan" for router in (a, b, c))
+        assert all(router.stop().received > 0 for router in (c, a, b))
+
+
+def test_a_second_router_does_not_take_the_socket(bench):
+    bench.configure(LIVE, ROUTES, NEIGHBOURS)
+    with bench.start() as router:
+        second = penumbra("run", bench.config, "--for", "100ms")
+        assert second.returncode != 0
+        assert "ctl" in second.stderr
+        assert router.show("ports")[0]["name"] == "wan"
+        assert router.stop().received > 0
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv to give root away"
+)
+def test_without_root(bench):
+    """As nobody, without a single capability, from captures to captures."""
+    bench.configure(PORTS, ROUTES, NEIGHBOURS)
+    frames = some_frames(500)
+    write_pcap(bench.folder / "in.pcap", frames_of(frames))
+    program = shutil.copy(conftest.PROGRAM, bench.folder / "penumbra")  # where nobody may read
+    for folder in (bench.folder, *list(bench.folder.parents)[:-2]):
+        if "pytest" in str(folder):
+            folder.chmod(0o755)
+    shutil.chown(bench.folder, "nobody")
+    done = subprocess.run(
+        [
+            "setpriv",
+            "--reuid=nobody",
+            "--regid=nogroup",
+            "--clear-groups",
+            "--inh-caps=-all",
+            "--bounding-set=-all",
+            program,
+            "run",
+            bench.config,
+            "-j",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=conftest.PATIENCE,
+        env={"PATH": os.environ["PATH"]},
+    )
+    assert done.returncode == 0, done.stderr
+    summary = conftest.Summary(done.stdout)
+    assert summary.sent == 500
+    compare(expect(bench.oracle(), frames, "wan"), bench.outputs(), total_order=True)
+
+
+def test_pipeline_of_two_functions(bench):
+    """What the first function has decided the second one does not touch."""
+    bench.configure(
+        PORTS,
+        ROUTES,
+        NEIGHBOURS,
+        pipeline="  - ipv4: {routes: routes.txt, neighbours: neighbours.txt, engine: scalar}\n  - echo",
+    )
+    frames = some_frames(200)
+    write_pcap(bench.folder / "in.pcap", frames_of(frames))
+    assert bench.run().sent == 200
+    compare(expect(bench.oracle(), frames, "wan"), bench.outputs(), total_order=True)
+
+
+# --- show and trace ---------------------------------------------------------------------------------------------------
+
+
+def test_show(bench):
+    bench.configure(LIVE, ROUTES, NEIGHBOURS)
+    with bench.start() as router:
+        time.sleep(0.2)
+        ports = {row["name"]: row for row in router.show("ports")}
+        assert list(ports) == ["wan", "lan", "dmz"]
+        assert ports["wan"]["mac"] == "02:00:00:00:00:01" and ports["wan"]["rx_packets"] > 0
+        assert {row["direction"] for row in router.show("ports", "wan")} == {"rx", "tx"}
+        assert [row["worker"] for row in router.show("workers")] == [0]
+        assert [(row["function"], row["engine"]) for row in router.show("functions")] == [("ipv4", "scalar")]
+        assert {row["reason"] for row in router.show("drops")} >= {
+            "runt",
+            "truncated",
+            "bad_version",
+            "bad_checksum",
+            "no_route",
+            "ttl_expired",
+            "undecided",
+            "tx_full",
+            "rss_ring_full",
+        }
+        assert "scalar" in [row["engine"] for row in router.show("engines")]
+        routes = router.show("routes")
+        assert "0.0.0.0/0" in json.dumps(routes) and "192.0.2.2" in json.dumps(routes)
+        for topic in ("ports", "workers", "functions", "drops", "engines", "routes"):
+            text = penumbra("show", topic, "--socket", router.socket)
+            assert text.returncode == 0 and len(text.stdout.splitlines()) > 1, topic
+        missing = penumbra("show", "ports", "wam", "--socket", router.socket)
+        assert missing.returncode == 1 and "did you mean 'wan'?" in missing.stderr
+        router.stop()
+    assert penumbra("show", "ports", "--socket", router.socket).returncode == 5
+    assert not router.socket.exists()
+
+
+def test_counters_of_a_live_router_only_grow_and_never_lose_a_packet(bench):
+    bench.configure(LIVE, ROUTES, NEIGHBOURS, workers=2)
+    with bench.start() as router:
+        last = 0
+        for _ in range(20):
+            rows = router.show("ports")
+            received, sent = (sum(row[key] for row in rows) for key in ("rx_packets", "tx_packets"))
+            assert sent <= received and last <= received
+            last = received
+        assert router.stop().received >= last > 0
+
+
+def test_trace(bench):
+    ether = Ether(dst="02:00:00:00:00:01")
+    frames = [bytes(ether / IP(src="192.0.2.9", dst="8.8.8.8") / UDP(sport=5, dport=53))] * 9
+    frames += [bytes(ether / IP(src="192.0.2.9", dst="8.8.8.8", ttl=1) / ICMP())]
+    bench.configure(
+        [{**PORTS[0], "device": "pcap:in.pcap,loop,rate=5000", "sink": "count"}, *LIVE[1:]], ROUTES, NEIGHBOURS
+    )
+    write_pcap(bench.folder / "in.pcap", frames_of(frames))
+    with bench.start() as router:
+
+        def trace(*arguments):
+            done = penumbra("trace", *arguments, "-j", "--socket", router.socket)
+            assert done.returncode == 0, done.stderr
+            return json.loads(done.stdout)
+
+        def traced(count):
+            deadline = time.monotonic() + conftest.PATIENCE
+            while len(traces := trace("show")) < count and time.monotonic() < deadline:
+                time.sleep(0.05)
+            return traces
+
+        assert trace("show") == []
+        trace("add", "3", "--filter", "icmp", "--port", "wan")
+        traces = traced(3)
+        assert len(traces) == 3
+        for packet in traces:
+            assert packet["port"] == "wan" and "8.8.8.8" in packet["frame"]
+            assert any("ttl_expired" in line for line in packet["lines"])
+        trace("clear")
+        trace("add", "2", "--filter", "udp and dst host 8.8.8.8")
+        assert all(any("send lan" in line for line in packet["lines"]) for packet in traced(2))
+        text = penumbra("trace", "show", "--socket", router.socket).stdout
+        assert "192.0.2.9 > 8.8.8.8" in text and "to 02:aa:00:00:00:01 out of lan" in text
+        wrong = penumbra("trace", "add", "2", "--filter", "upd", "--socket", router.socket)
+        assert wrong.returncode == 1 and "upd" in wrong.stderr
+        nowhere = penumbra("trace", "add", "2", "--port", "wam", "--socket", router.socket)
+        assert nowhere.returncode == 1 and "did you mean 'wan'?" in nowhere.stderr
+        assert router.stop().sent > 0
+
+
+# --- help, man page, completion ---------------------------------------------------------------------------------------
+
+
+COMMANDS = ["run", "check", "lookup", "gen", "show", "trace", "verify", "completion", "man", "bench"]
+
+
+def test_version_and_help():
+    version = penumbra("--version")
+    assert version.returncode == 0 and version.stdout.startswith("penumbra ") and "DPDK 22.11" in version.stdout
+    overview = penumbra("--help").stdout
+    for command in COMMANDS:
+        assert f"  {command} " in overview
+        told = penumbra(command, "--help")
+        assert told.returncode == 0 and told.stdout
+
+
+def test_man_page(tmp_path):
+    page = penumbra("man").stdout
+    (tmp_path / "penumbra.1").write_text(page)
+    for tool in (["man", "--warnings", "-l"], ["groff", "-man", "-Tutf8", "-ww"], ["mandoc", "-Tlint", "-Werror"]):
+        if shutil.which(tool[0]) is None:
+            continue
+        done = subprocess.run(
+            [*tool, tmp_path / "penumbra.1"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8", "MANPAGER": "cat"},
+        )
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+    for command in COMMANDS:
+        assert f"penumbra {command}" in page
+    for word in ("\\-\\-packets", "\\-\\-routes", "EXIT STATUS"):
+        assert word in page
+
+
+def complete(line, folder):
+    """What bash offers behind `line`."""
+    script = penumbra("completion", "bash").stdout
+    words = line.split(" ")
+    driver = f"""{script}
+COMP_WORDS=({" ".join(f"'{word}'" for word in words)})
+COMP_CWORD={len(words) - 1}
+compopt() {{ :; }}
+_penumbra
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(
+        ["bash", "--norc", "-u", "-c", driver], capture_output=True, text=True, cwd=folder, timeout=30
+    )
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_completion_in_bash(tmp_path):
+    (tmp_path / "router.yaml").touch()
+    assert set(COMMANDS) <= set(complete("penumbra ", tmp_path))
+    assert complete("penumbra ru", tmp_path) == ["run"]
+    assert {"--for", "--packets", "--json"} <= set(complete("penumbra run --", tmp_path))
+    assert complete("penumbra run rou", tmp_path) == ["router.yaml"]
+    assert {"ports", "drops", "routes"} <= set(complete("penumbra show ", tmp_path))
+    assert complete("penumbra trace a", tmp_path) == ["add"]
+    assert "--filter" in complete("penumbra trace add 5 --f", tmp_path)
+    assert complete("penumbra lookup --engine sc", tmp_path) == ["scalar"]
+    assert complete("penumbra lookup --routes rou", tmp_path) == ["router.yaml"]
+    assert complete("penumbra gen ", tmp_path) == ["routes", "traffic"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_of_other_shells(tmp_path, shell):
+    script = tmp_path / "completion"
+    script.write_text(penumbra("completion", shell).stdout)
+    assert "penumbra" in script.read_text()
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed: its syntax is not checked")
+    assert subprocess.run([shell, "-n", script], timeout=30).returncode == 0
