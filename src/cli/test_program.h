@@ -4,7 +4,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -18,8 +20,32 @@ struct Outcome {
   std::string output, errors;
 };
 
-/// `penumbra WORDS...`
-inline Outcome run(std::vector<std::string> words) {
+/// Stands in for standard input while it lives.
+class StandardInput {
+ public:
+  explicit StandardInput(const std::string& text) {
+    rewind(file_);
+    fwrite(text.data(), 1, text.size(), file_);
+    fflush(file_);
+    lseek(fileno(file_), 0, SEEK_SET);
+    dup2(fileno(file_), STDIN_FILENO);
+  }
+  StandardInput(const StandardInput&) = delete;
+  StandardInput& operator=(const StandardInput&) = delete;
+  ~StandardInput() {
+    dup2(before_, STDIN_FILENO);
+    close(before_);
+    fclose(file_);
+  }
+
+ private:
+  int before_ = dup(STDIN_FILENO);
+  FILE* file_ = tmpfile();
+};
+
+/// `penumbra WORDS... < INPUT`
+inline Outcome run(std::vector<std::string> words, const std::string& input = "") {
+  const StandardInput standard_input(input);
   words.insert(words.begin(), "penumbra");
   std::vector<const char*> arguments;
   for (const auto& word : words) arguments.push_back(word.c_str());

@@ -235,8 +235,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
       break;
     }
   }
-  roll.wait_for_start();
-  const Clock::time_point began = Clock::now();
+  const Clock::time_point began = roll.wait_for_start();
   parts.began.store(began.time_since_epoch().count());
   auto deadline = limits.time && *limits.time < Clock::time_point::max() - began
                       ? began + std::chrono::duration_cast<Clock::duration>(*limits.time)
@@ -253,7 +252,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
     next_tick = std::max(next_tick + kTick, now);
   }
   threads.clear();
-  parts.ended.store(Clock::now().time_since_epoch().count());
+  parts.ended.store(roll.ended().time_since_epoch().count());
   tick(parts.statistics());
 }
 

@@ -48,6 +48,8 @@ class PacketQuota {
 /// Where workers wait for one another before the first packet, and the control thread for them.
 class RollCall {
  public:
+  using Clock = std::chrono::steady_clock;
+
   explicit RollCall(unsigned workers) : workers_(workers) {}
 
   /// A worker is set up, or failed to be (`failure`). Returns once all have said so: whether to go on, which is when
@@ -55,7 +57,7 @@ class RollCall {
   bool arrive(std::exception_ptr failure) {
     std::unique_lock lock(mutex_);
     if (failure != nullptr && failure_ == nullptr) failure_ = std::move(failure);
-    ++arrived_;
+    if (++arrived_ == workers_) began_ = Clock::now();
     changed_.notify_all();
     changed_.wait(lock, [this] { return arrived_ == workers_; });
     return failure_ == nullptr;
@@ -70,21 +72,25 @@ class RollCall {
   /// A worker is done.
   void leave() {
     const std::lock_guard lock(mutex_);
-    ++left_;
+    if (++left_ == workers_) ended_ = Clock::now();
     changed_.notify_all();
   }
 
-  /// The control thread waits until every worker has arrived. Throws the first failure.
-  void wait_for_start() {
+  /// The control thread waits until every worker has arrived. Returns when that was, which may have been long before
+  /// the control thread found a core to run on. Throws the first failure.
+  Clock::time_point wait_for_start() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return arrived_ == workers_; });
     if (failure_ != nullptr) std::rethrow_exception(failure_);
+    return began_;
   }
   /// Waits until every worker has left, but no longer than `until`. Whether they have.
-  bool wait_for_end(std::chrono::steady_clock::time_point until) {
+  bool wait_for_end(Clock::time_point until) {
     std::unique_lock lock(mutex_);
     return changed_.wait_until(lock, until, [this] { return left_ == workers_; });
   }
+  /// When the last worker left; after wait_for_end() has said so.
+  Clock::time_point ended() const { return ended_; }
 
  private:
   const unsigned workers_;
@@ -92,6 +98,7 @@ class RollCall {
   std::condition_variable changed_;
   unsigned arrived_ = 0;
   unsigned left_ = 0;
+  Clock::time_point began_, ended_;
   std::exception_ptr failure_;
 };
 

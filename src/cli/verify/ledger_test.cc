@@ -237,6 +237,9 @@ TEST_F(LedgerTest, SendsToANeighbourOnAConnectedNetwork) {
 TEST_F(LedgerTest, SendsNothingToTheRouterItself) {
   receive({.destination = 0xC0A80001}), expect_unsent("local");
 }
+TEST_F(LedgerTest, SendsNothingToAConnectedNetworkAsSuch) {
+  receive({.destination = 0xC0A80000}), expect_unsent("broadcast");
+}
 TEST_F(LedgerTest, SendsNoDirectedBroadcast) {
   receive({.destination = 0xC0A800FF}), expect_unsent("broadcast");
 }

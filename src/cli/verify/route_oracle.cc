@@ -20,9 +20,12 @@ Oracle::Oracle(std::vector<PortInfo> ports, const control::RouteList& routes,
     port_by_name_[port.name] = port.index;
     for (const auto& address : port.addresses) {
       own_addresses_.insert(address.address.value);
-      if (address.network.length <= 30) directed_broadcasts_.insert(address.network.last().value);
+      if (address.network.length <= 30) {  // RFC 3021; and RFC 1812, 4.2.3.1: all zeros are an old broadcast address
+        directed_broadcasts_.insert({address.network.address.value, address.network.last().value});
+      }
       targets_.push_back({control::RouteTarget::Kind::unicast, {{std::nullopt, port.name, 1}}});
-      add(address.network, {0, static_cast<std::uint32_t>(targets_.size() - 1)});
+      const auto target = static_cast<std::uint32_t>(targets_.size() - 1);
+      by_length_[address.network.length].insert_or_assign(address.network.address.value, Entry{0, target});
     }
   }
   for (const auto& neighbour : neighbours) {
