@@ -118,7 +118,7 @@ Ipv4Fib::Routes Ipv4Fib::routes_of(Ipv4Prefix prefix) const {
   if (prefix.length == kHost && adjacencies_.contains(prefix.address)) return {};
   const auto active = table_.find(prefix);
   if (!active) return {};
-  return {{.metric = 0, .set = *active}};
+  return {{.metric = usual_metric_, .set = *active}};
 }
 
 /// What counts for a prefix that has these routes.
@@ -131,15 +131,16 @@ std::optional<Ipv4Fib::SetId> Ipv4Fib::winner(Ipv4Prefix prefix, const Routes& r
   return std::nullopt;
 }
 
-/// Whether a prefix's only route, if it has this metric, is known from the look-up table alone.
-bool Ipv4Fib::table_remembers(Ipv4Prefix prefix, std::uint32_t metric) const {
-  return metric == 0 && !interfaces_.contains(prefix) &&
+/// Whether a prefix's only route, if it has this metric, is known from the look-up table alone. That is so for nearly
+/// all of a million routes, which then take no further memory.
+bool Ipv4Fib::table_remembers(Ipv4Prefix prefix, std::uint32_t metric, std::uint32_t usual_metric) const {
+  return metric == usual_metric && !interfaces_.contains(prefix) &&
          !(prefix.length == kHost && adjacencies_.contains(prefix.address));
 }
 
 /// Keeps the routes of a prefix where routes_of() finds them, once the table is as it should be.
 void Ipv4Fib::remember(Ipv4Prefix prefix, Routes routes) {
-  if (routes.empty() || (routes.size() == 1 && table_remembers(prefix, routes.front().metric))) {
+  if (routes.empty() || (routes.size() == 1 && table_remembers(prefix, routes.front().metric, usual_metric_))) {
     routes_.erase(prefix);
   } else {
     routes_.insert_or_assign(prefix, std::move(routes));

@@ -145,7 +145,7 @@ class Ipv4Fib {
   void enter(Ipv4Prefix prefix, std::optional<SetId> set);
   void settle(const AdjacencyChange& change);
   void forget_port(Adjacencies::iterator at, std::uint16_t port);
-  bool table_remembers(Ipv4Prefix prefix, std::uint32_t metric) const;
+  bool table_remembers(Ipv4Prefix prefix, std::uint32_t metric, std::uint32_t usual_metric) const;
   void remember(Ipv4Prefix prefix, Routes routes);
 
   void fill(Content& content, const control::RouteList& list, std::span<const SetId> sets);
@@ -161,8 +161,8 @@ class Ipv4Fib {
   Dir24_8 table_;
   NextHops next_hops_;
   std::map<Ipv4Prefix, Interface> interfaces_;
-  RoutesByPrefix
-      routes_;  ///< prefixes with anything but one active route of metric 0, which the table itself remembers
+  RoutesByPrefix routes_;  ///< of prefixes of which the look-up table alone does not say all: see table_remembers()
+  std::uint32_t usual_metric_ = 0;
   Adjacencies adjacencies_;
 };
 

@@ -17,12 +17,24 @@ bool comes_before(const control::Route& a, const control::Route& b) {
   return key(a) < key(b);
 }
 
+/// The metric of over half the routes, if one is; else any (Boyer and Moore's majority vote).
+std::uint32_t usual_metric(std::span<const control::Route> routes) {
+  std::uint32_t candidate = 0;
+  std::size_t votes = 0;
+  for (const control::Route& route : routes) {
+    if (votes == 0) candidate = route.metric;
+    votes += route.metric == candidate ? 1 : std::size_t{0} - 1;
+  }
+  return candidate;
+}
+
 }  // namespace
 
 struct Ipv4Fib::Content {
   std::vector<Dir24_8::Entry> entries;  ///< by prefix, without adjacencies
   std::vector<Dir24_8::Entry> adjacent;
   RoutesByPrefix routes;
+  std::uint32_t usual_metric = 0;
   std::vector<SetId> host_sets;                    ///< acquired for single host routes
   std::vector<AdjacencyChange> adjacency_changes;  ///< of all adjacencies; their sets are acquired
   std::vector<std::uint32_t> references = std::vector<std::uint32_t>(NextHops::kMaxSets, 0);
@@ -32,6 +44,7 @@ void Ipv4Fib::load(const control::RouteList& list) {
   const std::lock_guard lock(mutex_);
   std::vector<SetId> sets;
   Content content;
+  content.usual_metric = usual_metric(list.routes);
   try {
     for (const auto& target : list.targets) sets.push_back(acquire(convert(target)));
     fill(content, list, sets);
@@ -47,6 +60,7 @@ void Ipv4Fib::load(const control::RouteList& list) {
     throw;
   }
   routes_ = std::move(content.routes);
+  usual_metric_ = content.usual_metric;
   for (const auto& change : content.adjacency_changes) {
     change.at->second.cover = change.cover;
     change.at->second.set = change.set;
@@ -91,7 +105,7 @@ void Ipv4Fib::fill(Content& content, const control::RouteList& list, std::span<c
     } else {
       content.entries.push_back({prefix, best});
     }
-    if (end > i + 1 || !table_remembers(prefix, routes[i].metric)) {
+    if (end > i + 1 || !table_remembers(prefix, routes[i].metric, content.usual_metric)) {
       Routes& all = content.routes[prefix];
       all.push_back({.metric = routes[i].metric, .set = best});
       while (++i < end) {

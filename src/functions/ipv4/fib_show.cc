@@ -52,7 +52,7 @@ void Ipv4Fib::append_rows(Ipv4Prefix prefix, std::optional<SetId> active, std::v
   if (const auto routes = routes_.find(prefix); routes != routes_.end()) {
     for (const Route& route : routes->second) add(route.set, "route", route.metric);
   } else if (active && interface == interfaces_.end() && adjacency == adjacencies_.end()) {
-    add(*active, "route", 0);
+    add(*active, "route", usual_metric_);
   }
   if (adjacency != adjacencies_.end() && adjacency->second.set) add(*adjacency->second.set, "neighbour", std::nullopt);
 }

@@ -23,7 +23,7 @@ using namespace testing_support;
 
 constexpr std::size_t kReaders = 2;
 constexpr std::size_t kPlaces = 48;
-constexpr std::size_t kChanges = 6000;
+constexpr std::size_t kChanges = 2500;
 
 /// Grace periods by epochs: a reader that has seen an epoch holds nothing from before it.
 class EpochGracePeriods final : public GracePeriods {
