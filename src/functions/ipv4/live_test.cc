@@ -28,6 +28,9 @@ constexpr std::size_t kChanges = 2500;
 /// Grace periods by epochs: a reader that has seen an epoch holds nothing from before it.
 class EpochGracePeriods final : public GracePeriods {
  public:
+  EpochGracePeriods() {
+    for (std::size_t reader = 0; reader < kReaders; ++reader) leave(reader);
+  }
   std::uint64_t start() override { return epoch_.fetch_add(1) + 1; }
   bool elapsed(std::uint64_t token, bool wait) override {
     for (const auto& seen : seen_) {
@@ -75,39 +78,68 @@ class History {
   std::atomic<std::size_t> begun_{0}, ended_{0};
 };
 
-/// Changes the table at random, and keeps account of what is true. Even places are /24s with routes, odd ones are
-/// addresses on a link.
+/// Changes the table at random, and keeps account of what is true. There are three kinds of places: /24s with routes,
+/// addresses on a link, and neighbours on a link that a /24 leads to only at times.
 class Churn {
  public:
   explicit Churn(Ipv4Fib& fib) : fib_(fib) {
+    fib_.set_neighbour({ip("192.0.2.254"), "wan", {kGatewayMac}});
+    list_.targets.push_back(via("192.0.2.254", "wan"));
+    list_.targets.push_back(dev("bare"));
+    list_.routes.push_back({net("70.0.0.0/8"), 0, kPlaces});
     for (std::size_t place = 0; place < kPlaces; ++place) {
-      histories_.emplace_back(Truth{place % 2 == 0 ? "no_route" : "unknown_neighbour"});
+      histories_.emplace_back(Truth{place % 3 == 0   ? "no_route"
+                                    : place % 3 == 1 ? "unknown_neighbour"
+                                                     : name(kGatewayMac)});
+      if (place % 3 == 2) fib_.set_neighbour({destination(place), "bare", {kLinkMac}});
     }
+    fib_.load(list_);
   }
   static Ipv4Address destination(std::size_t place) {
     const auto number = static_cast<std::uint32_t>(place);
-    return {place % 2 == 0 ? 0x50000001 + number * 256 : 0x0A000100 + number};
+    if (place % 3 == 1) return {0x0A000100 + number};
+    return {(place % 3 == 0 ? 0x50000001 : 0x46000001) + number * 256};
   }
   const History& history(std::size_t place) const { return histories_[place]; }
 
   void change() {
     const std::size_t place = random_() % kPlaces;
-    if (place % 2 == 0) {
-      change_route(place);
-    } else {
-      change_neighbour(place);
-    }
+    if (place % 3 == 0) change_route(place);
+    if (place % 3 == 1) change_neighbour(place);
+    if (place % 3 == 2) change_cover(place);
     if (random_() % 4 == 0) fib_.commit();
     if (random_() % 500 == 0) fib_.load(list_);
   }
 
  private:
   std::uint64_t new_mac() { return 0x0C0000000000 + ++last_mac_; }
+  static constexpr std::uint64_t kGatewayMac = 0x0E0000000001, kLinkMac = 0x0E0000000002;
   static std::string name(std::uint64_t mac) { return to_string(MacAddress{mac}); }
 
-  void change_route(std::size_t place) {
+  static Ipv4Prefix around(std::size_t place) {
     Ipv4Prefix prefix{destination(place), 24};
     prefix.address.value &= prefix.mask();
+    return prefix;
+  }
+
+  /// The neighbour is found by the link or the gateway by the /8, never the link without the neighbour.
+  void change_cover(std::size_t place) {
+    const Ipv4Prefix prefix = around(place);
+    History& history = histories_[place];
+    if (history.now().contains(name(kLinkMac))) {
+      history.begin({name(kGatewayMac)});
+      EXPECT_TRUE(fib_.remove_route(prefix, 0));
+      std::erase_if(list_.routes, [&](const control::Route& route) { return route.prefix == prefix; });
+    } else {
+      history.begin({name(kLinkMac)});
+      fib_.add_route(prefix, 0, dev("bare"));
+      list_.routes.push_back({prefix, 0, kPlaces + 1});
+    }
+    history.end();
+  }
+
+  void change_route(std::size_t place) {
+    const Ipv4Prefix prefix = around(place);
     History& history = histories_[place];
     const bool exists = !history.now().contains("no_route");
     const auto kind = random_() % 4;
@@ -170,6 +202,7 @@ class Churn {
 /// Forwards packets to all places until told to stop; returns how many, or none after the first wrong one.
 std::uint64_t forward(Ipv4Function& function, const Churn& churn, EpochGracePeriods& grace_periods, std::size_t reader,
                       const std::atomic<bool>& stop) {
+  grace_periods.quiescent(reader);
   Runner runner(function);
   std::vector<oracle::Bytes> frames;
   std::vector<Packet> packets;
