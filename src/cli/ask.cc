@@ -26,7 +26,8 @@ void add_router_options(CLI::App& command, RouterAddress& address) {
 nlohmann::json ask(const RouterAddress& address, const std::string& command, const std::string& topic,
                    const std::vector<std::string>& arguments) {
   try {
-    return runtime::ask_router(socket_of(address), command, topic, arguments);
+    // A whole table takes its time, and whoever waits can interrupt.
+    return runtime::ask_router(socket_of(address), command, topic, arguments, std::chrono::minutes(2));
   } catch (const runtime::RouterRefusal& refusal) {
     throw Failure(ExitCode::failure, refusal.what());
   } catch (const std::runtime_error& error) {

@@ -12,8 +12,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Most objects have their keys in alphabetical order: what names a thing comes first here, other texts follow, numbers
-/// are last.
+/// Most objects have their keys in alphabetical order: what names a thing comes first here, other texts follow, then
+/// numbers, and sentences are last.
 constexpr std::array kNamingKeys{"name", "stage",  "worker", "port",    "function", "prefix",
                                  "step", "packet", "engine", "address", "reason"};
 
@@ -61,7 +61,9 @@ std::string header_of(const std::string& key) {
 
 std::size_t rank(const Column& column) {
   const auto naming = static_cast<std::size_t>(std::ranges::find(kNamingKeys, column.key) - kNamingKeys.begin());
-  return naming < kNamingKeys.size() ? naming : kNamingKeys.size() + (column.numbers ? 1 : 0);
+  if (naming < kNamingKeys.size()) return naming;
+  if (column.key == "help" || column.key == "summary") return kNamingKeys.size() + 2;
+  return kNamingKeys.size() + (column.numbers ? 1 : 0);
 }
 
 std::vector<Column> columns_of(const json& rows) {

@@ -17,6 +17,11 @@ TEST(Render, AlignsATableWithNamesFirstAndNumbersRight) {
             "port-with-a-name  af_packet  1,234,567\n");
 }
 
+TEST(Render, PutsSentencesLast) {
+  EXPECT_EQ(render({{{"help", "no more"}, {"packets", 1}, {"reason", "full"}}}),
+            "reason  packets  help\nfull          1  no more\n");
+}
+
 TEST(Render, LeavesGapsWhereARowLacksAKey) {
   EXPECT_EQ(render({{{"name", "a"}, {"x", 1}}, {{"name", "b"}}}), "name  x\na     1\nb\n");
 }
@@ -25,9 +30,9 @@ TEST(Render, WritesAnObjectAsLinesAndTablesInIt) {
   const json object = {
       {"name", "router"}, {"up", true}, {"mac_address", nullptr}, {"workers", {{{"worker", 0}, {"core", 3}}}}};
   EXPECT_EQ(render(object),
-            "mac address: -\n"
             "name:        router\n"
             "up:          yes\n"
+            "mac address: -\n"
             "workers:\n"
             "  worker  core\n"
             "       0     3\n");
