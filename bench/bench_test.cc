@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the benchmarks trust: the figures' arithmetic, the oracles and the scripts of changes.
+#include "bench.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "churn_script.h"
+#include "churn_truth.h"
+#include "inputs.h"
+#include "process.h"
+
+namespace penumbra::bench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Ipv4Prefix prefix(const char* text) {
+  return *parse_ipv4_prefix(text);
+}
+std::uint32_t address(const char* text) {
+  return parse_ipv4_address(text)->value;
+}
+
+TEST(Spread, IsTheMedianAndTheExtremes) {
+  const Spread odd = spread({3, 1, 2});
+  EXPECT_EQ(odd.median, 2);
+  EXPECT_EQ(odd.least, 1);
+  EXPECT_EQ(odd.most, 3);
+  EXPECT_EQ(spread({4, 1, 2, 3}).median, 2.5);
+  EXPECT_THROW(spread({}), std::invalid_argument);
+}
+
+TEST(Ratio, IsTakenRoundByRound) {
+  EXPECT_THAT(ratio({"a", {2, 9}}, {"b", {1, 3}}).samples, ElementsAre(2, 3));
+  EXPECT_THROW(ratio({"a", {1}}, {"b", {1, 2}}), std::invalid_argument);
+}
+
+TEST(Interleave, TakesTurnsAndLeavesOutTheFirstRound) {
+  std::string order;
+  double figure = 0;
+  const auto contender = [&](const char* name) {
+    return Contender{name, [&order, &figure, name] {
+                       order += name;
+                       return ++figure;
+                     }};
+  };
+  const auto series = interleave({contender("a"), contender("b")}, 2);
+  EXPECT_EQ(order, "ababab");
+  EXPECT_THAT(series[0].samples, ElementsAre(3, 5));
+  EXPECT_THAT(series[1].samples, ElementsAre(4, 6));
+}
+
+TEST(Report, ComparesByTheMedianOfRatios) {
+  Report report("x", true);
+  const std::vector<Series> series{{"a", {1, 2, 3}}, {"b", {4, 4, 3}}};
+  EXPECT_THAT(report.compare("t", "u", series, "a"), ElementsAre(1, 2));
+  report.bar("b / a", 2, 2.5, true);
+  EXPECT_FALSE(report.json()["bars"][0]["met"].get<bool>());
+  EXPECT_THROW(report.compare("t", "u", series, "c"), std::invalid_argument);
+}
+
+TEST(Oracle, GivesTheLongestMatch) {
+  const std::vector<Dir24_8::Entry> entries{
+      {prefix("0.0.0.0/0"), 1}, {prefix("10.0.0.0/8"), 2}, {prefix("10.1.2.3"), 3}};
+  const Oracle oracle(entries);
+  const std::vector<std::uint32_t> addresses{address("10.1.2.3"), address("9.0.0.0"), address("10.1.2.4")};
+  EXPECT_THAT(oracle.match(addresses), ElementsAre(3, 1, 2));
+  EXPECT_EQ(Oracle({}).match(address("1.2.3.4")), Dir24_8::kNoRoute);
+}
+
+InputTable small_table() {
+  InputTable table;
+  table.next_hops = 5;
+  std::mt19937 random(1);
+  for (std::uint32_t i = 0; i < 2000; ++i) {
+    const Ipv4Prefix place{{(i + 256) << 14}, 18};
+    table.entries.push_back({place, static_cast<std::uint16_t>(random() % 5)});
+    table.routes.routes.push_back({.prefix = place, .metric = i % 3});
+  }
+  return table;
+}
+
+TEST(ChurnScripts, ChangeTheTableWithEachStepAndLeadBack) {
+  const InputTable table = small_table();
+  for (const ChurnScript& script : {random_churn(table, 500, 7), bgp_churn(table, 500, 7)}) {
+    std::map<Ipv4Prefix, std::uint16_t> start;
+    for (const auto& [place, next_hop] : table.entries) start[place] = next_hop;
+    auto content = start;
+    const auto apply_all = [&content](const std::vector<Change>& changes) {
+      for (const Change& change : changes) {
+        const auto before = content;
+        if (change.after) {
+          content[change.prefix] = *change.after;
+        } else {
+          content.erase(change.prefix);
+        }
+        ASSERT_NE(content, before);
+      }
+    };
+    apply_all(script.changes);
+    std::map<Ipv4Prefix, std::uint16_t> result;
+    for (const auto& [place, next_hop] : script.result) result[place] = next_hop;
+    EXPECT_EQ(content, result);
+    apply_all(script.undo);
+    EXPECT_EQ(content, start);
+  }
+}
+
+/// In whatever states the plan's prefixes are, the longest match is among what is allowed; and all that is allowed
+/// comes about.
+TEST(ChurnTruth, AllowsWhatTheStatesGiveAndNoMore) {
+  std::vector<KnownRoute> routes{{prefix("10.0.0.0/8"), 0}};
+  for (std::uint32_t i = 0; i < 31'000; ++i) {
+    routes.push_back({{{address("10.0.0.0") + (i << 9)}, 23}, static_cast<std::uint16_t>(i % 7)});
+  }
+  const ChurnTruth truth(routes, 7, 3);
+  std::mt19937 random(5);
+  std::vector<std::uint32_t> addresses, seen(3000, 0);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const PlannedChange& change = truth.plan()[random() % truth.plan().size()];
+    addresses.push_back(change.prefix.address.value | (random() & ~change.prefix.mask()));
+  }
+  for (int state = 0; state < 20; ++state) {
+    std::map<Ipv4Prefix, std::optional<std::uint16_t>> content;
+    for (const KnownRoute& route : routes) content[route.prefix] = route.hop;
+    for (const PlannedChange& change : truth.plan())
+      content[change.prefix] = random() % 2 ? change.first : change.second;
+    std::vector<Dir24_8::Entry> entries;
+    for (const auto& [place, hop] : content) {
+      if (hop) entries.push_back({place, *hop});
+    }
+    const Oracle oracle(entries);
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      const std::uint16_t hop = oracle.match(addresses[i]);
+      ASSERT_LT(hop, 7);
+      EXPECT_TRUE((truth.allowed(addresses[i]) >> hop & 1) != 0) << to_string(Ipv4Address{addresses[i]});
+      seen[i] |= 1U << hop;
+    }
+  }
+  std::size_t complete = 0;
+  for (std::size_t i = 0; i < seen.size(); ++i) complete += seen[i] == truth.allowed(addresses[i]) ? 1 : 0;
+  EXPECT_GT(complete, seen.size() * 9 / 10);
+}
+
+TEST(RunProgram, GivesOutputAndReportsFailure) {
+  EXPECT_EQ(run_program({"echo", "hello"}), "hello\n");
+  EXPECT_THROW(run_program({"false"}), std::runtime_error);
+  try {
+    run_program({"sh", "-c", "echo no >&2; exit 3"});
+    ADD_FAILURE() << "no error";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no\n"));
+  }
+}
+
+TEST(RunProgram, InterruptsWhatHasSaidEnough) {
+  const auto enough = [](const std::string& text) { return text.find("ready") != std::string::npos; };
+  const std::string output =
+      run_program({"sh", "-c", "trap 'echo bye; exit 0' INT; echo ready; while :; do sleep 0.1; done"}, enough);
+  EXPECT_EQ(output, "ready\nbye\n");
+}
+
+}  // namespace
+}  // namespace penumbra::bench
