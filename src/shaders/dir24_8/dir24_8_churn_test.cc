@@ -191,7 +191,9 @@ TEST_P(Dir24_8Churn, NeverShowsReadersAnAnswerThatWasNotRight) {
   conformance::ShaderRun run(GetParam(), "ipv4_dir24_8", table.table());
   Progress progress;
   std::vector<std::unique_ptr<conformance::ShaderQueue>> queues;
+  queues.reserve(kReaders);
   std::vector<std::thread> readers;
+  readers.reserve(kReaders);
   for (std::size_t reader = 0; reader < kReaders; ++reader) queues.push_back(run.open_queue());
   for (std::size_t reader = 0; reader < kReaders; ++reader) {
     readers.emplace_back([&, reader] { read(*queues[reader], script, states, reader, progress); });

@@ -229,6 +229,7 @@ TEST(Dir24_8, HoldsFourMillionPrefixesAndStaysAsItWasAtOneMore) {
   NoReaders no_readers;
   Dir24_8 table(no_readers);
   std::vector<Dir24_8::Entry> entries;
+  entries.reserve(Dir24_8::kMaxPrefixes + 1);
   for (std::uint32_t i = 0; i < Dir24_8::kMaxPrefixes; ++i) {
     entries.push_back({prefix_of(i << 10, 22), static_cast<std::uint16_t>(i % Dir24_8::kMaxNextHops)});
   }
@@ -254,6 +255,7 @@ TEST(Dir24_8, HoldsFourMillionPrefixesAndStaysAsItWasAtOneMore) {
 /// A table with all groups in use: the last address of every other /24 from 0 on.
 std::vector<Dir24_8::Entry> all_groups() {
   std::vector<Dir24_8::Entry> entries;
+  entries.reserve(Dir24_8::kMaxGroups + 1);
   for (std::uint32_t i = 0; i < Dir24_8::kMaxGroups; ++i) entries.push_back({prefix_of(i << 9 | 0xFF, 32), 1});
   return entries;
 }
@@ -278,7 +280,7 @@ TEST(Dir24_8, RefusesGroupsPastItsLimitAndStaysAsItWas) {
   EXPECT_TRUE(table.remove(prefix("0.0.0.0/25")));
   EXPECT_TRUE(table.remove(prefix("0.0.0.255/32")));
   EXPECT_TRUE(table.insert(prefix("200.0.0.0/25"), 1)) << "a group has become free";
-  EXPECT_EQ(table.match(address("200.0.0.1"))->next_hop, 1);
+  EXPECT_EQ(table.match(address("200.0.0.1")), (Dir24_8::Entry{prefix("200.0.0.0/25"), 1}));
 }
 
 std::uint16_t tbl24_entry(Dir24_8& table, const char* text) {
@@ -354,7 +356,8 @@ class CopyingMirror final : public TableMirror {
     for (const auto& region : regions) {
       const auto& copy = copies.emplace_back(region.data, region.data + region.bytes);
       const std::byte* const data = copy.data();
-      std::memcpy(reinterpret_cast<std::byte*>(&copied_view) + region.pointer_offset, &data, sizeof data);
+      std::memcpy(reinterpret_cast<std::byte*>(&copied_view) + region.pointer_offset, static_cast<const void*>(&data),
+                  sizeof data);
     }
   }
   void changed(std::size_t region, std::size_t offset, std::size_t bytes) override {
