@@ -14,7 +14,7 @@
 namespace penumbra::control {
 
 /// One entry of `pipeline:`. A function's factory never sees `engine:`, and sees a map also where the file has only the
-/// function's name (`- echo`) or no value (`- echo:`).
+/// function's name (`- NAME`) or no value (`- NAME:`).
 struct StageConfig {
   std::string function;
   std::string engine;  ///< the entry's own `engine:`, else the file's
