@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <memory>
+#include <optional>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -22,44 +23,45 @@ namespace {
 
 struct Options {
   std::string config;
-  double seconds = 0;
-  std::uint64_t packets = 0;
+  std::optional<double> seconds;
+  std::optional<std::uint64_t> packets;
   bool progress = false, json = false;
 
   runtime::RunLimits limits() const {
     runtime::RunLimits limits;
-    if (seconds > 0) limits.time = std::chrono::nanoseconds(std::llround(seconds * 1e9));
-    if (packets > 0) limits.packets = packets;
+    if (seconds) limits.time = std::chrono::nanoseconds(std::llround(*seconds * 1e9));
+    limits.packets = packets;
     return limits;
   }
 };
 
+std::atomic<bool> stop_requested{false};
 std::atomic<runtime::Router*> running_router{nullptr};
 
 extern "C" void stop_running_router(int /*signal*/) {
+  stop_requested = true;
   if (runtime::Router* router = running_router.load(); router != nullptr) router->stop();
 }
 
-/// While it lives, SIGINT and SIGTERM stop the router.
-class StopOnSignal {
- public:
-  explicit StopOnSignal(runtime::Router& router) {
-    running_router = &router;
-    struct sigaction action{};
-    action.sa_handler = stop_running_router;
-    sigaction(SIGINT, &action, &interrupt_);
-    sigaction(SIGTERM, &action, &terminate_);
-  }
-  StopOnSignal(const StopOnSignal&) = delete;
-  StopOnSignal& operator=(const StopOnSignal&) = delete;
-  ~StopOnSignal() {
-    sigaction(SIGINT, &interrupt_, nullptr);
-    sigaction(SIGTERM, &terminate_, nullptr);
-    running_router = nullptr;
-  }
+/// From now until the program ends SIGINT and SIGTERM stop the router, the one that there is or the one to come:
+/// nothing is left lying about if the signal comes before it runs, and nothing untold if it comes after.
+void stop_on_signal() {
+  struct sigaction action{};
+  action.sa_handler = stop_running_router;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
 
- private:
-  struct sigaction interrupt_{}, terminate_{};
+/// The router that a signal stops; at once if the signal has come already.
+class Stoppable {
+ public:
+  explicit Stoppable(runtime::Router& router) {
+    running_router = &router;
+    if (stop_requested) router.stop();
+  }
+  Stoppable(const Stoppable&) = delete;
+  Stoppable& operator=(const Stoppable&) = delete;
+  ~Stoppable() { running_router = nullptr; }
 };
 
 RunSummary summarise(const control::RouterConfig& config, const runtime::Router& router) {
@@ -75,10 +77,11 @@ RunSummary summarise(const control::RouterConfig& config, const runtime::Router&
 }
 
 void run(const Options& options) {
+  stop_on_signal();
   const control::RouterConfig config = control::load_config(options.config);
   runtime::Router router(config);
   {
-    const StopOnSignal stop(router);
+    const Stoppable stoppable(router);
     Progress progress(options.progress);
     router.run(options.limits(), [&](const runtime::Statistics& now) { progress.tick(now); });
   }
