@@ -273,7 +273,7 @@ def test_two_runs_give_the_same_capture(bench):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("packets", [1, 63, 64, 65, 10007])
+@pytest.mark.parametrize("packets", [0, 1, 63, 64, 65, 10007])
 def test_packets_is_exact(bench, workers, packets):
     bench.configure([{**PORTS[0], "device": "pcap:in.pcap,loop"}, *PORTS[1:]], ROUTES, NEIGHBOURS, workers=workers)
     write_pcap(bench.folder / "in.pcap", frames_of(some_frames(100)))
