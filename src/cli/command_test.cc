@@ -15,7 +15,6 @@ namespace penumbra::cli {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 TEST(Program, ShowsItsHelpWithTheExitCodes) {
   const Outcome outcome = run({"--help"});

@@ -32,13 +32,13 @@ std::string_view content(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-bool leads_nowhere(const RouteLookup::Answer& answer) {
-  return answer.target == nullptr || *answer.target == "blackhole" || *answer.target == "unreachable";
+bool leads_nowhere(const std::string* target) {
+  return target == nullptr || *target == "blackhole" || *target == "unreachable";
 }
 
 std::string text_of(std::uint32_t address, const RouteLookup::Answer& answer) {
   const std::string name = to_string(Ipv4Address{address});
-  if (leads_nowhere(answer)) return name + " unreachable\n";
+  if (!answer.prefix || leads_nowhere(answer.target)) return name + " unreachable\n";
   return name + " " + to_string(*answer.prefix) + " " + *answer.target + "\n";
 }
 

@@ -14,7 +14,6 @@ namespace {
 using json = nlohmann::ordered_json;
 using runtime::ReasonCount;
 using runtime::Statistics;
-using runtime::StepCost;
 using runtime::Traffic;
 using std::chrono::nanoseconds;
 

@@ -24,7 +24,6 @@ struct Outcome {
 class StandardInput {
  public:
   explicit StandardInput(const std::string& text) {
-    rewind(file_);
     fwrite(text.data(), 1, text.size(), file_);
     fflush(file_);
     lseek(fileno(file_), 0, SEEK_SET);
@@ -48,6 +47,7 @@ inline Outcome run(std::vector<std::string> words, const std::string& input = ""
   const StandardInput standard_input(input);
   words.insert(words.begin(), "penumbra");
   std::vector<const char*> arguments;
+  arguments.reserve(words.size());
   for (const auto& word : words) arguments.push_back(word.c_str());
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();

@@ -42,7 +42,7 @@ Ledger::FlowKey Ledger::flow_key(Frame frame) {
   FlowKey key{.source = read32(packet, 12), .destination = read32(packet, 16), .protocol = packet[9]};
   const bool fragment = read16(packet, 6) % 0x4000 != 0;
   const bool has_ports = key.protocol == 6 || key.protocol == 17 || key.protocol == 132 || key.protocol == 136;
-  const std::size_t ports_at = packet[0] % 16 * 4U;
+  const std::size_t ports_at = std::size_t{packet[0]} % 16 * 4;
   if (!fragment && has_ports && packet.size() >= ports_at + 4) key.ports = read32(packet, ports_at);
   return key;
 }
