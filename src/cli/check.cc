@@ -7,20 +7,42 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "penumbra/errors.h"
 #include "runtime/router.h"
 
 namespace penumbra::cli {
 namespace {
 
+struct Options {
+  std::string config;
+  bool json = false;
+};
+
+void print(const nlohmann::ordered_json& result) {
+  write_output(result.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  flush_output();
+}
+
+void check(const Options& options) {
+  try {
+    runtime::check_pipeline(control::load_config(options.config));
+  } catch (const InputError& error) {
+    if (!options.json) throw;
+    const auto& [file, line, column] = error.location();
+    print({{"ok", false}, {"file", file}, {"line", line}, {"column", column}, {"error", error.what()}});
+    throw Failure(ExitCode::bad_input, "");
+  }
+  if (options.json) return print({{"ok", true}, {"file", options.config}});
+  write_output(options.config + ": ok\n");
+}
+
 void set_up(CLI::App& command) {
-  const auto config = std::make_shared<std::string>();
-  command.add_option("CONFIG", *config, "The configuration; the files it names are read too")
+  const auto options = std::make_shared<Options>();
+  command.add_option("CONFIG", options->config, "The configuration; the files it names are read too")
       ->required()
       ->type_name("FILE");
-  command.callback([config] {
-    runtime::check_pipeline(control::load_config(*config));
-    write_output(*config + ": ok\n");
-  });
+  add_json_flag(command, options->json);
+  command.callback([options] { check(*options); });
 }
 
 const bool kRegistered =

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "cli/arguments.h"
 #include "cli/parser_tree.h"
@@ -69,6 +70,14 @@ TEST(Program, SaysWhereAnInputIsWrong) {
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.errors, testing::StartsWith("penumbra: " + config + ":2:"));
   EXPECT_THAT(outcome.errors, HasSubstr("'sink'"));
+
+  const Outcome machine_readable = run({"check", "-j", config});
+  EXPECT_EQ(machine_readable.exit_code, 3);
+  EXPECT_EQ(machine_readable.errors, "");
+  const auto error = nlohmann::json::parse(machine_readable.output);
+  EXPECT_EQ(error["ok"], false);
+  EXPECT_EQ(error["file"], config);
+  EXPECT_EQ(error["line"], 2);
 }
 
 TEST(Program, SaysThatNoRouterAnswers) {
