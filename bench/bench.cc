@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <fstream>
 #include <stdexcept>
 #include <system_error>
 
@@ -147,6 +148,16 @@ double thread_time() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+double thread_time(const std::string& name) {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream names(task.path() / "comm"), times(task.path() / "schedstat");
+    std::string found;
+    double nanoseconds = 0;
+    if (std::getline(names, found) && found == name && times >> nanoseconds) return nanoseconds * 1e-9;
+  }
+  throw std::runtime_error("there is no thread " + name);
 }
 
 int run(const Options& options, const std::string& version) {

@@ -70,5 +70,7 @@ double now();
 /// Seconds that the calling thread has had a core: for work of one thread that waits for nothing, so that a core taken
 /// away by another program is not counted.
 double thread_time();
+/// The same for this process's thread of that name. Throws std::runtime_error if there is none.
+double thread_time(const std::string& name);
 
 }  // namespace penumbra::bench

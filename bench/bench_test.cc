@@ -21,10 +21,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 Ipv4Prefix prefix(const char* text) {
-  return *parse_ipv4_prefix(text);
+  return parse_ipv4_prefix(text).value();
 }
 std::uint32_t address(const char* text) {
-  return parse_ipv4_address(text)->value;
+  return parse_ipv4_address(text).value().value;
 }
 
 TEST(Spread, IsTheMedianAndTheExtremes) {

@@ -31,6 +31,7 @@ const std::vector<std::string> kPorts{"port0", "port1", "port2", "port3"};
 constexpr double kChangesPerSecond = 100'000;
 constexpr std::size_t kChangesPerTick = 100;  // and a commit
 constexpr double kCheckedSeconds = 10;
+constexpr const char* kWorker = "worker-0";  // as the runtime calls its thread
 constexpr unsigned kSlicePairs = 20;
 constexpr double kSliceSeconds = 0.5;
 
@@ -176,9 +177,9 @@ void run_measured(const control::RouterConfig& config, const Network& network, c
   Churner churner(fib_of(router), network, truth.plan(), seed);
   const auto slice = [&router](const auto& body) {
     const std::uint64_t before = router.statistics().received.packets;
-    const double begin = now();
+    const double begin = thread_time(kWorker);
     body();
-    return static_cast<double>(router.statistics().received.packets - before) / (now() - begin) * 1e-6;
+    return static_cast<double>(router.statistics().received.packets - before) / (thread_time(kWorker) - begin) * 1e-6;
   };
   std::vector<Series> series;
   const auto drive = [&] {
@@ -192,8 +193,8 @@ void run_measured(const control::RouterConfig& config, const Network& network, c
   const double rate = static_cast<double>(churner.changes()) / ((kSlicePairs + 1) * kSliceSeconds);
   report.note(
       fmt::format("{:.0f} changes/s in the slices with changes; the router loses no packet there either", rate));
-  const std::vector<double> ratios =
-      report.compare("forwarding, 1 worker, synthetic 64-byte frames", "Mpps", series, "no changes");
+  const std::vector<double> ratios = report.compare("forwarding, 1 worker, synthetic 64-byte frames",
+                                                    "M packets per second of the worker's core", series, "no changes");
   report.bar("throughput lost, %", (1 - ratios[1]) * 100, 5, false);
 }
 

@@ -91,6 +91,7 @@ ChurnScript bgp_churn(const InputTable& table, std::size_t changes, std::uint64_
   Draft draft(table, changes, seed);
   auto& random = draft.random();
   std::vector<Ipv4Prefix> ranking;  // the busiest first
+  ranking.reserve(table.entries.size());
   for (const auto& entry : table.entries) ranking.push_back(entry.prefix);
   std::shuffle(ranking.begin(), ranking.end(), random);
   std::uniform_real_distribution<double> draw(0, std::log(static_cast<double>(ranking.size())));

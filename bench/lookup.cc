@@ -123,6 +123,7 @@ void run_lookup(const Options& options, Report& report) {
     report.checked(fmt::format("{}: every answer of {} contenders equals the oracle's", set.name, contenders.size()));
     for (const std::size_t batch : kBatches) {
       std::vector<Contender> turns;
+      turns.reserve(contenders.size());
       for (const auto& contender : contenders) {
         turns.push_back({contender->name(), [&set, batch, lookup = contender.get()] {
                            const double begin = thread_time();

@@ -11,7 +11,7 @@ namespace penumbra::bench {
 namespace {
 
 const std::vector<unsigned>& cores() {
-  static const std::vector<unsigned> list = [] {
+  static const std::vector<unsigned> kCores = [] {
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
       throw std::system_error(errno, std::generic_category(), "sched_getaffinity");
@@ -22,7 +22,7 @@ const std::vector<unsigned>& cores() {
     }
     return found;
   }();
-  return list;
+  return kCores;
 }
 
 void pin_to(unsigned core) {
