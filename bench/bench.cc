@@ -150,14 +150,16 @@ double thread_time() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-double thread_time(const std::string& name) {
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+std::map<std::string, double> thread_times(int process) {
+  std::map<std::string, double> result;
+  std::error_code gone;
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), gone)) {
     std::ifstream names(task.path() / "comm"), times(task.path() / "schedstat");
-    std::string found;
+    std::string name;
     double nanoseconds = 0;
-    if (std::getline(names, found) && found == name && times >> nanoseconds) return nanoseconds * 1e-9;
+    if (std::getline(names, name) && times >> nanoseconds) result[name] = nanoseconds * 1e-9;
   }
-  throw std::runtime_error("there is no thread " + name);
+  return result;
 }
 
 int run(const Options& options, const std::string& version) {

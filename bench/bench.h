@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -70,7 +71,7 @@ double now();
 /// Seconds that the calling thread has had a core: for work of one thread that waits for nothing, so that a core taken
 /// away by another program is not counted.
 double thread_time();
-/// The same for this process's thread of that name. Throws std::runtime_error if there is none.
-double thread_time(const std::string& name);
+/// The same for the threads of a process, by name; of several with one name any one's. Empty if it is gone.
+std::map<std::string, double> thread_times(int process);
 
 }  // namespace penumbra::bench

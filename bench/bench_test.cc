@@ -149,7 +149,7 @@ TEST(ChurnTruth, AllowsWhatTheStatesGiveAndNoMore) {
 }
 
 TEST(RunProgram, GivesOutputAndReportsFailure) {
-  EXPECT_EQ(run_program({"echo", "hello"}), "hello\n");
+  EXPECT_EQ(run_program({"echo", "hello"}).output, "hello\n");
   EXPECT_THROW(run_program({"false"}), std::runtime_error);
   try {
     run_program({"sh", "-c", "echo no >&2; exit 3"});
@@ -161,9 +161,10 @@ TEST(RunProgram, GivesOutputAndReportsFailure) {
 
 TEST(RunProgram, InterruptsWhatHasSaidEnough) {
   const auto enough = [](const std::string& text) { return text.find("ready") != std::string::npos; };
-  const std::string output =
+  const Finished finished =
       run_program({"sh", "-c", "trap 'echo bye; exit 0' INT; echo ready; while :; do sleep 0.1; done"}, enough);
-  EXPECT_EQ(output, "ready\nbye\n");
+  EXPECT_EQ(finished.output, "ready\nbye\n");
+  EXPECT_TRUE(finished.thread_seconds.contains("sh"));
 }
 
 }  // namespace

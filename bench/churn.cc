@@ -7,6 +7,7 @@
 //     (churn_truth.h), by MAC address and by port, and none may be dropped, punted or lost;
 //   - with a counting sink, in slices with and without changes by turns: what they cost in throughput.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -31,7 +32,6 @@ const std::vector<std::string> kPorts{"port0", "port1", "port2", "port3"};
 constexpr double kChangesPerSecond = 100'000;
 constexpr std::size_t kChangesPerTick = 100;  // and a commit
 constexpr double kCheckedSeconds = 10;
-constexpr const char* kWorker = "worker-0";  // as the runtime calls its thread
 constexpr unsigned kSlicePairs = 20;
 constexpr double kSliceSeconds = 0.5;
 
@@ -81,11 +81,11 @@ class Churner {
   Churner(ipv4::Ipv4Fib& fib, const Network& network, std::vector<PlannedChange> plan, std::uint64_t seed)
       : fib_(fib), network_(network), plan_(std::move(plan)), second_(plan_.size()), random_(seed) {}
 
-  /// For so many seconds. What cannot be done in time is left out, not made up for in a burst.
+  /// For so many seconds. What could not be done in time, for want of a core, is made up for at once.
   void run(double seconds) {
     const double tick = kChangesPerTick / kChangesPerSecond;
     const double end = now() + seconds;
-    for (double due = now(); due < end; due = std::max(due + tick, now() - tick)) {
+    for (double due = now(); due < end; due += tick) {
       while (now() < due) {
       }
       for (std::size_t i = 0; i < kChangesPerTick; ++i) change(random_() % plan_.size());
@@ -116,12 +116,26 @@ class Churner {
   std::uint64_t changes_ = 0;
 };
 
-/// Runs the router on its worker's core while `drive` runs on another thread; ends when that ends.
+double worker_time() {
+  return thread_times(getpid()).at("worker-0");
+}  // as the runtime calls its thread
+
+/// Waits until packets flow. Throws std::runtime_error if none do.
+void await_traffic(const runtime::Router& router) {
+  constexpr double kPatience = 20;
+  for (const double begin = now(); router.statistics().received.packets == 0;) {
+    if (now() > begin + kPatience) throw std::runtime_error("the router receives nothing");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+/// Runs the router on its worker's core while `drive` runs on another thread, once packets flow; ends when that ends.
 runtime::Statistics run_beside(runtime::Router& router, const std::function<void()>& drive) {
   std::exception_ptr failure;
   std::thread driver([&] {
     try {
       pin_to_last_core();
+      await_traffic(router);
       drive();
     } catch (...) {
       failure = std::current_exception();
@@ -177,9 +191,9 @@ void run_measured(const control::RouterConfig& config, const Network& network, c
   Churner churner(fib_of(router), network, truth.plan(), seed);
   const auto slice = [&router](const auto& body) {
     const std::uint64_t before = router.statistics().received.packets;
-    const double begin = thread_time(kWorker);
+    const double begin = worker_time();
     body();
-    return static_cast<double>(router.statistics().received.packets - before) / (thread_time(kWorker) - begin) * 1e-6;
+    return static_cast<double>(router.statistics().received.packets - before) / (worker_time() - begin) * 1e-6;
   };
   std::vector<Series> series;
   const auto drive = [&] {

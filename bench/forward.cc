@@ -7,6 +7,7 @@
 //
 // Then the router alone from its built-in source to its counting sink, with the cycles of each step.
 #include <fmt/format.h>
+#include <x86intrin.h>
 
 #include <algorithm>
 #include <array>
@@ -28,9 +29,23 @@ namespace {
 const std::vector<std::string> kPorts{"port0", "port1"};
 constexpr std::uint64_t kFrames = 2048;  // of each port; the device keeps each in a packet buffer of the program
 constexpr std::uint16_t kFrameBytes = 60;
-constexpr std::size_t kTestpmdRates = 8;  // a second gives one for each port; the first ones are 0
+constexpr std::size_t kTestpmdSeconds = 3;
 constexpr const char* kRouterTime = "2500ms";
 constexpr std::array<double, 3> kLineRates{10e9, 25e9, 100e9};
+
+/// The time stamp counter's frequency in Hz.
+double time_stamps_per_second() {
+  static const double kFrequency = [] {
+    constexpr double kSeconds = 0.1;
+    const double begin = now();
+    const std::uint64_t stamp = __rdtsc();
+    while (now() < begin + kSeconds) {
+    }
+    const double elapsed = now() - begin;
+    return static_cast<double>(__rdtsc() - stamp) / elapsed;
+  }();
+  return kFrequency;
+}
 
 class Bench {
  public:
@@ -77,7 +92,7 @@ class Bench {
                     {"penumbra", [this] { return router("devices.yaml").front().second; }}},
                    options_.rounds);
     const std::vector<double> ratios =
-        report_.compare("one core, two net_pcap devices", "Mpps received", series, "testpmd io");
+        report_.compare("one core, two net_pcap devices", "M packets per second of the core", series, "testpmd io");
     report_.bar("router / testpmd io", ratios[2], 0.5, true);
     report_.note(
         "net_pcap copies each frame on receipt; that cost is in all three. The frames' destinations are few "
@@ -95,8 +110,13 @@ class Bench {
       }
     }
     const std::span rates(series.data(), 1), steps(series.data() + 1, series.size() - 1);
-    report_.compare("one core, built-in source (900,000 destinations) to counting sink", "Mpps", rates, "");
-    report_.compare("the same by step", "cycles per packet", steps, "");
+    report_.compare("one core, built-in source (900,000 destinations) to counting sink",
+                    "M packets per second of the core", rates, "");
+    report_.compare("the same by step", "cycles of the time stamp counter per packet", steps, "");
+    report_.note(
+        fmt::format("the time stamp counter runs at {:.2f} GHz, whatever the core's clock; steps are scaled to the "
+                    "time that the worker had its core",
+                    time_stamps_per_second() * 1e-9));
     for (const double rate : kLineRates) {
       constexpr double kWireBits = 8.0 * (kFrameBytes + 24);
       report_.note(fmt::format("{:.0f} Gbit/s of 64-byte frames are {:.2f} Mpps", rate / 1e9, rate / kWireBits / 1e6));
@@ -140,61 +160,69 @@ class Bench {
     write_file(folder_.path() / name, text);
   }
 
-  /// First the Mpps received, then each step's cycles per packet, in their order.
+  /// First the M packets per second of the core, then each step's cycles per packet, in their order.
   using RouterFigures = std::vector<std::pair<std::string, double>>;
   /// Throws WrongAnswer if not every packet was sent on.
   RouterFigures router(const std::string& config) const {
-    const std::string output = run_program({self(), "run", path(config), "--for", kRouterTime, "-j"});
-    const nlohmann::json summary = nlohmann::json::parse(output);
+    const Finished run = run_program({self(), "run", path(config), "--for", kRouterTime, "-j"});
+    const nlohmann::json summary = nlohmann::json::parse(run.output);
     if (summary.at("received").at("packets") != summary.at("sent").at("packets")) {
       throw WrongAnswer("not every packet was sent on: " + summary.at("reasons").dump());
     }
-    RouterFigures result{{"router", summary.at("received").at("packets_per_second").get<double>() * 1e-6}};
-    for (const auto& step : summary.at("steps")) result.emplace_back(step.at("step"), step.at("cycles_per_packet"));
+    const double packets = summary.at("received").at("packets");
+    RouterFigures result{{"router", packets / run.thread_seconds.at("worker-0") * 1e-6}};
+    double all_cycles = 0;
+    for (const auto& step : summary.at("steps")) all_cycles += step.at("cycles").get<double>();
+    const double own_cycles = run.thread_seconds.at("worker-0") * time_stamps_per_second();
+    for (const auto& step : summary.at("steps")) {
+      result.emplace_back(step.at("step"), step.at("cycles").get<double>() * own_cycles / all_cycles / packets);
+    }
+    result.emplace_back("all", own_cycles / packets);
     return result;
   }
 
-  /// Mpps received on both ports in the whole seconds of a run.
-  double testpmd(const std::string& mode) const {
-    const std::string output =
-        run_program({"dpdk-testpmd",
-                     "--no-huge",
-                     "-m",
-                     "1024",
-                     "--no-pci",
-                     "--no-telemetry",
-                     "--no-shconf",
-                     "-l",
-                     fmt::format("{},{}", first_core(), last_core()),
-                     "--main-lcore",
-                     std::to_string(last_core()),
-                     "--vdev",
-                     device(0),
-                     "--vdev",
-                     device(1),
-                     "--",
-                     "--forward-mode=" + mode,
-                     "--nb-cores=1",
-                     "--stats-period=1",
-                     "--total-num-mbufs=65536"},
-                    [](const std::string& text) { return receive_rates(text).size() >= kTestpmdRates; });
-    const std::vector<double> rates = receive_rates(output);
-    if (rates.size() < kTestpmdRates) throw std::runtime_error("dpdk-testpmd printed no rates:\n" + output);
-    std::vector<double> sums;
-    for (std::size_t i = 2; i < kTestpmdRates; i += 2) sums.push_back((rates[i] + rates[i + 1]) * 1e-6);
-    return spread(sums).median;
+  /// M packets that testpmd received on both ports, per second that its forwarding thread had a core.
+  static double per_core_second(const Finished& run) {
+    const std::string name = fmt::format("-worker-{}", first_core());  // with rte or lcore before it
+    const auto thread = std::find_if(run.thread_seconds.begin(), run.thread_seconds.end(),
+                                     [&name](const auto& entry) { return entry.first.ends_with(name); });
+    if (thread == run.thread_seconds.end()) throw std::runtime_error("dpdk-testpmd had no thread *" + name);
+    static constexpr std::string_view kTotal = "+++ Accumulated forward statistics", kLabel = "RX-packets:";
+    const std::size_t at = run.output.find(kLabel, run.output.find(kTotal));
+    if (at == std::string::npos) throw std::runtime_error("dpdk-testpmd printed no statistics:\n" + run.output);
+    return std::stod(run.output.substr(at + kLabel.size())) / thread->second * 1e-6;
   }
 
-  /// The packets a second that testpmd has printed so far, of port 0 and port 1 by turns.
-  static std::vector<double> receive_rates(const std::string& output) {
-    static constexpr std::string_view kLabel = "Rx-pps:";
-    std::vector<double> rates;
-    for (std::size_t at = 0; (at = output.find(kLabel, at)) != std::string::npos;) {
-      at += kLabel.size();
-      if (output.find('\n', at) == std::string::npos) break;
-      rates.push_back(std::stod(output.substr(at, output.find('\n', at) - at)));
-    }
-    return rates;
+  double testpmd(const std::string& mode) const {
+    const auto enough = [](const std::string& output) {
+      std::size_t shown = 0;
+      for (std::size_t at = 0; (at = output.find("Port statistics", at)) != std::string::npos; ++at) ++shown;
+      return shown > kTestpmdSeconds;
+    };
+    const Finished run = run_program({"stdbuf",
+                                      "-oL",
+                                      "dpdk-testpmd",
+                                      "--no-huge",
+                                      "-m",
+                                      "1024",
+                                      "--no-pci",
+                                      "--no-telemetry",
+                                      "--no-shconf",
+                                      "-l",
+                                      fmt::format("{},{}", first_core(), last_core()),
+                                      "--main-lcore",
+                                      std::to_string(last_core()),
+                                      "--vdev",
+                                      device(0),
+                                      "--vdev",
+                                      device(1),
+                                      "--",
+                                      "--forward-mode=" + mode,
+                                      "--nb-cores=1",
+                                      "--stats-period=1",
+                                      "--total-num-mbufs=65536"},
+                                     enough);
+    return per_core_second(run);
   }
 
   const Options& options_;

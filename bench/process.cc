@@ -22,7 +22,8 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr double kLongest = 60;  // seconds
+constexpr double kLongest = 60;       // seconds
+constexpr int kPollMilliseconds = 5;  // threads' times are known to this
 
 struct Pipe {
   Pipe() {
@@ -64,8 +65,8 @@ bool take(int file, std::string& text) {
 
 }  // namespace
 
-std::string run_program(const std::vector<std::string>& arguments,
-                        const std::function<bool(const std::string& output)>& enough) {
+Finished run_program(const std::vector<std::string>& arguments,
+                     const std::function<bool(const std::string& output)>& enough) {
   Pipe output, errors;
   const pid_t child = fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
@@ -73,15 +74,17 @@ std::string run_program(const std::vector<std::string>& arguments,
   output.close_end(1);
   errors.close_end(1);
 
-  std::string text, complaints;
+  Finished result;
+  std::string complaints;
   const double kill_at = now() + kLongest;
   bool interrupted = false, killed = false;
   std::array<pollfd, 2> files{pollfd{output.ends[0], POLLIN, 0}, pollfd{errors.ends[0], POLLIN, 0}};
   while (files[0].fd >= 0 || files[1].fd >= 0) {
-    if (enough && !interrupted && enough(text)) interrupted = kill(child, SIGINT) == 0;
+    if (enough && !interrupted && enough(result.output)) interrupted = kill(child, SIGINT) == 0;
     if (!killed && now() >= kill_at) killed = kill(child, SIGKILL) == 0;
-    poll(files.data(), files.size(), 20);
-    if (files[0].revents != 0 && !take(files[0].fd, text)) files[0].fd = -1;
+    poll(files.data(), files.size(), kPollMilliseconds);
+    for (const auto& [name, seconds] : thread_times(child)) result.thread_seconds[name] = seconds;
+    if (files[0].revents != 0 && !take(files[0].fd, result.output)) files[0].fd = -1;
     if (files[1].revents != 0 && !take(files[1].fd, complaints)) files[1].fd = -1;
   }
   int status = 0;
@@ -91,7 +94,7 @@ std::string run_program(const std::vector<std::string>& arguments,
     throw std::runtime_error(fmt::format("{}: {}\n{}", fmt::join(arguments, " "),
                                          killed ? "did not end" : fmt::format("wait status {}", status), complaints));
   }
-  return text;
+  return result;
 }
 
 std::optional<std::string> find_program(const std::string& name) {
