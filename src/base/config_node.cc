@@ -77,6 +77,7 @@ ConfigNode::ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file,
 }
 
 ConfigNode& ConfigNode::operator=(const ConfigNode& other) {
+  if (this == &other) return *this;
   node_.reset(other.node_);  // an assignment would change the document
   file_ = other.file_;
   name_ = other.name_;
@@ -164,6 +165,7 @@ std::vector<std::string> ConfigNode::keys() const {
 std::vector<ConfigNode> ConfigNode::list() const {
   if (!node_.IsSequence()) throw error("expected a list for " + name_ + ", found " + kind_of(node_));
   std::vector<ConfigNode> elements;
+  elements.reserve(node_.size());
   elements.reserve(node_.size());
   for (std::size_t i = 0; i < node_.size(); ++i) {
     elements.push_back({node_[i], file_, name_ + "[" + std::to_string(i) + "]", mark_});

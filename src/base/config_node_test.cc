@@ -156,9 +156,8 @@ TEST(ConfigNode, DeepNestingIsAnError) {
 }
 
 TEST(ConfigNode, TakesOneDocumentAndNoLess) {
-  for (const char* text : {"a: 1", "a: 1\n...\n", "---\na: 1\n...", "a: |+\n  x\n\n", "a: 1 # end",
-                           "\xEF\xBB\xBF"
-                           "a: 1"}) {
+  for (const char* text :
+       {"a: 1", "a: 1\n...\n", "---\na: 1\n...", "a: |+\n  x\n\n", "a: 1 # end", "\xEF\xBB\xBF\x61: 1"}) {
     EXPECT_THAT(parse(text).keys(), ElementsAre("a")) << text;
   }
   EXPECT_EQ(message_of([] { parse(""); }), "c.yaml: is empty; expected a configuration");

@@ -14,9 +14,10 @@ namespace {
 
 class TextFile : public ::testing::Test {
  protected:
-  TextFile() { path_ = std::filesystem::path(::testing::TempDir()) / ("text_file." + std::to_string(getpid())); }
-  ~TextFile() override { std::filesystem::remove(path_); }
-  std::filesystem::path path_;
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  const std::filesystem::path path_ =
+      std::filesystem::path(::testing::TempDir()) / ("text_file." + std::to_string(getpid()));
 };
 
 TEST_F(TextFile, IsReadToTheLastByte) {

@@ -149,6 +149,7 @@ std::vector<io::PortConfig> read_ports(const ConfigNode& node) {
   }
   PortReader reader;
   std::vector<io::PortConfig> ports;
+  ports.reserve(elements.size());
   for (const auto& element : elements) ports.push_back(reader.read(element, static_cast<std::uint16_t>(ports.size())));
   reader.finish();
   return ports;
@@ -232,6 +233,7 @@ std::vector<StageConfig> read_pipeline(const ConfigNode& node, const std::string
                      std::to_string(elements.size()));
   }
   std::vector<StageConfig> stages;
+  stages.reserve(elements.size());
   for (const auto& element : elements) stages.push_back(read_stage(element, engine));
   return stages;
 }

@@ -136,7 +136,7 @@ struct BadCase {
   int column;
   std::string message;
 
-  friend void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.text; }
+  friend std::ostream& operator<<(std::ostream& out, const BadCase& bad) { return out << bad.text; }
 };
 class ConfigErrors : public ::testing::TestWithParam<BadCase> {};
 

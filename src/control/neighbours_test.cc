@@ -41,7 +41,7 @@ struct BadCase {
   int column;
   std::string message;
 
-  friend void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.text; }
+  friend std::ostream& operator<<(std::ostream& out, const BadCase& bad) { return out << bad.text; }
 };
 class NeighbourErrors : public ::testing::TestWithParam<BadCase> {};
 

@@ -171,6 +171,7 @@ class TableMaker {
   void make_neighbours() {
     const auto ports = static_cast<std::uint32_t>(options_.ports.size());
     const std::uint32_t network = (kGateways.last().value - kGateways.address.value + 1) / std::bit_ceil(ports);
+    table_.neighbours.reserve(options_.next_hops);
     for (std::uint32_t i = 0; i < options_.next_hops; ++i) {
       const std::uint32_t port = i % ports;
       const Ipv4Address address{kGateways.address.value + port * network + 2 + i / ports};
@@ -180,6 +181,7 @@ class TableMaker {
 
   /// Everything a route may lead to: each gateway alone, then the nowheres, then the multipaths.
   void make_targets() {
+    targets_.reserve(options_.next_hops + 2 + kMultipaths);
     for (std::uint32_t i = 0; i < options_.next_hops; ++i) {
       targets_.push_back({RouteTarget::Kind::unicast, {next_hop(i)}});
     }

@@ -89,7 +89,7 @@ TEST_P(RouteGeneratorSizes, GivesExactlyWhatWasAskedFor) {
   EXPECT_EQ(macs.size(), next_hops);
   std::set<std::pair<Ipv4Address, std::string>> used;
   for (const auto& target : table.routes.targets) {
-    for (const auto& hop : target.next_hops) used.emplace(hop.gateway.value(), hop.port);
+    for (const auto& hop : target.next_hops) used.emplace(hop.gateway.value_or(Ipv4Address{}), hop.port);
   }
   EXPECT_TRUE(std::includes(known.begin(), known.end(), used.begin(), used.end()));
   if (prefixes >= next_hops) {

@@ -231,6 +231,7 @@ std::string to_string(const RouteTarget& target) {
 
 void write_routes(std::ostream& out, const RouteList& list) {
   std::vector<std::string> texts;
+  texts.reserve(list.targets.size());
   for (const auto& target : list.targets) texts.push_back(to_string(target));
   for (const auto& route : list.routes) {
     const std::string prefix = to_string(route.prefix);

@@ -24,6 +24,7 @@ RouteList parse(std::string_view text) {
 /// Every route as `PREFIX metric N TARGET`.
 std::vector<std::string> lines_of(const RouteList& list) {
   std::vector<std::string> lines;
+  lines.reserve(list.routes.size());
   for (const auto& route : list.routes) {
     lines.push_back(to_string(route.prefix) + " metric " + std::to_string(route.metric) + " " +
                     to_string(list.targets.at(route.target)));
@@ -92,7 +93,7 @@ struct BadCase {
   int column;
   std::string message;
 
-  friend void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.text.substr(0, 200); }
+  friend std::ostream& operator<<(std::ostream& out, const BadCase& bad) { return out << bad.text.substr(0, 200); }
 };
 class RouteErrors : public ::testing::TestWithParam<BadCase> {};
 
