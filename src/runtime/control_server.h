@@ -38,8 +38,8 @@ std::string answer(const RequestHandler& handler, std::string_view line);
 
 class ControlServer {
  public:
-  static constexpr std::size_t kMostClients = 64;           ///< more wait to be accepted
-  static constexpr std::size_t kMostLineBytes = 64 * 1024;  ///< of a request
+  static constexpr std::size_t kMostClients = 64;       ///< more wait to be accepted
+  static constexpr std::size_t kMostLineBytes = 65536;  ///< of a request
   /// A client that neither sends nor takes anything for so long is put out.
   static constexpr std::chrono::seconds kPatience{10};
 

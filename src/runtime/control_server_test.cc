@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -179,21 +181,22 @@ TEST_F(Control, OutlivesGarbageAndClientsThatLeave) {
 }
 
 TEST_F(Control, ServesOthersWhileClientsAreSilentOrDoNotRead) {
-  std::vector<FileDescriptor> idle;
-  for (int i = 0; i < 20; ++i) idle.push_back(connect(path_));
-  for (int i = 0; i < 5; ++i)
-    send_text(idle[static_cast<std::size_t>(i)], "{\"command\":\"show\",\"topic\":\"big\"}\n");
-  for (int i = 5; i < 10; ++i) send_text(idle[static_cast<std::size_t>(i)], "{\"comm");
+  std::array<FileDescriptor, 20> idle;
+  for (std::size_t i = 0; i < idle.size(); ++i) {
+    idle[i] = connect(path_);
+    if (i < 5) send_text(idle[i], "{\"command\":\"show\",\"topic\":\"big\"}\n");
+    if (i >= 15) send_text(idle[i], "{\"comm");
+  }
   for (int i = 0; i < 10; ++i) EXPECT_EQ(ask("ports")["topic"], "ports");
 }
 
 TEST_F(Control, ServesManyClientsAtOnce) {
   std::atomic<int> answers{0};
   {
-    std::vector<std::jthread> clients;
-    for (int i = 0; i < 16; ++i) {
-      clients.emplace_back([&, i] {
-        for (int round = 0; round < 20; ++round) {
+    std::array<std::jthread, 16> clients;
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      clients[i] = std::jthread([&, i] {
+        for (std::size_t round = 0; round < 20; ++round) {
           const std::string topic = std::to_string(i * 100 + round);
           if (ask(topic)["topic"] == topic) ++answers;
         }
@@ -205,8 +208,8 @@ TEST_F(Control, ServesManyClientsAtOnce) {
 
 /// More than are served at once: the rest waits, and gets its turn when others leave.
 TEST_F(Control, ServesMoreClientsThanItHasPlacesFor) {
-  std::vector<FileDescriptor> silent;
-  for (std::size_t i = 0; i < ControlServer::kMostClients; ++i) silent.push_back(connect(path_));
+  std::vector<FileDescriptor> silent(ControlServer::kMostClients);
+  std::generate(silent.begin(), silent.end(), [this] { return connect(path_); });
   const auto late = connect(path_);
   send_text(late, "{\"command\":\"show\",\"topic\":\"late\"}\n");
   silent.clear();

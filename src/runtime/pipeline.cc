@@ -25,6 +25,13 @@ std::string engines_with(const std::string& shader) {
 
 }  // namespace
 
+std::vector<PortInfo> port_infos(std::span<const io::PortConfig> configs) {
+  std::vector<PortInfo> infos;
+  infos.reserve(configs.size());
+  for (const auto& config : configs) infos.push_back(config.info);
+  return infos;
+}
+
 Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<const PortInfo> ports,
                    GracePeriods& grace_periods) {
   using Kind = Verdict::Kind;
@@ -102,13 +109,13 @@ void Pipeline::bind(std::span<const PortInfo> ports) {
 
 std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues() {
   std::vector<std::unique_ptr<EngineQueue>> queues;
+  queues.reserve(stages_.size());
   for (const auto& stage : stages_) queues.push_back(stage.engine == nullptr ? nullptr : stage.engine->open_queue());
   return queues;
 }
 
 void check_pipeline(const control::RouterConfig& config) {
-  std::vector<PortInfo> ports;
-  for (const auto& port : config.ports) ports.push_back(port.info);
+  const auto ports = port_infos(config.ports);
   NoReaders no_readers;
   const Pipeline pipeline(config.pipeline, ports, no_readers);
 }

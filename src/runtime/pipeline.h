@@ -35,6 +35,9 @@ struct Stage {
   Table* table = nullptr;
 };
 
+/// What functions are told of configured ports.
+std::vector<PortInfo> port_infos(std::span<const io::PortConfig> configs);
+
 class Pipeline {
  public:
   /// Creates functions and engines. Throws InputError at the entry's place.

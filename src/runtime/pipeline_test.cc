@@ -13,15 +13,9 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::vector<PortInfo> infos(const control::RouterConfig& config) {
-  std::vector<PortInfo> ports;
-  for (const auto& port : config.ports) ports.push_back(port.info);
-  return ports;
-}
-
 Pipeline make(const control::RouterConfig& config) {
   static NoReaders no_readers;
-  const auto ports = infos(config);
+  const auto ports = port_infos(config.ports);
   return {config.pipeline, ports, no_readers};
 }
 

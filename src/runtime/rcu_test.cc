@@ -56,6 +56,7 @@ TEST(GracePeriods, KeepWhatReadersHold) {
   std::atomic<unsigned> dead{0}, online{0};
   {
     std::vector<std::jthread> readers;
+    readers.reserve(kReaders);
     for (unsigned i = 0; i < kReaders; ++i) {
       readers.emplace_back([&, i] {
         QsbrGracePeriods::Reader reader(periods, i);

@@ -20,10 +20,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::vector<PortInfo> infos_of(const std::vector<io::PortConfig>& configs) {
-  std::vector<PortInfo> infos;
-  for (const auto& config : configs) infos.push_back(config.info);
-  return infos;
+std::vector<std::string> names_of(std::span<const PortInfo> ports) {
+  std::vector<std::string> names(ports.size());
+  std::transform(ports.begin(), ports.end(), names.begin(), [](const PortInfo& port) { return port.name; });
+  return names;
 }
 
 /// Stops what was started, in whatever way it ends.
@@ -115,13 +115,9 @@ struct Router::Parts {
 Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_ports)
     : cores(config.cores),
       grace_periods(static_cast<std::uint32_t>(config.cores.size())),
-      configured_ports(infos_of(config.ports)),
+      configured_ports(port_infos(config.ports)),
       pipeline(config.pipeline, configured_ports, grace_periods),
-      tracer(pipeline, [this] {
-        std::vector<std::string> names;
-        for (const auto& port : configured_ports) names.push_back(port.name);
-        return names;
-      }()) {
+      tracer(pipeline, names_of(configured_ports)) {
   if (!config.socket.empty()) server = std::make_unique<ControlServer>(config.socket);
   const auto worker_count = static_cast<std::uint16_t>(cores.size());
   io::start_eal(config.ports, worker_count);
@@ -134,7 +130,8 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
 /// Receive queues go round the workers, so that the ports' and the queues' load spreads.
 std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
   std::vector<WorkerSetup> setups;
-  for (std::uint16_t i = 0; i < cores.size(); ++i) {
+  const auto workers_wanted = static_cast<std::uint16_t>(cores.size());
+  for (std::uint16_t i = 0; i < workers_wanted; ++i) {
     WorkerSetup setup{.index = i,
                       .core = cores[i],
                       .receive = {},
@@ -146,12 +143,13 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
     setups.push_back(std::move(setup));
   }
   std::size_t turn = 0;
-  for (std::uint16_t port = 0; port < ports.size(); ++port) {
-    for (std::uint16_t queue = 0; queue < ports[port]->rx_queues(); ++queue) {
-      setups[turn++ % setups.size()].receive.push_back({&ports[port]->rx_queue(queue), port, queue});
+  for (const auto& port : ports) {
+    for (std::uint16_t queue = 0; queue < port->rx_queues(); ++queue) {
+      setups[turn++ % setups.size()].receive.push_back({&port->rx_queue(queue), port->info().index, queue});
     }
   }
   std::vector<std::unique_ptr<Worker>> made;
+  made.reserve(setups.size());
   for (auto& setup : setups) made.push_back(std::make_unique<Worker>(std::move(setup)));
   return made;
 }

@@ -59,7 +59,8 @@ std::vector<PortTraffic> traffic_by_port(Workers workers, Ports ports) {
   std::vector<PortTraffic> traffic(ports.size());
   for (std::size_t port = 0; port < ports.size(); ++port) {
     traffic[port].ring_loss = ports[port]->ring_loss();
-    for (std::uint16_t worker = 0; worker < workers.size(); ++worker) {
+    const auto worker_count = static_cast<std::uint16_t>(workers.size());
+    for (std::uint16_t worker = 0; worker < worker_count; ++worker) {
       const io::Loss unsent = ports[port]->tx_queue(worker).unsent();
       traffic[port].unsent.packets += unsent.packets;
       traffic[port].unsent.bytes += unsent.bytes;

@@ -30,11 +30,11 @@ std::vector<unsigned> usable_cores() {
 }  // namespace
 
 rte_mempool* packet_memory() {
-  static const io::PacketPool pool = [] {
+  static const io::PacketPool kPool = [] {
     io::start_eal({}, 1);
     return io::create_pool({.packets = kPackets, .data_room = RTE_MBUF_DEFAULT_BUF_SIZE});
   }();
-  return pool.get();
+  return kPool.get();
 }
 
 /// Makes packets, flow by flow in sequence; used by one worker.
@@ -180,6 +180,7 @@ control::RouterConfig test_config(const std::vector<std::string>& ports, std::ui
 TestBed::TestBed(std::vector<TestPortSetup> ports, std::uint16_t workers, std::size_t stages, std::string engine)
     : setups_(std::move(ports)) {
   std::vector<std::string> names;
+  names.reserve(setups_.size());
   for (const auto& setup : setups_) names.push_back(setup.name);
   config_ = test_config(names, workers, stages, engine);
   packet_memory();
@@ -239,7 +240,8 @@ void TestBed::check(const Statistics& statistics) {
 void TestBed::check_order() {
   for (const TestPort* port : ports_) {
     std::map<std::uint32_t, std::uint16_t> worker_of_flow;
-    for (std::uint16_t worker = 0; worker < config_.cores.size(); ++worker) {
+    const auto workers = static_cast<std::uint16_t>(config_.cores.size());
+    for (std::uint16_t worker = 0; worker < workers; ++worker) {
       std::map<std::uint32_t, std::uint32_t> last;
       for (const auto& [flow, sequence] : port->sent(worker)) {
         const auto [at, is_new] = last.try_emplace(flow, sequence);
