@@ -97,8 +97,8 @@ std::vector<std::unique_ptr<Port>> open_ports(std::span<const PortConfig> config
   for (const PortConfig& config : configs) {
     if (const auto* file = sink_file(config)) for_port(config, [&] { require_writable(*file); });
   }
-  for (const auto& [port, config] : builtin) {
-    for_port(*config, [&, port = port] { port->open(pool); });
+  for (const auto& opening : builtin) {
+    for_port(*opening.second, [&] { opening.first->open(pool); });
   }
   return ports;
 }
