@@ -53,7 +53,7 @@ std::unique_ptr<Port> open_one(const PortConfig& config, std::uint16_t workers =
 class BuiltinPortTest : public ::testing::Test {
  protected:
   void SetUp() override { need_eal(); }
-  Folder folder;
+  Folder folder_;
 };
 
 TEST_F(BuiltinPortTest, GivesACaptureBackByteForByte) {
@@ -63,19 +63,19 @@ TEST_F(BuiltinPortTest, GivesACaptureBackByteForByte) {
   records.push_back({4'294'967'295'999'999'999, Bytes(65535, 8)});  // the last moment and the largest frame there is
   records.push_back({6, Bytes(65535 - 128, 9)});
   const Bytes in = pcap_file(records);
-  write_file(folder / "in.pcap", in);
-  reflect(*open_one(port_config("pcap:" + (folder / "in.pcap").string(), (folder / "out.pcap").string())));
-  EXPECT_EQ(read_file(folder / "out.pcap"), in);
+  write_file(folder_ / "in.pcap", in);
+  reflect(*open_one(port_config("pcap:" + (folder_ / "in.pcap").string(), (folder_ / "out.pcap").string())));
+  EXPECT_EQ(read_file(folder_ / "out.pcap"), in);
 
-  write_file(folder / "in.pcapng", pcapng_file(records, true));
-  reflect(*open_one(port_config("pcap:" + (folder / "in.pcapng").string(), (folder / "out.pcap").string())));
-  EXPECT_EQ(read_file(folder / "out.pcap"), in);
+  write_file(folder_ / "in.pcapng", pcapng_file(records, true));
+  reflect(*open_one(port_config("pcap:" + (folder_ / "in.pcapng").string(), (folder_ / "out.pcap").string())));
+  EXPECT_EQ(read_file(folder_ / "out.pcap"), in);
 }
 
 TEST_F(BuiltinPortTest, DealsACaptureOutToItsQueues) {
   const std::vector<Record> records = synthetic_records(1000);
-  write_file(folder / "in.pcap", pcap_file(records));
-  const auto port = open_one(port_config("pcap:" + (folder / "in.pcap").string()), 3);
+  write_file(folder_ / "in.pcap", pcap_file(records));
+  const auto port = open_one(port_config("pcap:" + (folder_ / "in.pcap").string()), 3);
   ASSERT_EQ(port->rx_queues(), 3);
   port->start();
   std::multiset<std::string> got, expected;
@@ -89,8 +89,8 @@ TEST_F(BuiltinPortTest, DealsACaptureOutToItsQueues) {
 }
 
 TEST_F(BuiltinPortTest, IsExhaustedAtOnceWithoutFrames) {
-  write_file(folder / "in.pcap", pcap_file({}));
-  for (const std::string& device : {"pcap:" + (folder / "in.pcap").string() + ",loop", std::string("none")}) {
+  write_file(folder_ / "in.pcap", pcap_file({}));
+  for (const std::string& device : {"pcap:" + (folder_ / "in.pcap").string() + ",loop", std::string("none")}) {
     const auto port = open_one(port_config(device), 2);
     ASSERT_EQ(port->rx_queues(), 2);
     port->start();
@@ -101,8 +101,8 @@ TEST_F(BuiltinPortTest, IsExhaustedAtOnceWithoutFrames) {
 
 TEST_F(BuiltinPortTest, RepeatsACaptureUntilDrained) {
   const std::vector<Record> records = synthetic_records(10);
-  write_file(folder / "in.pcap", pcap_file(records));
-  const auto port = open_one(port_config("pcap:" + (folder / "in.pcap").string() + ",loop"));
+  write_file(folder_ / "in.pcap", pcap_file(records));
+  const auto port = open_one(port_config("pcap:" + (folder_ / "in.pcap").string() + ",loop"));
   port->start();
   RxQueue& queue = port->rx_queue(0);
   std::array<rte_mbuf*, 7> packets{};
@@ -155,8 +155,8 @@ TEST_F(BuiltinPortTest, GivesTheSeedsTraffic) {
 
 TEST_F(BuiltinPortTest, LosesNoFrameWhenThePoolIsEmpty) {
   const std::vector<Record> records = synthetic_records(20000);
-  write_file(folder / "in.pcap", pcap_file(records));
-  const auto port = open_one(port_config("pcap:" + (folder / "in.pcap").string()));
+  write_file(folder_ / "in.pcap", pcap_file(records));
+  const auto port = open_one(port_config("pcap:" + (folder_ / "in.pcap").string()));
   port->start();
   std::vector<rte_mbuf*> held;
   std::array<rte_mbuf*, 64> packets{};
@@ -174,9 +174,10 @@ TEST_F(BuiltinPortTest, LosesNoFrameWhenThePoolIsEmpty) {
 TEST_F(BuiltinPortTest, WorkersShareASinkInWholeRecords) {
   constexpr std::uint16_t kWorkers = 4;
   const auto port =
-      open_one(port_config("synth:size=imix,count=40000,dst=zipf:100", (folder / "out.pcap").string()), kWorkers);
+      open_one(port_config("synth:size=imix,count=40000,dst=zipf:100", (folder_ / "out.pcap").string()), kWorkers);
   port->start();
   std::vector<std::thread> threads;
+  threads.reserve(kWorkers);
   for (std::uint16_t worker = 0; worker < kWorkers; ++worker) {
     threads.emplace_back([&, worker] {
       register_thread();
@@ -194,7 +195,7 @@ TEST_F(BuiltinPortTest, WorkersShareASinkInWholeRecords) {
   source.destinations = SynthSource::Destinations::zipf;
   source.flows = 100;
   const Traffic traffic(source, {.odd_share = 0, .destination = port->info().mac});
-  const auto records = records_of(load_capture(folder / "out.pcap"));
+  const auto records = records_of(load_capture(folder_ / "out.pcap"));
   ASSERT_EQ(records.size(), 40000U);
   std::vector<bool> seen(records.size());
   std::map<std::string, std::uint64_t> last_of_flow;
@@ -215,7 +216,7 @@ TEST_F(BuiltinPortTest, WorkersShareASinkInWholeRecords) {
 
 TEST_F(BuiltinPortTest, OwnsUpToWhatAFullDiskDidNotTake) {
   constexpr std::size_t kFrames = 3000;
-  const auto out = folder / "out.pcap";
+  const auto out = folder_ / "out.pcap";
   const auto port = open_one(port_config("synth:size=1514,count=" + std::to_string(kFrames), out.string()));
   // As if the disk ended in the middle of the second buffer.
   struct rlimit before{};
@@ -245,8 +246,8 @@ TEST_F(BuiltinPortTest, OwnsUpToWhatAFullDiskDidNotTake) {
 }
 
 TEST_F(BuiltinPortTest, OpensAllPortsOrTouchesNothing) {
-  write_file(folder / "in.pcap", pcap_file(synthetic_records(3)));
-  const std::string in = (folder / "in.pcap").string();
+  write_file(folder_ / "in.pcap", pcap_file(synthetic_records(3)));
+  const std::string in = (folder_ / "in.pcap").string();
   const auto message = [](const std::vector<PortConfig>& configs) -> std::string {
     try {
       open_ports(configs, 1);
@@ -256,13 +257,13 @@ TEST_F(BuiltinPortTest, OpensAllPortsOrTouchesNothing) {
     }
     return "opened";
   };
-  const auto out = folder / "out.pcap";
+  const auto out = folder_ / "out.pcap";
   write_file(out, {1, 2, 3});
   const std::vector<PortConfig> missing{port_config("none", out.string(), 0),
-                                        port_config("pcap:" + (folder / "nothing").string(), "count", 1)};
+                                        port_config("pcap:" + (folder_ / "nothing").string(), "count", 1)};
   EXPECT_THAT(message(missing), AllOf(HasSubstr("test.yaml:1:"), HasSubstr("port 'port1'"), HasSubstr("No such file")));
   EXPECT_EQ(read_file(out), (Bytes{1, 2, 3}));
-  EXPECT_THAT(message({port_config("none", (folder / "no/out.pcap").string())}), HasSubstr("cannot create"));
+  EXPECT_THAT(message({port_config("none", (folder_ / "no/out.pcap").string())}), HasSubstr("cannot create"));
   EXPECT_THAT(message({port_config("none", "pcap:/dev/full")}), HasSubstr("No space left"));
   EXPECT_THAT(message({port_config("pcap:" + in, in)}), HasSubstr("overwrite the capture"));
   EXPECT_THAT(message({port_config("none", out.string(), 0), port_config("none", out.string(), 1)}),

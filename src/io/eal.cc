@@ -25,7 +25,7 @@
 namespace penumbra::io {
 namespace {
 
-constexpr std::uint64_t kMebibyte = 1024 * 1024;
+constexpr std::uint64_t kMebibyte = 1 << 20;
 /// For what is not packets: devices, rings, RCU.
 constexpr std::uint64_t kReserve = 64 * kMebibyte;
 /// Ordinary memory costs nothing until it is touched, so there may as well be enough of it.
@@ -98,9 +98,8 @@ Environment start(std::span<const PortConfig> ports, std::uint16_t workers) {
   if (sched_getaffinity(0, sizeof cores, &cores) != 0)
     throw std::runtime_error("cannot find out the cores of this process");
   std::vector<std::string> arguments = arguments_for(ports, pages, bytes, cores);
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+  std::vector<char*> pointers(arguments.size() + 1);
+  std::transform(arguments.begin(), arguments.end(), pointers.begin(), [](std::string& text) { return text.data(); });
   {
     const LogCapture log;
     if (rte_eal_init(static_cast<int>(arguments.size()), pointers.data()) < 0) {
@@ -133,8 +132,8 @@ Environment start(std::span<const PortConfig> ports, std::uint16_t workers) {
 }  // namespace
 
 const Environment& start_eal(std::span<const PortConfig> ports, std::uint16_t workers) {
-  static const Environment environment = start(ports, workers);
-  return environment;
+  static const Environment kEnvironment = start(ports, workers);
+  return kEnvironment;
 }
 
 void register_thread() {

@@ -48,21 +48,21 @@ TEST(RegisterThread, GivesEachThreadItsNumberAndTakesItBack) {
 class FindHugePages : public ::testing::Test {
  protected:
   void offer(const std::string& pages, const std::string& type) {
-    std::filesystem::create_directories(folder / "hugepages/hugepages-4kB");
-    std::ofstream(folder / "hugepages/hugepages-4kB/free_hugepages") << pages << "\n";
-    std::ofstream(folder / "mounts") << "proc /proc proc rw 0 0\nnodev " << (folder / "").string() << " " << type
-                                     << " rw 0 0\n";
+    std::filesystem::create_directories(folder_ / "hugepages/hugepages-4kB");
+    std::ofstream(folder_ / "hugepages/hugepages-4kB/free_hugepages") << pages << "\n";
+    std::ofstream(folder_ / "mounts") << "proc /proc proc rw 0 0\nnodev " << (folder_ / "").string() << " " << type
+                                      << " rw 0 0\n";
   }
-  HugePages find(std::uint64_t bytes) { return find_huge_pages(bytes, folder / "hugepages", folder / "mounts"); }
-  Folder folder;
+  HugePages find(std::uint64_t bytes) { return find_huge_pages(bytes, folder_ / "hugepages", folder_ / "mounts"); }
+  Folder folder_;
 };
 
 TEST_F(FindHugePages, TakesWhatSuffices) {
   offer("256", "hugetlbfs");
   const HugePages pages = find(1 << 20);
-  if (pages.page_bytes == 0) GTEST_SKIP() << "the file system of " << folder / "" << " has no blocks of 4 KiB";
+  if (pages.page_bytes == 0) GTEST_SKIP() << "the file system of " << folder_ / "" << " has no blocks of 4 KiB";
   EXPECT_EQ(pages.page_bytes, 4096U);
-  EXPECT_EQ(pages.mount, (folder / "").string());
+  EXPECT_EQ(pages.mount, (folder_ / "").string());
 }
 
 TEST_F(FindHugePages, SaysWhatIsMissing) {

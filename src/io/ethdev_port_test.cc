@@ -36,7 +36,7 @@ class EthdevPortTest : public ::testing::Test {
     auto ports = open_ports({&config, 1}, workers);
     return std::move(ports.front());
   }
-  Folder folder;
+  Folder folder_;
 };
 
 TEST_F(EthdevPortTest, OpensANullDevice) {
@@ -114,9 +114,9 @@ TEST_F(EthdevPortTest, SpreadsACaptureDeviceBySoftwareAndSharesItsTransmitQueue)
     frame.resize(traffic.fill(i, frame));
     records.push_back({i * 1000, frame});
   }
-  write_file(folder / "in.pcap", pcap_file(records));
+  write_file(folder_ / "in.pcap", pcap_file(records));
   const std::string devargs =
-      "net_pcap0,rx_pcap=" + (folder / "in.pcap").string() + ",tx_pcap=" + (folder / "out.pcap").string();
+      "net_pcap0,rx_pcap=" + (folder_ / "in.pcap").string() + ",tx_pcap=" + (folder_ / "out.pcap").string();
   std::uint64_t received = 0;
   {
     const auto port = open_one(port_config(devargs), kWorkers);
@@ -141,15 +141,15 @@ TEST_F(EthdevPortTest, SpreadsACaptureDeviceBySoftwareAndSharesItsTransmitQueue)
   EXPECT_EQ(received, 1000U);
   std::multiset<std::string> in, out;
   for (const Record& record : records) in.emplace(record.frame.begin(), record.frame.end());
-  for (const Record& record : records_of(load_capture(folder / "out.pcap"))) {
+  for (const Record& record : records_of(load_capture(folder_ / "out.pcap"))) {
     out.emplace(record.frame.begin(), record.frame.end());
   }
   EXPECT_EQ(out, in);
 }
 
 TEST_F(EthdevPortTest, DoesNotReceiveChains) {
-  write_file(folder / "in.pcap", pcap_file({{0, Bytes(9000, 1)}, {0, Bytes(60, 2)}}));
-  const auto port = open_one(port_config("net_pcap0,rx_pcap=" + (folder / "in.pcap").string()), 1);
+  write_file(folder_ / "in.pcap", pcap_file({{0, Bytes(9000, 1)}, {0, Bytes(60, 2)}}));
+  const auto port = open_one(port_config("net_pcap0,rx_pcap=" + (folder_ / "in.pcap").string()), 1);
   port->start();
   std::array<rte_mbuf*, 8> packets{};
   ASSERT_EQ(port->rx_queue(0).receive(packets.data(), packets.size()), 1);
@@ -162,7 +162,7 @@ TEST_F(EthdevPortTest, RefusesWithReasonAndAdvice) {
   EXPECT_THAT(refusal({port_config("net_af_packet0,iface=no-such")}),
               AllOf(HasSubstr("test.yaml:1:"), HasSubstr("port 'port0'"), HasSubstr("no interface 'no-such'")));
   EXPECT_THAT(refusal({port_config("net_af_packet0")}), HasSubstr("DPDK cannot open 'net_af_packet0'"));
-  EXPECT_THAT(refusal({port_config("net_pcap0,rx_pcap=" + (folder / "missing").string())}),
+  EXPECT_THAT(refusal({port_config("net_pcap0,rx_pcap=" + (folder_ / "missing").string())}),
               HasSubstr("DPDK cannot open"));
   EXPECT_THAT(refusal({port_config("net_null0", "count", 0), port_config("net_null0", "count", 1)}),
               AllOf(HasSubstr("port 'port1'"), HasSubstr("another port has the same device")));

@@ -91,7 +91,7 @@ std::uint16_t probe_ethdev(const std::string& devargs) {
   const std::optional<std::uint16_t> port = find_port(devargs);
   if (!port) {
     throw std::runtime_error(fmt::format("no driver of this program takes the device '{}'{}", devargs,
-                                         devargs.find(".") == std::string::npos
+                                         devargs.find('.') == std::string::npos
                                              ? ""
                                              : "; a PCI device must exist and be bound to vfio-pci (dpdk-devbind.py)"));
   }

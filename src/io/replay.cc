@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "io/flow_spread.h"
 
@@ -22,10 +21,7 @@ class alignas(64) Replay::Queue final : public RxQueue {
   Queue(const std::uint8_t* bytes, std::vector<FrameEntry> frames, std::uint64_t left, RateLimiter& limiter)
       : bytes_(bytes), frames_(std::move(frames)), left_(left), limiter_(limiter) {}
 
-  void use_pool(PacketPool pool) {
-    pool_ = std::move(pool);
-    time_.emplace();
-  }
+  void use_pool(PacketPool pool) { pool_ = std::move(pool); }
 
   std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept override {
     auto count = static_cast<std::uint16_t>(std::min<std::uint64_t>(capacity, left_));
@@ -57,7 +53,7 @@ class alignas(64) Replay::Queue final : public RxQueue {
     std::memcpy(rte_pktmbuf_mtod(&packet, std::uint8_t*), bytes_ + frame.offset, frame.size);
     packet.data_len = static_cast<std::uint16_t>(frame.size);
     packet.pkt_len = frame.size;
-    time_->set(packet, frame.nanoseconds);
+    time_.set(packet, frame.nanoseconds);
     if (++next_ == frames_.size()) next_ = 0;
   }
 
@@ -67,7 +63,7 @@ class alignas(64) Replay::Queue final : public RxQueue {
   std::size_t next_ = 0;
   RateLimiter& limiter_;
   PacketPool pool_;
-  std::optional<MbufTime> time_;
+  MbufTime time_;
 };
 
 namespace {

@@ -28,6 +28,7 @@ struct ReplayPlan {
 /// them may rewrite them.
 class Replay {
  public:
+  /// The EAL must run.
   Replay(Frames frames, std::uint16_t queues, const ReplayPlan& plan);
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;

@@ -48,20 +48,20 @@ class SoftwareRssTest : public ::testing::Test {
  protected:
   void SetUp() override {
     need_eal();
-    pool = create_pool(pool_size({}, 8, 0));
+    pool_ = create_pool(pool_size({}, 8, 0));
   }
-  void TearDown() override { EXPECT_EQ(rte_mempool_in_use_count(pool.get()), 0U); }
+  void TearDown() override { EXPECT_EQ(rte_mempool_in_use_count(pool_.get()), 0U); }
 
   /// `devices` queues of a device for `queues` workers.
   std::unique_ptr<SoftwareRss> make_rss(Replay& device, std::uint16_t queues) {
-    device.use_pool(pool);
+    device.use_pool(pool_);
     device.start();
     std::vector<std::unique_ptr<RxQueue>> inputs(queues);
     for (std::uint16_t i = 0; i < device.queues(); ++i) inputs[i] = std::make_unique<Borrowed>(device.queue(i));
     return std::make_unique<SoftwareRss>("test_rss", std::move(inputs));
   }
 
-  PacketPool pool;
+  PacketPool pool_;
 };
 
 std::string flow_of(const rte_mbuf& packet) {
@@ -87,11 +87,13 @@ Seen run_worker(RxQueue& queue) {
 }
 
 TEST_F(SoftwareRssTest, KeepsFlowsTogetherInOrderAndCounted) {
-  for (const auto& [devices, queues] : {std::pair{1, 2}, std::pair{1, 4}, std::pair{2, 3}, std::pair{3, 3}}) {
-    Replay device(stream(), static_cast<std::uint16_t>(devices), {.packets = kPackets});
-    const auto rss = make_rss(device, static_cast<std::uint16_t>(queues));
-    std::vector<Seen> seen(static_cast<std::size_t>(queues));
+  using Shape = std::pair<std::uint16_t, std::uint16_t>;
+  for (const auto& [devices, queues] : {Shape{1, 2}, Shape{1, 4}, Shape{2, 3}, Shape{3, 3}}) {
+    Replay device(stream(), devices, {.packets = kPackets});
+    const auto rss = make_rss(device, queues);
+    std::vector<Seen> seen(queues);
     std::vector<std::thread> threads;
+    threads.reserve(seen.size());
     for (std::uint16_t queue = 0; queue < queues; ++queue) {
       threads.emplace_back([&, queue] { seen[queue] = run_worker(rss->queue(queue)); });
     }
@@ -155,9 +157,9 @@ TEST_F(SoftwareRssTest, FreesWhatNobodyTook) {
   std::array<rte_mbuf*, 64> packets{};
   const std::uint16_t own = rss->queue(0).receive(packets.data(), packets.size());
   rte_pktmbuf_free_bulk(packets.data(), own);
-  EXPECT_GT(rte_mempool_in_use_count(pool.get()), 0U);
+  EXPECT_GT(rte_mempool_in_use_count(pool_.get()), 0U);
   rss->clear();
-  EXPECT_EQ(rte_mempool_in_use_count(pool.get()), 0U);
+  EXPECT_EQ(rte_mempool_in_use_count(pool_.get()), 0U);
 }
 
 /// A device's transmit queue that takes a few packets at a time, now and then none, and never two callers at once.
@@ -185,14 +187,16 @@ TEST_F(SoftwareRssTest, SharedTransmitQueueLosesNothingAndKeepsEachWorkersOrder)
   SharedTx shared("test_tx", [&](rte_mbuf** packets, std::uint16_t count) { return device.transmit(packets, count); });
   std::atomic<std::uint64_t> taken{0};
   std::vector<std::thread> threads;
+  threads.reserve(kWorkers);
   for (std::uint16_t worker = 0; worker < kWorkers; ++worker) {
     threads.emplace_back([&, worker] {
       register_thread();
       const MbufTime time;
       std::array<rte_mbuf*, 32> packets{};
       for (std::uint64_t i = 0; i < 5000; i += packets.size()) {
-        if (rte_pktmbuf_alloc_bulk(pool.get(), packets.data(), packets.size()) != 0) continue;
-        for (std::size_t k = 0; k < packets.size(); ++k) time.set(*packets[k], worker * 1'000'000U + i + k);
+        if (rte_pktmbuf_alloc_bulk(pool_.get(), packets.data(), packets.size()) != 0) continue;
+        for (std::size_t k = 0; k < packets.size(); ++k)
+          time.set(*packets[k], worker * std::uint64_t{1'000'000} + i + k);
         const std::uint16_t sent = shared.send(packets.data(), packets.size());
         taken += sent;
         rte_pktmbuf_free_bulk(packets.data() + sent, packets.size() - sent);
@@ -214,8 +218,8 @@ TEST_F(SoftwareRssTest, SharedTransmitQueueLosesNothingAndKeepsEachWorkersOrder)
 
 TEST_F(SoftwareRssTest, SharedTransmitQueueOwnsUpToWhatTheDeviceNeverTook) {
   SharedTx shared("test_tx_dead", [](rte_mbuf**, std::uint16_t) { return std::uint16_t{0}; });
-  std::vector<rte_mbuf*> packets(2 * kRingSlots);
-  ASSERT_EQ(rte_pktmbuf_alloc_bulk(pool.get(), packets.data(), 2 * kRingSlots), 0);
+  std::vector<rte_mbuf*> packets(std::size_t{2} * kRingSlots);
+  ASSERT_EQ(rte_pktmbuf_alloc_bulk(pool_.get(), packets.data(), 2 * kRingSlots), 0);
   for (rte_mbuf* packet : packets) rte_pktmbuf_append(packet, 60);
   const std::uint16_t taken = shared.send(packets.data(), 2 * kRingSlots);
   EXPECT_LT(taken, 2 * kRingSlots);

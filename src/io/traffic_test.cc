@@ -200,7 +200,7 @@ TEST(Traffic, MixesInTheShareOfOddPackets) {
       see("link broadcast");
     }
   }
-  EXPECT_NEAR(odd, kFrames / 4, 400);
+  EXPECT_NEAR(odd, kFrames * 0.25, 400);
   EXPECT_GE(kinds.size(), 28U);
 }
 
