@@ -60,7 +60,7 @@ asan: setup-test build/.exists $(VENV)/.ready ## all tests with AddressSanitizer
 	@PENUMBRA_BIN=build/asan/bin/penumbra $(VENV)/bin/python -m pytest tests -q
 
 .PHONY: tsan
-tsan: setup-test build/.exists $(VENV)/.ready ## all tests with ThreadSanitizer
+tsan: setup-test build/.exists $(VENV)/.ready ## all tests with ThreadSanitizer (a test takes up to 6 GiB)
 	$(call build,tsan,all)
 	@cd build/tsan && $(CTEST) -j $(JOBS) -L unit
 	@PENUMBRA_BIN=build/tsan/bin/penumbra $(VENV)/bin/python -m pytest tests -q
@@ -87,9 +87,12 @@ SOURCES = $(shell git ls-files '*.h' '*.cc' '*.c' '*.cu')
 format: setup-lint ## clang-format over all sources
 	@clang-format-19 -i $(SOURCES)
 
-.PHONY: lint
-lint: setup-lint build ## clang-format and clang-tidy, without changing anything
+.PHONY: check-format
+check-format: setup-lint
 	@clang-format-19 --dry-run -Werror $(SOURCES)
+
+.PHONY: lint
+lint: check-format build ## clang-format and clang-tidy, without changing anything
 	@tools/tidy build/release $(JOBS)
 
 .PHONY: clean
