@@ -124,6 +124,18 @@ TEST(Router, StopsAtAnyMomentAndFinishesWhatSoftwareRssHolds) {
   }
 }
 
+/// Owners of tables wait for a moment in which a worker holds nothing; the worker must make one if none comes by
+/// itself.
+TEST(Router, LetsGracePeriodsElapseThoughAnEngineAlwaysHasWork) {
+  TestBed bed({{.name = "a", .queues = 2, .endless = true}}, 2, 1, test::kHoarder);
+  std::jthread owner([&bed] {
+    while (bed.router().statistics().received.packets == 0) std::this_thread::yield();
+    for (int round = 0; round < 5; ++round) test::grace_periods().elapsed(test::grace_periods().start(), true);
+    bed.router().stop();
+  });
+  EXPECT_GT(bed.run_and_check({}).received.packets, 0U);
+}
+
 TEST(Router, EndsAtOnceIfStoppedBeforeItRuns) {
   TestBed bed({{.name = "a", .endless = true}}, 1, 1, test::kSync);
   bed.router().stop();

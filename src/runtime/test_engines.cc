@@ -76,6 +76,32 @@ class AsyncQueue final : public EngineQueue {
   std::mt19937 random_{7};
 };
 
+/// Keeps the youngest batch until it has been asked for it many times in vain: while chunks keep coming, one is always
+/// in flight.
+class HoarderQueue final : public EngineQueue {
+ public:
+  Submitted submit(Batch& batch) noexcept override {
+    constexpr std::size_t kDepth = 4;
+    if (queued_.size() == kDepth) return Submitted::full;
+    shade(batch);
+    queued_.push_back(&batch);
+    asked_ = 0;
+    return Submitted::queued;
+  }
+
+  Batch* poll() noexcept override {
+    constexpr unsigned kPatience = 100;
+    if (queued_.empty() || (queued_.size() == 1 && ++asked_ < kPatience)) return nullptr;
+    Batch* batch = queued_.front();
+    queued_.pop_front();
+    return batch;
+  }
+
+ private:
+  std::deque<Batch*> queued_;
+  unsigned asked_ = 0;
+};
+
 template <class Queue>
 class TestEngine final : public Engine {
  public:
@@ -102,9 +128,9 @@ bool add_engine(const char* name, int priority) {
                           .create = []() -> std::unique_ptr<Engine> { return std::make_unique<Made>(); }});
 }
 
-[[maybe_unused]] const bool kRegistered = add_engine<TestEngine<SyncQueue>>(kSync, 2) &&
-                                          add_engine<TestEngine<AsyncQueue>>(kAsync, 1) &&
-                                          add_engine<EngineWithout>(kWithout, 1000);
+[[maybe_unused]] const bool kRegistered =
+    add_engine<TestEngine<SyncQueue>>(kSync, 2) && add_engine<TestEngine<AsyncQueue>>(kAsync, 1) &&
+    add_engine<TestEngine<HoarderQueue>>(kHoarder, 0) && add_engine<EngineWithout>(kWithout, 1000);
 
 }  // namespace
 

@@ -8,6 +8,7 @@ namespace penumbra::runtime::test {
 namespace {
 
 constexpr std::uint32_t kView = 0x5A5AA5A5;
+GracePeriods* last_grace_periods = nullptr;
 
 /// Does with each packet what its frame says for this stage.
 class Judge final : public Function {
@@ -101,8 +102,14 @@ class Judge final : public Function {
      .summary = "does with each packet what the packet says",
      .topics = {{"judges", "what this judge is"}},
      .create = [](const ConfigNode& config, const FunctionContext& context) -> std::unique_ptr<Function> {
+       last_grace_periods = &context.grace_periods;
        return std::make_unique<Judge>(config.at("stage").integer(0, kMostStages - 1), context.ports.size());
      }});
 
 }  // namespace
+
+GracePeriods& grace_periods() {
+  return *last_grace_periods;
+}
+
 }  // namespace penumbra::runtime::test

@@ -131,13 +131,18 @@ class TestBed {
 control::RouterConfig test_config(const std::vector<std::string>& ports, std::uint16_t workers, std::size_t stages,
                                   const std::string& engine);
 
+/// What the last test_judge was given: the router's.
+GracePeriods& grace_periods();
+
 /// A count by stage and reason. Fails the test if there is none of that name.
 std::uint64_t count_of(const Statistics& statistics, const std::string& stage, const std::string& reason);
 
 /// The engines: test_sync answers at once; test_async takes its time, finishes batches in any order, hands them back in
-/// theirs, is sometimes full and sometimes answers at once; test_without knows no shader.
+/// theirs, is sometimes full and sometimes answers at once; test_hoarder has always one in flight while chunks keep
+/// coming; test_without knows no shader.
 inline constexpr const char* kSync = "test_sync";
 inline constexpr const char* kAsync = "test_async";
+inline constexpr const char* kHoarder = "test_hoarder";
 inline constexpr const char* kWithout = "test_without";
 /// The batches that any test_async queue had finished later than a younger one: proof that it reorders.
 std::uint64_t batches_reordered();
