@@ -18,11 +18,11 @@ class Judge final : public Function {
   }
 
   const std::vector<Reason>& reasons() const override {
-    static const std::vector<Reason> list{{"dropped", Verdict::Kind::drop, "dropped before the shader"},
-                                          {"late_dropped", Verdict::Kind::drop, "dropped after it"},
-                                          {"late_punted", Verdict::Kind::punt, "punted after it"},
-                                          {"wrong_answer", Verdict::Kind::drop, "the shader erred"}};
-    return list;
+    static const std::vector<Reason> kList{{"dropped", Verdict::Kind::drop, "dropped before the shader"},
+                                           {"late_dropped", Verdict::Kind::drop, "dropped after it"},
+                                           {"late_punted", Verdict::Kind::punt, "punted after it"},
+                                           {"wrong_answer", Verdict::Kind::drop, "the shader erred"}};
+    return kList;
   }
   std::string shader() const override { return "test_shader"; }
   Table* table() override { return &table_; }
