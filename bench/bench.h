@@ -27,9 +27,9 @@ namespace penumbra::bench {
 struct Options {
   std::vector<std::string> names;               ///< the benchmarks to run; empty: all
   std::optional<std::filesystem::path> routes;  ///< a route file in place of the generated table
-  unsigned rounds = 7;     ///< measured rounds of each comparison, at least 7 for figures to quote
-  std::uint64_t seed = 1;  ///< of every generated input
-  bool json = false;       ///< one document with every sample in place of text
+  unsigned rounds = 7;                          ///< measured rounds of each comparison, at least 7 for figures to quote
+  std::uint64_t seed = 1;                       ///< of every generated input
+  bool json = false;                            ///< one document with every sample in place of text
 };
 
 /// One benchmark. Registers itself by a namespace-scope constant.
