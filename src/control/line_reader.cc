@@ -73,10 +73,13 @@ bool LineReader::next(Line& line) {
       throw InputError({name_, number_, 1}, "the line is longer than " + std::to_string(kMaxLineBytes) + " bytes");
     }
     text = text.substr(0, text.find('#'));
-    // The end of a CRLF goes with the blanks; a return anywhere else is a part of a word.
     text.remove_suffix(text.size() - (text.find_last_not_of(" \t\r") + 1));
     if (text.empty()) continue;
     line = Line(&name_, number_, text);
+    const std::size_t lone_return = text.find('\r');
+    if (lone_return != std::string_view::npos) {
+      throw line.error(text.substr(lone_return), "found a carriage return within the line; lines end with LF or CR LF");
+    }
     return true;
   }
   return false;
