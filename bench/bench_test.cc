@@ -21,10 +21,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 Ipv4Prefix prefix(const char* text) {
-  return parse_ipv4_prefix(text).value();
+  const auto parsed = parse_ipv4_prefix(text);
+  if (!parsed) throw std::invalid_argument(text);
+  return *parsed;
 }
 std::uint32_t address(const char* text) {
-  return parse_ipv4_address(text).value().value;
+  const auto parsed = parse_ipv4_address(text);
+  if (!parsed) throw std::invalid_argument(text);
+  return parsed->value;
 }
 
 TEST(Spread, IsTheMedianAndTheExtremes) {

@@ -53,6 +53,7 @@ class Bench {
     const control::GeneratedTable table = forwarding_table(kPorts, options.seed);
     write_table(table, folder_.path());
     std::vector<Ipv4Prefix> prefixes;
+    prefixes.reserve(table.routes.routes.size());
     for (const auto& route : table.routes.routes) prefixes.push_back(route.prefix);
     for (std::size_t port = 0; port < kPorts.size(); ++port) {
       write_frames(frames(port), prefixes, options.seed + port, MacAddress{0x020000000001 + port});

@@ -49,6 +49,7 @@ struct Pipe {
   dup2(output.ends[1], STDOUT_FILENO);
   dup2(errors.ends[1], STDERR_FILENO);
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   execvp(argv[0], argv.data());
@@ -101,7 +102,8 @@ std::optional<std::string> find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = folder + "/" + name;
+    std::string file = folder;
+    file.append("/").append(name);
     if (access(file.c_str(), X_OK) == 0) return file;
   }
   return std::nullopt;

@@ -49,6 +49,7 @@ void RteLpm::remove(Ipv4Prefix prefix) {
 }
 
 void RteLpm::fill(std::span<const Dir24_8::Entry> shorter_first) {
+  const auto group_at = [this](std::size_t group) { return lpm_->tbl8 + group * RTE_LPM_TBL8_GROUP_NUM_ENTRIES; };
   std::uint32_t used = 0;
   for (const auto& [prefix, next_hop] : shorter_first) {
     const rte_lpm_tbl_entry entry = leaf(next_hop, prefix.length);
@@ -59,14 +60,14 @@ void RteLpm::fill(std::span<const Dir24_8::Entry> shorter_first) {
     }
     if (first->valid_group == 0) {
       if (used == groups_) throw std::length_error("rte_lpm: more groups are needed");
-      std::fill_n(lpm_->tbl8 + used * RTE_LPM_TBL8_GROUP_NUM_ENTRIES, RTE_LPM_TBL8_GROUP_NUM_ENTRIES, *first);
+      std::fill_n(group_at(used), RTE_LPM_TBL8_GROUP_NUM_ENTRIES, *first);
       first->next_hop = used & 0xFFFFFF;
       first->valid = 1;
       first->valid_group = 1;
       first->depth = 0;
       ++used;
     }
-    rte_lpm_tbl_entry* group = lpm_->tbl8 + first->next_hop * RTE_LPM_TBL8_GROUP_NUM_ENTRIES;
+    rte_lpm_tbl_entry* group = group_at(first->next_hop);
     std::fill_n(group + (prefix.address.value & 0xFF), std::size_t{1} << (32 - prefix.length), entry);
   }
 }

@@ -48,6 +48,7 @@ void add(const ParserCommand& command, Cases& cases) {
     names.insert(names.end(), option.names.begin(), option.names.end());
     if (option.value.empty()) continue;
     std::vector<std::string> patterns;
+    patterns.reserve(option.names.size());
     for (const auto& name : option.names) patterns.push_back(fmt::format("\"{} {}\"", command.full_name, name));
     cases.values += fmt::format("    {}) {} ;;\n", fmt::join(patterns, "|"), offer(option));
   }

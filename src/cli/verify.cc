@@ -28,12 +28,14 @@ struct Options {
 
 /// The captures of one port; no input for a port that never receives.
 struct PortCaptures {
+  std::uint16_t port = 0;
   std::optional<std::filesystem::path> input;
   std::filesystem::path output;
 };
 
 PortCaptures captures_of(const io::PortConfig& port) {
   PortCaptures captures;
+  captures.port = port.info.index;
   const auto* source = std::get_if<io::PcapSource>(&port.device);
   const auto* sink = std::get_if<io::CaptureSink>(&port.sink);
   if ((source == nullptr && !std::holds_alternative<io::NoSource>(port.device)) || sink == nullptr ||
@@ -66,17 +68,18 @@ verify::Oracle make_oracle(const control::RouterConfig& config) {
 
 Findings compare(const control::RouterConfig& config) {
   std::vector<PortCaptures> captures;
+  captures.reserve(config.ports.size());
   for (const auto& port : config.ports) captures.push_back(captures_of(port));
   const verify::Oracle oracle = make_oracle(config);
   verify::Ledger ledger(oracle);
-  for (std::uint16_t port = 0; port < captures.size(); ++port) {
-    if (!captures[port].input) continue;
-    verify::read_capture(*captures[port].input,
-                         [&](std::uint32_t number, Frame frame) { ledger.received(port, number, frame); });
+  for (const auto& [port, input, output] : captures) {
+    if (!input) continue;
+    verify::read_capture(
+        *input, [&, index = port](std::uint32_t number, Frame frame) { ledger.received(index, number, frame); });
   }
-  for (std::uint16_t port = 0; port < captures.size(); ++port) {
-    verify::read_capture(captures[port].output,
-                         [&](std::uint32_t number, Frame frame) { ledger.sent(port, number, frame); });
+  for (const auto& [port, input, output] : captures) {
+    verify::read_capture(output,
+                         [&, index = port](std::uint32_t number, Frame frame) { ledger.sent(index, number, frame); });
   }
   return ledger.close();
 }

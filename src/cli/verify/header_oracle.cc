@@ -80,7 +80,7 @@ std::vector<std::uint8_t> routed_contents(Frame frame) {
   std::vector<std::uint8_t> contents(frame.begin() + 12, frame.end());
   std::uint8_t* header = contents.data() + 2;
   header[8] -= 1;
-  const unsigned checksum = header_checksum(Frame(header, header[0] % 16 * 4U));
+  const unsigned checksum = header_checksum(Frame(header, header[0] % 16 * std::size_t{4}));
   header[10] = static_cast<std::uint8_t>(checksum / 256);
   header[11] = static_cast<std::uint8_t>(checksum % 256);
   return contents;

@@ -32,8 +32,8 @@ struct Damage {
   bool mend_checksum = true;
 };
 
-void PrintTo(const Damage& damage, std::ostream* out) {
-  *out << damage.reason;
+std::ostream& operator<<(std::ostream& out, const Damage& damage) {
+  return out << damage.reason;
 }
 
 class HeaderOracleReasons : public testing::TestWithParam<Damage> {};

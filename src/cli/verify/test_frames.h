@@ -25,7 +25,7 @@ inline void put16(std::vector<std::uint8_t>& bytes, std::size_t at, std::uint32_
 }
 
 inline void put_checksum(std::vector<std::uint8_t>& frame) {
-  put16(frame, 24, header_checksum(Frame(frame).subspan(14, frame[14] % 16 * 4U)));
+  put16(frame, 24, header_checksum(Frame(frame).subspan(14, frame[14] % 16 * std::size_t{4})));
 }
 
 inline std::vector<std::uint8_t> make_frame(const TestPacket& packet) {

@@ -72,7 +72,10 @@ std::array<std::uint16_t, kBuckets> fill_buckets(std::span<const BucketClaim> cl
     Wishes wishes;
   };
   std::vector<Turn> turns;
-  for (std::uint16_t i = 0; i < claims.size(); ++i) turns.push_back({i, 0, Wishes(claims[i].identity)});
+  turns.reserve(claims.size());
+  for (const BucketClaim& claim : claims) {
+    turns.push_back({static_cast<std::uint16_t>(turns.size()), 0, Wishes(claim.identity)});
+  }
   std::sort(turns.begin(), turns.end(),
             [&](const Turn& a, const Turn& b) { return claims[a.claim].identity < claims[b.claim].identity; });
 

@@ -35,7 +35,7 @@ TEST(Buckets, AreAsNearToTheWeightsAsWholeNumbersCanBe) {
     }
     const auto found = shares(claims);
     double below_one = 0;
-    for (const auto& claim : claims) below_one += claim.weight * kBuckets < weight ? 1 : 0;
+    for (const auto& claim : claims) below_one += 1.0 * claim.weight * kBuckets < weight ? 1 : 0;
     for (std::size_t i = 0; i < claims.size(); ++i) {
       EXPECT_GE(found[i], 1U);
       // Claims that are rounded up to a bucket take it from the others.
@@ -46,6 +46,7 @@ TEST(Buckets, AreAsNearToTheWeightsAsWholeNumbersCanBe) {
 
 TEST(Buckets, GiveEvenTheLeastOfManyOne) {
   std::vector<BucketClaim> claims;
+  claims.reserve(kMaxClaims);
   for (std::uint64_t i = 0; i < kMaxClaims; ++i) claims.push_back({i, i == 0 ? 256U : 1U});
   const auto found = shares(claims);
   EXPECT_EQ(*std::min_element(found.begin(), found.end()), 2U);
@@ -62,8 +63,8 @@ TEST(Buckets, DoNotDependOnTheOrderOfClaims) {
 }
 
 TEST(Buckets, MostlyStayWhenAClaimGoes) {
-  std::vector<BucketClaim> claims;
-  for (std::uint64_t i = 0; i < 8; ++i) claims.push_back({i * 1000, 1});
+  std::vector<BucketClaim> claims(8);
+  for (std::size_t i = 0; i < claims.size(); ++i) claims[i] = {i * 1000, 1};
   const auto before = fill_buckets(claims);
   claims.pop_back();
   const auto after = fill_buckets(claims);

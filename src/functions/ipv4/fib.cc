@@ -135,7 +135,7 @@ std::optional<Ipv4Fib::SetId> Ipv4Fib::winner(Ipv4Prefix prefix, const Routes& r
 /// all of a million routes, which then take no further memory.
 bool Ipv4Fib::table_remembers(Ipv4Prefix prefix, std::uint32_t metric, std::uint32_t usual_metric) const {
   return metric == usual_metric && !interfaces_.contains(prefix) &&
-         !(prefix.length == kHost && adjacencies_.contains(prefix.address));
+         (prefix.length != kHost || !adjacencies_.contains(prefix.address));
 }
 
 /// Keeps the routes of a prefix where routes_of() finds them, once the table is as it should be.

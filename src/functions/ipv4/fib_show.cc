@@ -54,7 +54,8 @@ void Ipv4Fib::append_rows(Ipv4Prefix prefix, std::optional<SetId> active, std::v
   } else if (active && interface == interfaces_.end() && adjacency == adjacencies_.end()) {
     add(*active, "route", usual_metric_);
   }
-  if (adjacency != adjacencies_.end() && adjacency->second.set) add(*adjacency->second.set, "neighbour", std::nullopt);
+  if (adjacency == adjacencies_.end()) return;
+  if (const auto set = adjacency->second.set) add(*set, "neighbour", std::nullopt);
 }
 
 std::vector<Ipv4Fib::Row> Ipv4Fib::rows(Ipv4Prefix prefix) const {
@@ -78,7 +79,8 @@ std::vector<control::Neighbour> Ipv4Fib::neighbours() const {
   std::vector<control::Neighbour> list;
   for (const auto& [address, adjacency] : adjacencies_) {
     for (const std::uint16_t port : adjacency.ports) {
-      list.push_back({.address = address, .port = ports_[port].name, .mac = *next_hops_.neighbour(port, address)});
+      const auto mac = next_hops_.neighbour(port, address);
+      if (mac) list.push_back({.address = address, .port = ports_[port].name, .mac = *mac});
     }
   }
   return list;

@@ -23,7 +23,8 @@ std::string name_of(Outcome outcome) {
 }
 
 std::string inspected(const Bytes& frame, bool promiscuous) {
-  const Bytes exact(frame);  // memory that ends where the frame ends, so that ASan sees a read past it
+  // Memory that ends where the frame ends, so that ASan sees a read past it.
+  const Bytes exact(frame.begin(), frame.end());
   return name_of(inspect(exact.data(), exact.size(), exact.size(), StationFilter(kOwnMac, promiscuous)));
 }
 

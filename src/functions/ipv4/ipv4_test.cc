@@ -130,14 +130,12 @@ TEST_F(Ipv4Test, AgreesWithTheOracleOnEveryPacketAndMeetsEveryReason) {
   std::mt19937_64 random(791);
   std::map<std::string, int> seen;
   for (int round = 0; round < 3000; ++round) {
-    std::vector<Packet> packets;
-    std::vector<Bytes> before;
-    const std::size_t size = 1 + random() % Chunk::kCapacity;
+    std::vector<Bytes> before(1 + random() % Chunk::kCapacity);
     const auto rx_port = static_cast<std::uint16_t>(random() % network_.ports.size());
-    for (std::size_t i = 0; i < size; ++i) before.push_back(random_frame(random));
-    for (const Bytes& frame : before) packets.emplace_back(frame);
+    for (Bytes& frame : before) frame = random_frame(random);
+    std::vector<Packet> packets(before.begin(), before.end());
     runner_.process(chunk_, packets, rx_port);
-    for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t i = 0; i < before.size(); ++i) {
       check(before[i], packets[i].bytes, chunk_.verdicts[i], network_.ports[rx_port], seen);
       if (HasFatalFailure()) return;
     }
@@ -297,12 +295,14 @@ TEST_F(Ipv4Test, ShowsRoutesAndNeighbours) {
 
 /// A folder with files that goes away again.
 class Ipv4ConfigTest : public testing::Test {
+ public:
+  ~Ipv4ConfigTest() override { std::filesystem::remove_all(folder_); }
+
  protected:
   Ipv4ConfigTest() {
     std::string name = testing::TempDir() + "/ipv4_test.XXXXXX";
     folder_ = mkdtemp(name.data());
   }
-  ~Ipv4ConfigTest() override { std::filesystem::remove_all(folder_); }
 
   std::unique_ptr<Function> create(const std::string& config) {
     return find_function("ipv4")->create(ConfigNode::parse(config, "test.yaml", folder_), {ports_, no_readers_});

@@ -114,6 +114,9 @@ class Churn {
  private:
   std::uint64_t new_mac() { return 0x0C0000000000 + ++last_mac_; }
   static constexpr std::uint64_t kGatewayMac = 0x0E0000000001, kLinkMac = 0x0E0000000002;
+  static control::Neighbour neighbour(const control::NextHop& hop, std::uint64_t mac) {
+    return {hop.gateway.value_or(Ipv4Address{}), hop.port, {mac}};
+  }
   static std::string name(std::uint64_t mac) { return to_string(MacAddress{mac}); }
 
   static Ipv4Prefix around(std::size_t place) {
@@ -154,7 +157,7 @@ class Churn {
       macs_[place].front() = new_mac();
       truth.insert(name(macs_[place].front()));
       history.begin(truth);
-      fib_.set_neighbour({*target.next_hops[0].gateway, target.next_hops[0].port, {macs_[place].front()}});
+      fib_.set_neighbour(neighbour(target.next_hops.front(), macs_[place].front()));
     } else {  // gateways that nothing else uses
       for (const auto& old : list_.targets[place].next_hops) retired_.push_back(old);
       control::RouteTarget target;
@@ -164,7 +167,7 @@ class Churn {
         target.next_hops.push_back({Ipv4Address{++last_gateway_}, hops % 2 == 0 ? "wan" : "bare", 1});
         macs_[place].push_back(new_mac());
         truth.insert(name(macs_[place].back()));
-        fib_.set_neighbour({*target.next_hops.back().gateway, target.next_hops.back().port, {macs_[place].back()}});
+        fib_.set_neighbour(neighbour(target.next_hops.back(), macs_[place].back()));
       }
       history.begin(truth);
       fib_.replace_route(prefix, 0, target);
@@ -172,7 +175,7 @@ class Churn {
       if (!exists) list_.routes.push_back({prefix, 0, static_cast<std::uint32_t>(place)});
     }
     history.end();
-    for (const auto& old : retired_) fib_.remove_neighbour(*old.gateway, old.port);
+    for (const auto& old : retired_) fib_.remove_neighbour(old.gateway.value_or(Ipv4Address{}), old.port);
     retired_.clear();
   }
 
@@ -245,6 +248,7 @@ TEST(Ipv4Live, NoPacketGoesWhereItWasNeverRight) {
   std::atomic<bool> stop{false};
   std::array<std::uint64_t, kReaders> forwarded{};
   std::vector<std::thread> readers;
+  readers.reserve(kReaders);
   for (std::size_t reader = 0; reader < kReaders; ++reader) {
     readers.emplace_back([&, reader] { forwarded[reader] = forward(function, churn, grace_periods, reader, stop); });
   }

@@ -51,7 +51,7 @@ inline bool checksum_is_right(const Bytes& header) {
 }
 
 inline void fix_checksum(Bytes& frame) {
-  const std::size_t bytes = (frame.at(14) % 16) * 4U;
+  const std::size_t bytes = frame.at(14) % 16 * std::size_t{4};
   if (bytes < 20 || frame.size() < 14 + bytes) return;
   const unsigned sum = checksum(Bytes(frame.begin() + 14, frame.begin() + 14 + static_cast<std::ptrdiff_t>(bytes)));
   frame[24] = static_cast<std::uint8_t>(sum / 256);
@@ -69,7 +69,7 @@ inline std::optional<std::string> objection(const Bytes& frame, std::uint64_t po
   const Bytes packet(frame.begin() + 14, frame.end());
   if (packet.size() < 20) return "truncated";
   if (packet[0] / 16 != 4) return "bad_version";
-  const std::size_t header_bytes = (packet[0] % 16) * 4U;
+  const std::size_t header_bytes = packet[0] % 16 * std::size_t{4};
   if (header_bytes < 20) return "bad_header_length";
   if (word(packet, 2) < header_bytes) return "bad_total_length";
   if (word(packet, 2) > packet.size()) return "truncated";

@@ -6,7 +6,7 @@ namespace penumbra::ipv4 {
 const std::vector<Reason>& outcome_reasons() {
   constexpr auto kDrop = Verdict::Kind::drop;
   constexpr auto kPunt = Verdict::Kind::punt;
-  static const std::vector<Reason> reasons{
+  static const std::vector<Reason> kReasons{
       {"runt", kDrop, "frame shorter than an Ethernet header"},
       {"wrong_mac", kDrop, "unicast frame to another station's MAC address"},
       {"arp", kPunt, "ARP"},
@@ -31,7 +31,7 @@ const std::vector<Reason>& outcome_reasons() {
       {"unknown_neighbour", kPunt, "the next hop's MAC address is not known"},
       {"fragmentation_needed", kPunt, "longer than the egress port's MTU"},
   };
-  return reasons;
+  return kReasons;
 }
 
 }  // namespace penumbra::ipv4

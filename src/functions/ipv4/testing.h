@@ -17,10 +17,14 @@
 namespace penumbra::ipv4::testing_support {
 
 inline Ipv4Address ip(const std::string& text) {
-  return parse_ipv4_address(text).value();
+  const auto parsed = parse_ipv4_address(text);
+  if (!parsed) throw std::invalid_argument(text);
+  return *parsed;
 }
 inline Ipv4Prefix net(const std::string& text) {
-  return parse_ipv4_prefix(text).value();
+  const auto parsed = parse_ipv4_prefix(text);
+  if (!parsed) throw std::invalid_argument(text);
+  return *parsed;
 }
 
 inline control::RouteTarget via(const std::string& gateway, const std::string& port) {
