@@ -285,6 +285,26 @@ def test_command_line(folder, case):
     assert sorted(os.listdir(".")) == before
 
 
+@pytest.mark.parametrize("where", ["2>&-", "2>/dev/full", "2> >(true)"])
+@pytest.mark.parametrize("arguments, code", [("run nothing.yaml", 3), ("rnu", 2), ("show ports --socket nowhere", 5)])
+def test_errors_that_nobody_can_read(folder, where, arguments, code):
+    # The pause is for the reader of the pipe to be gone.
+    script = f"(sleep 0.1; exec {conftest.PROGRAM} {arguments}) {where}"
+    done = conftest.subprocess.run(["bash", "-c", script], capture_output=True, timeout=conftest.PATIENCE)
+    assert (done.returncode, done.stdout) == (code, b"")
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_closed_streams_do_not_end_in_a_capture(folder, closed):
+    """A file that takes the number of a closed stream would get what is meant for the stream."""
+    write("router.yaml", GOOD.replace("device: none, sink: count", "device: none, sink: lan.pcap"))
+    command = f"{conftest.PROGRAM} run router.yaml --progress {closed}"
+    done = conftest.subprocess.run(["bash", "-c", command], timeout=conftest.PATIENCE)
+    assert done.returncode == (1 if "1>" in closed else 0)  # a summary that cannot be written is an error
+    for capture in ("wan.pcap", "lan.pcap"):
+        assert (folder / capture).stat().st_size == 24  # a header and no packet
+
+
 @pytest.mark.parametrize("arguments", [["show", "ports"], ["trace", "show"], ["trace", "add", "5"]])
 def test_no_router_answers(folder, arguments):
     done = conftest.penumbra(*arguments, "--socket", "ctl")

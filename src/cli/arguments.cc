@@ -31,15 +31,22 @@ std::optional<Quantity> parse_quantity(const std::string& text) {
   return quantity;
 }
 
+/// In the basic unit, both included.
+struct Bounds {
+  double least, most;
+  bool whole;
+};
+
 /// A validator that replaces the text by its value in the basic unit.
-CLI::Validator with_units(std::map<std::string, double> units, bool whole, const std::string& expected) {
-  const auto convert = [units = std::move(units), whole, expected](std::string& text) -> std::string {
+CLI::Validator with_units(std::map<std::string, double> units, Bounds bounds, const std::string& expected) {
+  const auto convert = [units = std::move(units), bounds, expected](std::string& text) -> std::string {
     const auto quantity = parse_quantity(text);
     const auto unit = quantity ? units.find(quantity->unit) : units.end();
     if (unit == units.end()) return fmt::format("'{}': expected {}", text, expected);
     const double value = quantity->number * unit->second;
-    if (whole && (value != std::floor(value) || value > 1e15)) return fmt::format("'{}': expected {}", text, expected);
-    text = whole ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
+    const bool fits = value >= bounds.least && value <= bounds.most && (!bounds.whole || value == std::floor(value));
+    if (!fits) return fmt::format("'{}': expected {}", text, expected);
+    text = bounds.whole ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
     return "";
   };
   return {convert, ""};
@@ -58,12 +65,14 @@ CLI::Validator one_of(std::vector<std::string> words) {
 }
 
 CLI::Validator as_seconds() {
-  return with_units({{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}, false,
-                    "a duration such as 10s, 250ms, 2m or 1h");
+  constexpr Bounds kBounds{.least = 1e-3, .most = 87600.0 * 3600, .whole = false};
+  return with_units({{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}, kBounds,
+                    "a duration such as 10s, 250ms, 2m or 1h, from 1ms to 87600h (10 years)");
 }
 
 CLI::Validator as_count() {
-  return with_units({{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}}, true,
+  constexpr Bounds kBounds{.least = 0, .most = 1e15, .whole = true};  // far below where doubles skip whole numbers
+  return with_units({{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}}, kBounds,
                     "a whole number such as 900000, 900k or 2M");
 }
 

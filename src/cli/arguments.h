@@ -11,7 +11,8 @@ namespace penumbra::cli {
 
 /// One of the words. Shell completion offers them.
 CLI::Validator one_of(std::vector<std::string> words);
-/// A duration, given to the variable in seconds: "250ms", "10s", "2m", "1h"; a bare number is seconds.
+/// A duration, given to the variable in seconds: "250ms", "10s", "2m", "1h"; a bare number is seconds. From
+/// a millisecond to ten years, which any clock's count of nanoseconds holds.
 CLI::Validator as_seconds();
 /// A count: "900000", "900k", "2M", "1G".
 CLI::Validator as_count();

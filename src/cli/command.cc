@@ -65,8 +65,9 @@ std::string explain(const CLI::ParseError& error, const CLI::App& parser, const 
   return fmt::format("unknown {} '{}'{}", what, word, nearest.empty() ? "" : "; " + nearest);
 }
 
-int report(ExitCode code, const std::string& message) {
-  if (!message.empty()) fmt::print(stderr, "penumbra: {}\n", message);
+/// Whoever cannot read standard error still gets the exit code.
+int report(ExitCode code, const char* message) noexcept {
+  if (*message != '\0') std::fprintf(stderr, "penumbra: %s\n", message);
   return static_cast<int>(code);
 }
 
@@ -86,7 +87,7 @@ int parse_and_run(CLI::App& parser, int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     const CLI::App* command = innermost(&parser);
     const std::string name = full_name(command);
-    return report(ExitCode::usage, fmt::format("{}\nTry '{} --help'.", explain(error, parser, *command), name));
+    return report(ExitCode::usage, fmt::format("{}\nTry '{} --help'.", explain(error, parser, *command), name).c_str());
   }
 }
 

@@ -44,6 +44,8 @@ TEST(Program, RefusesAWrongCommandLine) {
       {{"run"}, "CONFIG is required"},
       {{"run", "x.yaml", "--for", "10 parsecs"}, "expected a duration"},
       {{"run", "x.yaml", "--for", "-1"}, "expected a duration"},
+      {{"run", "x.yaml", "--for", "0s"}, "from 1ms to 87600h"},
+      {{"run", "x.yaml", "--for", "99999999999s"}, "from 1ms to 87600h"},
       {{"run", "x.yaml", "--packets", "1.5"}, "expected a whole number"},
       {{"lookup", "--routes", "x", "--engine", "scaler"}, "did you mean 'scalar'?"},
       {{"gen", "routes", "--ports", "0"}, "--ports"},

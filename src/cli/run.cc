@@ -96,7 +96,7 @@ void run(const Options& options) {
 void set_up(CLI::App& command) {
   const auto options = std::make_shared<Options>();
   command.add_option("CONFIG", options->config, "The configuration")->required()->type_name("FILE");
-  command.add_option("--for", options->seconds, "End after this time: 10s, 250ms, 2m, 1h")
+  command.add_option("--for", options->seconds, "End after this time: 10s, 250ms, 2m, 1h; a bare number is seconds")
       ->transform(as_seconds())
       ->type_name("TIME");
   command.add_option("--packets", options->packets, "End after so many packets received")
