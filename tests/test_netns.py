@@ -4,11 +4,13 @@
 import random
 import shutil
 import socket
+import time
 
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import ARP, Ether
 
+import conftest
 import netns
 from oracle import ipv4
 from oracle.compare import compare, expect
@@ -194,3 +196,48 @@ def test_tap(bench, network):
         summary = router.stop()
     compare(expected, {"b": received}, total_order=True)
     assert summary.reasons == dict(expected.counted)
+
+
+def test_what_ip_prints_is_a_route_file_and_a_neighbour_file(tmp_path):
+    """Multipath over several lines, metrics of the host, a link that is down, IPv6 neighbours, statistics."""
+    host, peer = netns.Namespace("host"), netns.Namespace("peer")
+    try:
+        netns.veth(host, "wan", peer, "eth0")
+        host.run("sysctl", "-qw", "net.ipv6.conf.wan.disable_ipv6=0")
+        host.ip("address", "add", "192.0.2.2/24", "dev", "wan")
+        for route in (
+            ["10.1.0.0/16", "via", "192.0.2.1", "proto", "bird", "metric", "32", "mtu", "lock", "1400", "advmss", "1300"],
+            ["10.2.0.0/16", "nexthop", "via", "192.0.2.1", "weight", "2", "nexthop", "via", "192.0.2.9", "dev", "wan"],
+            ["10.3.0.0/16", "via", "203.0.113.1", "dev", "wan", "onlink"],
+            ["prohibit", "10.4.0.0/16"],
+            ["blackhole", "10.5.0.0/16"],
+        ):
+            host.ip("route", "add", *route)
+        for address, mac in (("192.0.2.1", "02:aa:00:00:00:01"), ("2001:db8::1", "02:aa:00:00:00:02")):
+            host.ip("neigh", "add", address, "lladdr", mac, "dev", "wan", "nud", "stale")
+        (tmp_path / "neighbours.txt").write_text(host.ip("-statistics", "neigh"))
+        up = host.ip("route")
+        peer.ip("link", "set", "eth0", "down")
+        deadline = time.monotonic() + 10
+        while "linkdown" not in (down := host.ip("route")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        host.delete()
+        peer.delete()
+    assert "\n\tnexthop" in up and "linkdown" in down
+    (tmp_path / "router.yaml").write_text(
+        "ports: [{name: wan, device: none}]\npipeline: [ipv4: {routes: routes.txt, neighbours: neighbours.txt}]\n"
+    )
+    for text in (up, down):
+        (tmp_path / "routes.txt").write_text(text)
+        done = conftest.penumbra("check", tmp_path / "router.yaml")
+        assert done.returncode == 0, done.stderr + text
+        addresses = "10.1.0.1\n10.2.0.1\n10.3.0.1\n10.4.0.1\n10.5.0.1\n192.0.2.7\n"
+        assert conftest.penumbra("lookup", "--routes", tmp_path / "routes.txt", input=addresses).stdout.splitlines() == [
+            "10.1.0.1 10.1.0.0/16 via 192.0.2.1 dev wan",
+            "10.2.0.1 10.2.0.0/16 nexthop via 192.0.2.1 dev wan weight 2 nexthop via 192.0.2.9 dev wan weight 1",
+            "10.3.0.1 10.3.0.0/16 via 203.0.113.1 dev wan",
+            "10.4.0.1 unreachable",
+            "10.5.0.1 unreachable",
+            "192.0.2.7 192.0.2.0/24 dev wan",
+        ]

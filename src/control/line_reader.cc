@@ -6,7 +6,8 @@
 namespace penumbra::control {
 namespace {
 
-constexpr std::string_view kBlanks = " \t";
+constexpr std::string_view kBlanks = " \t\r\n";     // the ends of lines: where one goes on with another
+constexpr std::string_view kWordEnds = " \t\r\n#";  // a comment likewise
 
 std::string join(const std::vector<std::string>& words) {
   constexpr std::size_t kMost = 12;
@@ -18,12 +19,14 @@ std::string join(const std::vector<std::string>& words) {
 }  // namespace
 
 std::size_t Line::skip_blanks() const {
-  return std::min(text_.find_first_not_of(kBlanks, at_), text_.size());
+  std::size_t at = text_.find_first_not_of(kBlanks, at_);
+  while (at < text_.size() && text_[at] == '#') at = text_.find_first_not_of(kBlanks, text_.find('\n', at));
+  return std::min(at, text_.size());
 }
 
 std::string_view Line::peek() const {
   const std::size_t begin = skip_blanks();
-  return text_.substr(begin, std::min(text_.find_first_of(kBlanks, begin), text_.size()) - begin);
+  return text_.substr(begin, std::min(text_.find_first_of(kWordEnds, begin), text_.size()) - begin);
 }
 
 std::string_view Line::take() {
@@ -38,12 +41,24 @@ std::string_view Line::require(std::string_view expected) {
   return word;
 }
 
+bool Line::skip_attribute(std::string_view word, std::span<const Attribute> attributes) {
+  const auto found = std::ranges::find(attributes, word, &Attribute::word);
+  if (found == attributes.end()) return false;
+  if (found->form == Attribute::Form::flag) return true;
+  if (found->form == Attribute::Form::lockable && peek() == "lock") take();
+  require("a value of '" + std::string(word) + "'");
+  return true;
+}
+
 std::string_view Line::rest() const {
   return text_.substr(skip_blanks());
 }
 
 InputError Line::error(std::string_view word, const std::string& message) const {
-  return {{*file_, number_, static_cast<int>(word.data() - text_.data()) + 1}, message};
+  const std::string_view before = text_.substr(0, static_cast<std::size_t>(word.data() - text_.data()));
+  const auto ends = static_cast<int>(std::ranges::count(before, '\n'));
+  const std::size_t line_begin = before.find_last_of('\n') + 1;  // npos + 1 is 0
+  return {{*file_, number_ + ends, static_cast<int>(before.size() - line_begin) + 1}, message};
 }
 
 InputError Line::unexpected(std::string_view found, std::string_view expected,
@@ -53,7 +68,8 @@ InputError Line::unexpected(std::string_view found, std::string_view expected,
                           (hint.empty() ? "valid here: " + join(words) : hint));
 }
 
-LineReader::LineReader(std::string_view text, const std::string& name) : name_(name), rest_(text) {
+LineReader::LineReader(std::string_view text, const std::string& name, std::string_view continuation)
+    : name_(name), continuation_(continuation), rest_(text) {
   const std::size_t nul = text.find('\0');
   if (nul == std::string_view::npos) return;
   const std::string_view before = text.substr(0, nul);
@@ -65,29 +81,47 @@ LineReader::LineReader(std::string_view text, const std::string& name) : name_(n
 
 bool LineReader::next(Line& line) {
   while (!rest_.empty()) {
-    const std::size_t end = rest_.find('\n');
-    std::string_view text = rest_.substr(0, end);
-    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
-    ++number_;
-    if (text.size() > kMaxLineBytes) {
-      throw InputError({name_, number_, 1}, "the line is longer than " + std::to_string(kMaxLineBytes) + " bytes");
-    }
-    text = text.substr(0, text.find('#'));
-    text.remove_suffix(text.size() - (text.find_last_not_of(" \t\r") + 1));
+    const int number = number_ + 1;
+    std::string_view text = take_line();
     if (text.empty()) continue;
-    line = Line(&name_, number_, text);
-    const std::size_t lone_return = text.find('\r');
-    if (lone_return != std::string_view::npos) {
-      throw line.error(text.substr(lone_return), "found a carriage return within the line; lines end with LF or CR LF");
+    while (goes_on()) {
+      const std::string_view more = take_line();
+      text = {text.data(), static_cast<std::size_t>(more.data() + more.size() - text.data())};
     }
+    line = Line(&name_, number, text);
     return true;
   }
   return false;
 }
 
+/// The next line without its comment and the blanks at its end.
+std::string_view LineReader::take_line() {
+  const std::size_t end = rest_.find('\n');
+  std::string_view text = rest_.substr(0, end);
+  rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+  ++number_;
+  if (text.size() > kMaxLineBytes) {
+    throw InputError({name_, number_, 1}, "the line is longer than " + std::to_string(kMaxLineBytes) + " bytes");
+  }
+  text = text.substr(0, text.find('#'));
+  text.remove_suffix(text.size() - (text.find_last_not_of(" \t\r") + 1));
+  const std::size_t lone_return = text.find('\r');
+  if (lone_return != std::string_view::npos) {
+    throw Line(&name_, number_, text)
+        .error(text.substr(lone_return), "found a carriage return within the line; lines end with LF or CR LF");
+  }
+  return text;
+}
+
+bool LineReader::goes_on() const {
+  if (continuation_.empty()) return false;
+  const std::string_view next = rest_.substr(std::min(rest_.find_first_not_of(" \t"), rest_.size()));
+  return next.starts_with(continuation_) && next.substr(continuation_.size()).find_first_of(kWordEnds) == 0;
+}
+
 Ipv4Address parse_neighbour_address(const Line& line, std::string_view word) {
   const auto address = parse_ipv4_address(word);
-  if (!address && word.find(':') != std::string_view::npos) {
+  if (!address && (word == "inet6" || word.find(':') != std::string_view::npos)) {
     throw line.error(word, "expected an IPv4 address, found " + quote(word) + "; IPv6 comes with a later version");
   }
   if (!address) throw line.error(word, "expected an IPv4 address (A.B.C.D), found " + quote(word));

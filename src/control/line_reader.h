@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +19,15 @@ namespace penumbra::control {
 /// A longer line is no route but a mistake (a file of something else).
 inline constexpr std::size_t kMaxLineBytes = 65536;
 
-/// One line without its end and its comment, taken word by word. Words are separated by spaces and tabs.
+/// What `ip` prints that means nothing here, and is taken and skipped.
+struct Attribute {
+  enum class Form : std::uint8_t { flag, value, lockable };  ///< WORD, WORD VALUE, WORD [lock] VALUE
+  std::string_view word;
+  Form form = Form::value;
+};
+
+/// One line without its end and its comment, taken word by word. Words are separated by spaces and tabs. Lines that go
+/// on with it (LineReader) count as part of it; number() is then the first one's, and errors name the word's own.
 class Line {
  public:
   Line() = default;
@@ -30,6 +40,8 @@ class Line {
   std::string_view peek() const;
   /// The next word; an error that says that `expected` is missing at the end of the line.
   std::string_view require(std::string_view expected);
+  /// Takes the value, too, if `word`, just taken, is one of the attributes. Whether it is.
+  bool skip_attribute(std::string_view word, std::span<const Attribute> attributes);
   /// What is left of the line, from the next word to the last.
   std::string_view rest() const;
   /// Leaves the line as if all of it had been taken.
@@ -52,13 +64,18 @@ class Line {
 /// The lines of a text that have words in them. `text` and `name` must outlive the reader and its lines.
 class LineReader {
  public:
-  /// Throws InputError at the first NUL byte: the file is not text.
-  LineReader(std::string_view text, const std::string& name);
+  /// A line whose first word is `continuation` goes on with the line before it; none does if that is empty. Throws
+  /// InputError at the first NUL byte: the file is not text.
+  LineReader(std::string_view text, const std::string& name, std::string_view continuation = {});
   /// Goes on to the next line; false at the end of the text. Throws InputError for a line over kMaxLineBytes.
   bool next(Line& line);
 
  private:
+  std::string_view take_line();
+  bool goes_on() const;
+
   const std::string& name_;
+  std::string_view continuation_;
   std::string_view rest_;
   int number_ = 0;
 };

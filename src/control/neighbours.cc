@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -15,7 +17,16 @@ namespace {
 
 constexpr std::array<std::string_view, 9> kStates = {"PERMANENT", "NOARP", "REACHABLE",  "STALE", "DELAY",
                                                      "PROBE",     "NONE",  "INCOMPLETE", "FAILED"};
-constexpr std::array<std::string_view, 4> kFlags = {"router", "proxy", "extern_learn", "offload"};
+// Flags and statistics (ip/ipneigh.c of iproute2).
+constexpr auto kFlag = Attribute::Form::flag;
+constexpr std::array<Attribute, 8> kAttributes{{{"router", kFlag},
+                                                {"proxy", kFlag},
+                                                {"extern_learn", kFlag},
+                                                {"offload", kFlag},
+                                                {"managed", kFlag},
+                                                {"proto"},
+                                                {"ref"},
+                                                {"probes"}}};
 
 MacAddress parse_mac(const Line& line, std::string_view word) {
   const auto mac = parse_mac_address(word);
@@ -27,8 +38,15 @@ MacAddress parse_mac(const Line& line, std::string_view word) {
   return *mac;
 }
 
-/// One line; nothing for an entry that the kernel has no address for.
+bool is_ipv6(std::string_view word) {
+  in6_addr address{};
+  return inet_pton(AF_INET6, std::string(word).c_str(), &address) == 1;
+}
+
+/// One line; nothing for an entry that the kernel has no address for, and for IPv6, which `ip neigh` prints with the
+/// rest.
 std::optional<Neighbour> parse_line(Line& line, const std::vector<std::string>& ports) {
+  if (is_ipv6(line.peek())) return std::nullopt;
   Neighbour neighbour{.address = parse_neighbour_address(line, line.take()), .port = {}, .mac = {}};
   bool unresolved = false;
   const auto once = [&line](std::string_view word, bool first) {
@@ -41,9 +59,12 @@ std::optional<Neighbour> parse_line(Line& line, const std::vector<std::string>& 
     } else if (word == "lladdr") {
       once(word, neighbour.mac.value == 0);
       neighbour.mac = parse_mac(line, line.require("a MAC address"));
+    } else if (word == "used") {
+      // iproute2 has long printed "used 10/20/30probes 4".
+      if (line.require("a value of 'used'").ends_with("probes")) line.require("a value of 'probes'");
     } else if (std::find(kStates.begin(), kStates.end(), word) != kStates.end()) {
       unresolved = unresolved || word == "FAILED" || word == "INCOMPLETE";
-    } else if (std::find(kFlags.begin(), kFlags.end(), word) == kFlags.end()) {
+    } else if (!line.skip_attribute(word, kAttributes)) {
       throw line.unexpected(word, "more of the neighbour", {"dev", "lladdr", "PERMANENT", "REACHABLE", "STALE"});
     }
   }

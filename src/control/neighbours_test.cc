@@ -23,9 +23,11 @@ TEST(Neighbours, TakesWhatIpNeighPrints) {
   const auto neighbours = parse_neighbours(
       "# comment\n"
       "192.0.2.1 dev wan lladdr 02:00:00:00:aA:01 REACHABLE\r\n"
-      "192.0.2.2 lladdr 02:00:00:00:00:02 dev wan\n"
-      "192.0.2.3 dev wan  FAILED\n"
+      "192.0.2.2 lladdr 02:00:00:00:00:02 dev wan ref 1 used 10/20/30 probes 4 proto zebra DELAY\n"
+      "192.0.2.3 dev wan  used 10/20/30probes 6 FAILED\n"
       "192.0.2.4 dev lan INCOMPLETE\n"
+      "fe80::11:22ff:fe33:4455 dev eth0 lladdr 02:11:22:33:44:55 router STALE\n"
+      "::ffff:192.0.2.9 dev eth0 FAILED\n"
       "\t192.0.2.1 dev lan lladdr 02:00:00:00:00:03 extern_learn router PERMANENT",
       "n", kPorts);
   EXPECT_EQ(written(neighbours),
@@ -62,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, NeighbourErrors,
     ::testing::Values(BadCase{"192.0.2 dev wan lladdr 02:00:00:00:00:01", 1, 1,
                               "expected an IPv4 address (A.B.C.D), found '192.0.2'"},
-                      BadCase{"fe80::1 dev wan lladdr 02:00:00:00:00:01", 1, 1, "IPv6 comes with a later version"},
+                      BadCase{"fe80:1 dev wan lladdr 02:00:00:00:00:01", 1, 1, "IPv6 comes with a later version"},
                       BadCase{"127.0.0.1 dev wan lladdr 02:00:00:00:00:01", 1, 1, "it is not unicast"},
                       BadCase{"192.0.2.1 dev wna lladdr 02:00:00:00:00:01", 1, 15, "did you mean 'wan'?"},
                       BadCase{"192.0.2.1 lladdr 02:00:00:00:00:01", 1, 35, "'dev PORT' is missing"},

@@ -2,9 +2,11 @@
 #include "control/routes.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <numeric>
 #include <ostream>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
@@ -14,6 +16,66 @@
 namespace penumbra::control {
 namespace {
 
+// What `ip route` prints and what has no part in forwarding here: where a route comes from, what the host's own
+// connections and its path MTU discovery use, and how a link was at that moment (ip/iproute.c of iproute2).
+constexpr auto kFlag = Attribute::Form::flag;
+constexpr auto kLockable = Attribute::Form::lockable;
+constexpr std::array<Attribute, 37> kAttributes{{{"proto"},
+                                                 {"scope"},
+                                                 {"src"},
+                                                 {"onlink", kFlag},
+                                                 {"dead", kFlag},
+                                                 {"linkdown", kFlag},
+                                                 {"pervasive", kFlag},
+                                                 {"unresolved", kFlag},
+                                                 {"offload", kFlag},
+                                                 {"rt_offload", kFlag},
+                                                 {"offload_failed", kFlag},
+                                                 {"rt_offload_failed", kFlag},
+                                                 {"trap", kFlag},
+                                                 {"rt_trap", kFlag},
+                                                 {"notify", kFlag},
+                                                 {"nhid"},
+                                                 {"pref"},
+                                                 {"realm"},
+                                                 {"realms"},
+                                                 {"expires"},
+                                                 {"error"},
+                                                 {"mtu", kLockable},
+                                                 {"advmss", kLockable},
+                                                 {"window", kLockable},
+                                                 {"rtt", kLockable},
+                                                 {"rttvar", kLockable},
+                                                 {"ssthresh", kLockable},
+                                                 {"cwnd", kLockable},
+                                                 {"initcwnd", kLockable},
+                                                 {"initrwnd", kLockable},
+                                                 {"rto_min", kLockable},
+                                                 {"hoplimit", kLockable},
+                                                 {"congctl", kLockable},
+                                                 {"reordering", kLockable},
+                                                 {"features", kLockable},
+                                                 {"quickack", kLockable},
+                                                 {"fastopen_no_cookie", kLockable}}};
+
+/// What changes forwarding in a way that Penumbra has no part of, and what to do about it.
+struct Refusal {
+  std::string_view word, reason;
+};
+constexpr std::string_view kHosts = "such routes are the host's; give ports their addresses with the key 'addresses'";
+constexpr std::array<Refusal, 5> kRefusedTypes{
+    {{"throw", "there is one table, so none to go on in; leave the route out or write 'unreachable'"},
+     {"local", kHosts},
+     {"broadcast", kHosts},
+     {"multicast", kHosts},
+     {"anycast", kHosts}}};
+constexpr std::array<Refusal, 4> kRefusedWords{
+    {{"table", "there is one table; print that table alone ('ip route show table NAME')"},
+     {"tos", "routes by type of service come with a later version"},
+     {"encap", "tunnels come with a later version"},
+     {"from", "routes by source come with a later version"}}};
+
+constexpr std::string_view kContinuation = "nexthop";  // `ip route` gives each next hop of several a line
 constexpr std::uint32_t kMaxWeight = 256;
 constexpr std::uint32_t kMaxMetric = ~std::uint32_t{0};
 
@@ -28,6 +90,11 @@ std::uint32_t parse_number(const Line& line, std::string_view word, std::string_
   return number;
 }
 
+void refuse(const Line& line, std::string_view word, std::span<const Refusal> refused) {
+  const auto found = std::ranges::find(refused, word, &Refusal::word);
+  if (found != refused.end()) throw line.error(word, quote(word) + ": " + std::string(found->reason));
+}
+
 /// Says why `word` is no prefix.
 InputError bad_prefix(const Line& line, std::string_view word) {
   if (word.find(':') != std::string_view::npos) {
@@ -36,7 +103,8 @@ InputError bad_prefix(const Line& line, std::string_view word) {
   const std::size_t slash = word.find('/');
   const auto address = parse_ipv4_address(word.substr(0, slash));
   if (!address || slash == std::string_view::npos) {
-    return line.unexpected(word, "a prefix (A.B.C.D/LENGTH)", {"default", "unicast", "blackhole", "unreachable"});
+    return line.unexpected(word, "a prefix (A.B.C.D/LENGTH)",
+                           {"default", "unicast", "blackhole", "unreachable", "prohibit"});
   }
   const std::string_view digits = word.substr(slash + 1);
   Ipv4Prefix prefix{*address, static_cast<std::uint8_t>(parse_number(line, digits, "prefix length", 0, 32))};
@@ -59,6 +127,12 @@ struct HopDraft {
   std::string_view gateway, port, weight;
   NextHop hop;
 };
+
+/// What may stand behind a prefix: what means something first.
+std::vector<std::string> with_attributes(std::vector<std::string> words) {
+  for (const auto& attribute : kAttributes) words.emplace_back(attribute.word);
+  return words;
+}
 
 NextHop finish_hop(const Line& line, HopDraft&& draft) {
   if (!draft.port.empty()) return std::move(draft.hop);
@@ -90,7 +164,7 @@ RouteList RouteParser::parse(std::string_view text, const std::string& name) {
   const auto most = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
   list_.routes.reserve(most);
   lines_.reserve(most);
-  LineReader reader(text, name);
+  LineReader reader(text, name, kContinuation);
   for (Line line; reader.next(line);) parse_route(line);
   reject_duplicates(text, name);
   return std::move(list_);
@@ -101,10 +175,11 @@ void RouteParser::parse_route(Line& line) {
   std::string_view word = line.take();
   Kind kind = Kind::unicast;
   if (word == "blackhole") kind = Kind::blackhole;
-  if (word == "unreachable") kind = Kind::unreachable;
+  if (word == "unreachable" || word == "prohibit") kind = Kind::unreachable;
+  refuse(line, word, kRefusedTypes);
   if (kind != Kind::unicast || word == "unicast") word = line.require("a prefix (A.B.C.D/LENGTH)");
   if (word == "nexthop") {
-    throw line.error(word, "a route stands on one line, its next hops with it ('ip -oneline route' prints it so)");
+    throw line.error(word, "a next hop without its route, which stands in the line before it");
   }
   const auto prefix = parse_ipv4_prefix(word);
   if (!prefix) throw bad_prefix(line, word);
@@ -155,13 +230,14 @@ Tail RouteParser::parse_tail(Line& line, RouteTarget::Kind kind) {
         throw line.error(word, "a route has either 'via' and 'dev' of its own or next hops, not both");
       }
       draft = HopDraft{.begin = word, .gateway = {}, .port = {}, .weight = {}, .hop = {}};
-    } else if (word == "proto" || word == "scope" || word == "src") {
-      line.require("a value of '" + std::string(word) + "'");
-    } else if (word != "onlink" && !(word == "\\" && line.peek() == "nexthop")) {
-      if (!unicast) throw line.unexpected(word, "the end of the line", {"metric"});
+    } else if (!line.skip_attribute(word, kAttributes) && !(word == "\\" && line.peek() == "nexthop")) {
+      refuse(line, word, kRefusedWords);
+      if (!unicast) throw line.unexpected(word, "the end of the line", with_attributes({"metric"}));
       if (word == "metric") throw line.error(word, "'metric' stands before the first 'nexthop'");
-      if (in_hop) throw line.unexpected(word, "more of the next hop", {"via", "dev", "weight", "nexthop"});
-      throw line.unexpected(word, "more of the route", {"via", "dev", "metric", "nexthop"});
+      if (in_hop) {
+        throw line.unexpected(word, "more of the next hop", with_attributes({"via", "dev", "weight", "nexthop"}));
+      }
+      throw line.unexpected(word, "more of the route", with_attributes({"via", "dev", "metric", "nexthop"}));
     }
   }
   if (unicast) target.next_hops.push_back(finish_hop(line, std::move(draft)));
@@ -196,7 +272,7 @@ void RouteParser::reject_duplicates(std::string_view text, const std::string& na
   while (first > 0 && key(order[first - 1]) == key(order[found])) --first;
   const Route& route = list_.routes[order[found]];
   Line line;
-  LineReader reader(text, name);
+  LineReader reader(text, name, kContinuation);
   while (reader.next(line) && line.number() < lines_[order[found]]) {
   }
   throw line.error(line.peek(), "the route to " + to_string(route.prefix) + " with metric " +

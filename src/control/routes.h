@@ -46,20 +46,22 @@ struct RouteList {
   std::vector<Route> routes;         ///< in file order; (prefix, metric) is unique
 };
 
-/// Reads a route file: one route a line, `#` begins a comment, empty lines are skipped.
+/// Reads a route file, or what `ip route` prints: one route a line, `#` begins a comment, empty lines are skipped.
 ///
 ///   PREFIX via ADDR dev PORT [metric N]      PREFIX dev PORT [metric N]
 ///   PREFIX [metric N] nexthop via ADDR dev PORT [weight W] nexthop ...
-///   blackhole PREFIX [metric N]              unreachable PREFIX [metric N]
+///   blackhole PREFIX [metric N]              unreachable PREFIX [metric N], also as prohibit
 ///
-/// `default` is 0.0.0.0/0, a bare address a /32; `unicast` may stand in front; words of `ip route` output that do not
-/// change forwarding (proto, scope, src, onlink) are taken and skipped. `ports` restricts `dev`; empty allows any name.
+/// A line that begins with `nexthop` goes on with the route before it. `default` is 0.0.0.0/0, a bare address a /32;
+/// `unicast` may stand in front; words of `ip route` that have no part in forwarding here (proto, scope, src, flags
+/// such as linkdown, mtu and other metrics of the host) are taken and skipped; words that would change it (table, tos,
+/// encap, the types local, broadcast, multicast, throw) are refused. `ports` restricts `dev`; empty allows any name.
 /// Throws InputError with file, line and column.
 RouteList read_routes(const std::filesystem::path& file, const std::vector<std::string>& ports);
 RouteList parse_routes(std::string_view text, const std::string& name, const std::vector<std::string>& ports);
 
-/// `ADDR dev PORT lladdr MAC`, what `ip neigh` prints (states after it are taken and skipped; FAILED and INCOMPLETE
-/// entries without lladdr too).
+/// `ADDR dev PORT lladdr MAC`, what `ip neigh` and `ip -s neigh` print (states, flags and statistics are taken and
+/// skipped; FAILED and INCOMPLETE entries without lladdr too, and IPv6 addresses' lines).
 struct Neighbour {
   Ipv4Address address;
   std::string port;

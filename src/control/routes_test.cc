@@ -48,6 +48,15 @@ TEST(Routes, TakesEveryForm) {
       {"10.0.0.0/8 nexthop via 192.0.2.1 dev wan", "10.0.0.0/8 metric 0 via 192.0.2.1 dev wan"},
       {"10.0.0.0/8 nexthop via 192.0.2.1 dev wan weight 2",
        "10.0.0.0/8 metric 0 nexthop via 192.0.2.1 dev wan weight 2"},
+      {"10.0.0.0/8 proto bird metric 32 \n\tnexthop via 192.0.2.1 dev wan weight 1 \n"
+       "\tnexthop via 192.0.2.2 dev lan weight 2 dead linkdown ",
+       "10.0.0.0/8 metric 32 nexthop via 192.0.2.1 dev wan weight 1 nexthop via 192.0.2.2 dev lan weight 2"},
+      {"10.0.0.0/8 # both\r\nnexthop dev wan#first\n  nexthop dev lan",
+       "10.0.0.0/8 metric 0 nexthop dev wan weight 1 nexthop dev lan weight 1"},
+      {"10.0.0.0/8 nhid 12 via 192.0.2.1 dev wan proto zebra src 192.0.2.9 metric 20 linkdown pervasive mtu lock 1400 "
+       "advmss 1360 expires 30sec pref medium",
+       "10.0.0.0/8 metric 20 via 192.0.2.1 dev wan"},
+      {"prohibit 10.0.0.0/8 metric 4", "10.0.0.0/8 metric 4 unreachable"},
       {"blackhole 10.0.0.0/8", "10.0.0.0/8 metric 0 blackhole"},
       {"unreachable default metric 9 proto static", "0.0.0.0/0 metric 9 unreachable"},
       {" \t 10.0.0.0/8\tdev lan # here 'via' is nothing", "10.0.0.0/8 metric 0 dev lan"},
@@ -58,6 +67,18 @@ TEST(Routes, TakesEveryForm) {
       EXPECT_THAT(lines_of(parse(text + end)), ::testing::ElementsAre(expected)) << text;
     }
   }
+}
+
+TEST(Routes, LinesOfOneRouteEndWithIt) {
+  EXPECT_THAT(lines_of(parse("10.0.0.0/8\n\tnexthop dev wan\n\tnexthop dev lan\n"
+                             "11.0.0.0/8 dev wan\n"
+                             "12.0.0.0/8\n\tnexthop dev wan\n\tnexthop dev lan\n"
+                             "13.0.0.0/8\n\tnexthop dev wan\n"
+                             "14.0.0.0/8 dev lan")),
+              ::testing::ElementsAre("10.0.0.0/8 metric 0 nexthop dev wan weight 1 nexthop dev lan weight 1",
+                                     "11.0.0.0/8 metric 0 dev wan",
+                                     "12.0.0.0/8 metric 0 nexthop dev wan weight 1 nexthop dev lan weight 1",
+                                     "13.0.0.0/8 metric 0 dev wan", "14.0.0.0/8 metric 0 dev lan"));
 }
 
 TEST(Routes, ATextWithoutRoutesIsAnEmptyList) {
@@ -122,7 +143,16 @@ INSTANTIATE_TEST_SUITE_P(
                       BadCase{"\n  blakhole 10.0.0.0/8", 2, 3, "did you mean 'blackhole'?"},
                       BadCase{"blackhole", 1, 10, "expected a prefix (A.B.C.D/LENGTH), found the end of the line"},
                       BadCase{"2001:db8::/32 dev wan", 1, 1, "IPv6 comes with a later version"},
-                      BadCase{"default dev wan\n\tnexthop via 192.0.2.1 dev wan", 2, 2, "a route stands on one line"},
+                      BadCase{"# gap\n\tnexthop via 192.0.2.1 dev wan", 2, 2, "a next hop without its route"},
+                      BadCase{"default dev wan\n\n\tnexthop dev wan", 3, 2, "a next hop without its route"},
+                      BadCase{"default dev wan\n\tnexthop dev lan", 2, 2, "either 'via' and 'dev' of its own"},
+                      BadCase{"default # a\n nexthop dev wan # b\n\tnexthop dev wna\ndefault dev wan", 3, 14, "'wan'?"},
+                      BadCase{"default\n\tnexthop dev wan\r\ndefault\n\tnexthop dev lan", 3, 1, "in line 1 already"},
+                      BadCase{"default\n\tnexthop dev wan\rnexthop dev lan", 2, 17, "carriage return within"},
+                      BadCase{"blackhole default\n\tnexthop dev wan", 2, 2, "found 'nexthop'"},
+                      BadCase{"throw 10.0.0.0/8", 1, 1, "leave the route out or write 'unreachable'"},
+                      BadCase{"local 192.0.2.1 dev lan", 1, 1, "the key 'addresses'"},
+                      BadCase{"prohbit 10.0.0.0/8", 1, 1, "did you mean 'prohibit'?"},
                       BadCase{"10.0.0.0/8 dev wan\n11.0.0.0/8 dev wan\n11.0.0.0/8 dev lan metric 0\n10.0.0.0/8 dev lan",
                               3, 1, "the route to 11.0.0.0/8 with metric 0 stands in line 2 already"},
                       BadCase{"10.0.0.0/8 dev wan\n# gap\n  10.0.0.0/8 dev wan\n10.0.0.0/8 dev wan", 3, 3,
@@ -146,6 +176,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"10.0.0.0/8 via 0.0.0.0 dev wan", 1, 16, "it is not unicast"},
         BadCase{"10.0.0.0/8 vai 192.0.2.1 dev wan", 1, 12, "did you mean 'via'?"},
         BadCase{"10.0.0.0/8 dev wan dev lan", 1, 20, "'dev' stands twice"},
+        BadCase{"10.0.0.0/8 dev wan table 100", 1, 20, "there is one table"},
+        BadCase{"10.0.0.0/8 via inet6 fe80::1 dev wan", 1, 16, "IPv6 comes with a later version"},
+        BadCase{"10.0.0.0/8 dev wan linkdwon", 1, 20, "did you mean 'linkdown'?"},
+        BadCase{"10.0.0.0/8 dev wan mtu lock", 1, 28, "expected a value of 'mtu', found the end of the line"},
         BadCase{"10.0.0.0/8 dev wan metric 1 metric 2", 1, 29, "'metric' stands twice"},
         BadCase{"10.0.0.0/8 dev wan metric 4294967296", 1, 27, "expected a metric from 0 to 4294967295"},
         BadCase{"10.0.0.0/8 dev wan metric -1", 1, 27, "expected a metric from 0 to 4294967295"},
