@@ -209,15 +209,42 @@ def test_missing_configuration(folder, command):
     assert "nothing.yaml" in done.stderr
 
 
+#: The ports' files.
+PORT_FILES = {
+    "missing capture": (WAN, '§{name: wan, device: "pcap:nothing.pcap"}', "nothing.pcap", "No such file"),
+    "foreign capture": (WAN, '§{name: wan, device: "pcap:routes.txt"}', "routes.txt", "not a readable capture"),
+    "capture that was cut off": (WAN, '§{name: wan, device: "pcap:cut.pcap"}', "cut.pcap", "packet 3", "cut off"),
+    "missing prefixes": (WAN, '§{name: wan, device: "synth:dst=prefixes:nothing"}', "nothing", "No such file"),
+    "no prefixes": (WAN, '§{name: wan, device: "synth:dst=prefixes:empty.txt"}', "empty.txt"),
+    "sink in a missing folder": (LAN, "§{name: lan, device: none, sink: nowhere/out.pcap}", "nowhere/out.pcap"),
+    "sink in a file": (LAN, "§{name: lan, device: none, sink: in.pcap/x.pcap}", "in.pcap/x.pcap", "Not a directory"),
+    "sink that is a folder": (LAN, "§{name: lan, device: none, sink: folder.pcap}", "folder.pcap", "Is a directory"),
+    "sink over a source by another name": (LAN, "§{name: lan, device: none, sink: link.pcap}", "'wan' reads"),
+}
 #: What only opening a port can tell.
 UNOPENABLE = {
-    "missing capture": (WAN, '§{name: wan, device: "pcap:nothing.pcap"}', "nothing.pcap", "No such file"),
-    "sink in a missing folder": (LAN, "§{name: lan, device: none, sink: nowhere/out.pcap}", "nowhere/out.pcap"),
-    "missing interface": (LAN, '§{name: lan, device: "net_af_packet0,iface=missing0"}', "there is no interface 'missing0'"),
+    "missing interface": (
+        LAN,
+        '§{name: lan, device: "net_af_packet0,iface=missing0"}',
+        "there is no interface 'missing0'",
+    ),
     "no interface": (LAN, "§{name: lan, device: net_af_packet0}", "net_af_packet0"),
     "unknown devarg": (LAN, '§{name: lan, device: "net_null0,bogus=1"}', "net_null0,bogus=1"),
     "missing PCI device": (LAN, '§{name: lan, device: "0000:ff:1f.7"}', "0000:ff:1f.7"),
 }
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+@pytest.mark.parametrize("case", PORT_FILES)
+def test_file_of_a_port(folder, command, case):
+    (folder / "cut.pcap").write_bytes((folder / "in.pcap").read_bytes()[:-1])
+    (folder / "empty.txt").touch()
+    (folder / "folder.pcap").mkdir()
+    (folder / "link.pcap").symlink_to("in.pcap")
+    old, new, *fragments = PORT_FILES[case]
+    place = write("router.yaml", GOOD.replace(old, new, 1))
+    refused(command, place, fragments)
+    assert (folder / "wan.pcap").read_text() == "what an earlier run left"
 
 
 @pytest.mark.parametrize("case", UNOPENABLE)

@@ -25,7 +25,9 @@ void print(const nlohmann::ordered_json& result) {
 
 void check(const Options& options) {
   try {
-    runtime::check_pipeline(control::load_config(options.config));
+    const control::RouterConfig config = control::load_config(options.config);
+    io::check_port_files(config.ports);
+    runtime::check_pipeline(config);
   } catch (const InputError& error) {
     if (!options.json) throw;
     const auto& [file, line, column] = error.location();
@@ -38,10 +40,11 @@ void check(const Options& options) {
 
 void set_up(CLI::App& command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("CONFIG", options->config, "The configuration; the files it names are read too")
-      ->required()
-      ->type_name("FILE");
+  command.add_option("CONFIG", options->config, "The configuration")->required()->type_name("FILE");
   add_json_flag(command, options->json);
+  command.footer(
+      "Reads the configuration and the files that it names: routes, neighbours, captures to their end. Sinks' folders\n"
+      "must be there. Devices are not opened, nothing is written, and the control socket is not looked at.");
   command.callback([options] { check(*options); });
 }
 

@@ -91,6 +91,11 @@ class Port {
   virtual nlohmann::json show() const = 0;
 };
 
+/// Looks at the ports' files as open_ports() will, and opens no device: captures are read to their end, the route files
+/// of synthetic sources too, and the folders of sinks must be there. Creates nothing, and needs no EAL. Throws
+/// InputError likewise.
+void check_port_files(std::span<const PortConfig> configs);
+
 /// Opens every port for `workers` workers, whose threads sit on `cores`; or none: throws InputError at the port's place
 /// with the reason and what to do. The EAL must run (io/eal.h).
 std::vector<std::unique_ptr<Port>> open_ports(std::span<const PortConfig> configs, std::uint16_t workers);

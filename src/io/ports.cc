@@ -10,8 +10,10 @@
 
 #include "io/builtin_port.h"
 #include "io/ethdev_port.h"
+#include "io/frames.h"
 #include "io/packet_pool.h"
 #include "io/port.h"
+#include "io/traffic.h"
 
 namespace penumbra::io {
 namespace {
@@ -61,9 +63,20 @@ void check_sinks(std::span<const PortConfig> configs) {
   }
 }
 
+/// That the capture could be created where it shall be. Whether this user may is left open: another one may run it.
+void require_folder(const std::filesystem::path& file) {
+  std::error_code ignored;
+  const auto folder = std::filesystem::absolute(file, ignored).parent_path();
+  const bool is_folder = std::filesystem::is_directory(file, ignored);
+  if (!is_folder && std::filesystem::is_directory(folder, ignored)) return;
+  const int reason = is_folder ? EISDIR : std::filesystem::exists(folder, ignored) ? ENOTDIR : ENOENT;
+  throw std::system_error(reason, std::generic_category(), "cannot create " + file.string());
+}
+
 /// Throws std::system_error if the capture cannot be written. Leaves things as they were: an error in a later port must
 /// find this one's file whole.
 void require_writable(const std::filesystem::path& file) {
+  require_folder(file);
   std::error_code ignored;
   const auto kind = std::filesystem::status(file, ignored).type();
   const bool is_new = kind == std::filesystem::file_type::not_found;
@@ -75,6 +88,17 @@ void require_writable(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+void check_port_files(std::span<const PortConfig> configs) {
+  check_sinks(configs);
+  for (const PortConfig& config : configs) {
+    for_port(config, [&config] {
+      if (const auto* file = source_file(config)) load_capture(*file);
+      if (const auto* synth = std::get_if<SynthSource>(&config.device)) Traffic{*synth};
+      if (const auto* file = sink_file(config)) require_folder(*file);
+    });
+  }
+}
 
 std::vector<std::unique_ptr<Port>> open_ports(std::span<const PortConfig> configs, std::uint16_t workers) {
   check_sinks(configs);
