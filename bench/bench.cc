@@ -2,6 +2,7 @@
 #include "bench.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,7 +104,7 @@ nlohmann::json run_apart(const Benchmark& benchmark, const Options& options) {
   return findings;
 }
 
-std::vector<Benchmark> chosen(const std::vector<std::string>& names) {
+std::vector<Benchmark> by_name(const std::vector<std::string>& names) {
   if (names.empty()) return benchmarks();
   std::vector<Benchmark> result;
   for (const std::string& name : names) {
@@ -113,6 +114,25 @@ std::vector<Benchmark> chosen(const std::vector<std::string>& names) {
     result.push_back(*found);
   }
   return result;
+}
+
+std::vector<Benchmark> chosen(const Options& options) {
+  std::vector<Benchmark> result = by_name(options.names);
+  if (!options.routes) return result;
+  const auto without = std::ranges::find(result, false, &Benchmark::takes_routes);
+  if (without == result.end()) return result;
+  std::vector<std::string> takers;
+  for (const Benchmark& benchmark : list()) {
+    if (benchmark.takes_routes) takers.push_back(benchmark.name);
+  }
+  throw std::invalid_argument(
+      fmt::format("the benchmark '{}' makes a table of its own; name those that take a route "
+                  "file: {}",
+                  without->name, fmt::join(takers, " ")));
+}
+
+void print_bars(const BarCount& bars) {
+  fmt::print("\nbars: {} met, {} missed, {} not shown\n", bars.met, bars.missed, bars.not_shown);
 }
 
 }  // namespace
@@ -162,8 +182,8 @@ std::map<std::string, double> thread_times(int process) {
   return result;
 }
 
-int run(const Options& options, const std::string& version) {
-  const std::vector<Benchmark> selection = chosen(options.names);
+Outcome run(const Options& options, const std::string& version) {
+  const std::vector<Benchmark> selection = chosen(options);
   nlohmann::json document = {{"machine", describe_machine()},
                              {"build", {{"version", one_line(version)}, {"flags", PENUMBRA_FLAGS}}},
                              {"seed", options.seed},
@@ -179,8 +199,16 @@ int run(const Options& options, const std::string& version) {
     failed = failed || findings.contains("error");
     document["results"].push_back(std::move(findings));
   }
-  if (options.json) fmt::print("{}\n", document.dump(2));
-  return failed ? 1 : 0;
+  const BarCount bars = count_bars(document["results"]);
+  document["met"] = bars.missed == 0;
+  if (bars.missed == 0 && bars.not_shown != 0) document["met"] = nullptr;
+  if (options.json) {
+    fmt::print("{}\n", document.dump(2));
+  } else {
+    print_bars(bars);
+  }
+  if (failed) return Outcome::failed;
+  return bars.missed == 0 ? Outcome::ok : Outcome::bar_missed;
 }
 
 }  // namespace penumbra::bench

@@ -7,7 +7,7 @@
 //   - contenders are measured in one process by turns (A B C A B C ...), so that what disturbs the machine disturbs
 //   all;
 //   - ratios are taken within a round, and then the median over the rounds;
-//   - it times, but never fails because of a time.
+//   - a bar that is missed is told and ends in an exit status of its own, after all the rest has been measured.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,10 @@ struct Options {
 /// One benchmark. Registers itself by a namespace-scope constant.
 struct Benchmark {
   std::string name;
-  std::string measures;  ///< one line
-  std::string needs;     ///< what must be there besides the program; empty if nothing
-  unsigned seconds = 0;  ///< about how long it takes
+  std::string measures;       ///< one line
+  std::string needs;          ///< what must be there besides the program; empty if nothing
+  unsigned seconds = 0;       ///< about how long it takes
+  bool takes_routes = false;  ///< whether Options::routes has a meaning for it
   void (*run)(const Options& options, Report& report) = nullptr;
 };
 
@@ -46,10 +47,17 @@ bool register_benchmark(Benchmark benchmark);
 /// Every benchmark of this build, by name.
 const std::vector<Benchmark>& benchmarks();
 
+enum class Outcome {
+  ok,          ///< no bar missed; one that could not be shown is named on standard output
+  failed,      ///< an answer was wrong or a benchmark could not run, however the bars stand
+  bar_missed,  ///< all benchmarks ran, and at least one bar is missed
+};
+
 /// Runs the chosen benchmarks, each in a process of its own so that none inherits another's memory, and prints machine,
-/// build and results on standard output. Returns the exit status: 0, or 1 if an answer was wrong or a benchmark could
-/// not run. `version` is what `penumbra --version` prints. Throws std::invalid_argument for an unknown name.
-int run(const Options& options, const std::string& version);
+/// build and results on standard output; the JSON's "met" is true, false for a missed bar, or null if none is missed
+/// but one not shown. `version` is what `penumbra --version` prints. Throws std::invalid_argument for an unknown name
+/// and for a route file that one of the benchmarks has no use for; nothing is run then.
+Outcome run(const Options& options, const std::string& version);
 
 /// Something measured in turn with others: `sample` does a fixed piece of work and returns the figure.
 struct Contender {

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <random>
+#include <tuple>
 
 #include "churn_script.h"
 #include "churn_truth.h"
@@ -67,6 +68,84 @@ TEST(Report, ComparesByTheMedianOfRatios) {
   report.bar("b / a", 2, 2.5, true);
   EXPECT_FALSE(report.json()["bars"][0]["met"].get<bool>());
   EXPECT_THROW(report.compare("t", "u", series, "c"), std::invalid_argument);
+}
+
+TEST(Report, CountsBars) {
+  Report report("x", true);
+  report.bar("high enough", 2, 2, true);
+  report.bar("too low", 1.99, 2, true);
+  report.bar("low enough", 1, 2, false);
+  report.bar("too high", 3, 2, false);
+  report.bar_not_shown("without a rival", "it is not installed");
+  const BarCount count =
+      count_bars(nlohmann::json::array({report.json(), {{"benchmark", "y"}, {"error", "no"}}, report.json()}));
+  EXPECT_EQ(count.met, 4U);
+  EXPECT_EQ(count.missed, 4U);
+  EXPECT_EQ(count.not_shown, 2U);
+}
+
+// What `run` makes of a benchmark; these measure nothing.
+bool add(const std::string& name, bool takes_routes, void (*run)(const Options&, Report&)) {
+  return register_benchmark(
+      {.name = name, .measures = "", .needs = "", .seconds = 0, .takes_routes = takes_routes, .run = run});
+}
+const bool kMet = add("test met", false, [](const Options&, Report& report) { report.bar("easy", 2, 1, true); });
+const bool kMissed = add("test missed", false, [](const Options&, Report& report) { report.bar("hard", 1, 2, true); });
+const bool kNotShown =
+    add("test not shown", false, [](const Options&, Report& report) { report.bar_not_shown("far", "no way"); });
+const bool kFails = add("test fails", false, [](const Options&, Report&) { throw WrongAnswer("one is two"); });
+const bool kTakesRoutes = add("test routes", true, [](const Options& options, Report& report) {
+  report.input("file", options.routes.value_or("none").string());
+});
+
+Options named(std::vector<std::string> names) {
+  Options options;
+  options.names = std::move(names);
+  return options;
+}
+
+/// The outcome, and the document printed.
+std::pair<Outcome, nlohmann::json> run_quietly(std::vector<std::string> names) {
+  Options options = named(std::move(names));
+  options.json = true;
+  testing::internal::CaptureStdout();
+  const Outcome outcome = run(options, "0");
+  return {outcome, nlohmann::json::parse(testing::internal::GetCapturedStdout())};
+}
+
+TEST(Run, TellsHowTheBarsStand) {
+  ASSERT_TRUE(kMet && kMissed && kNotShown && kFails);
+  auto [outcome, document] = run_quietly({"test met"});
+  EXPECT_EQ(outcome, Outcome::ok);
+  EXPECT_EQ(document["met"], true);
+  std::tie(outcome, document) = run_quietly({"test missed", "test met", "test not shown"});
+  EXPECT_EQ(outcome, Outcome::bar_missed);
+  EXPECT_EQ(document["met"], false);
+  EXPECT_EQ(document["results"].size(), 3U) << "what comes after a missed bar is measured too";
+  std::tie(outcome, document) = run_quietly({"test met", "test not shown"});
+  EXPECT_EQ(outcome, Outcome::ok);
+  EXPECT_TRUE(document["met"].is_null());
+  std::tie(outcome, document) = run_quietly({"test fails", "test missed"});
+  EXPECT_EQ(outcome, Outcome::failed);
+}
+
+TEST(Run, SaysAtTheEndHowTheBarsStand) {
+  testing::internal::CaptureStdout();
+  run(named({"test met", "test not shown"}), "0");
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(text, HasSubstr("far: NOT SHOWN: no way"));
+  EXPECT_THAT(text, testing::EndsWith("bars: 1 met, 0 missed, 1 not shown\n"));
+}
+
+TEST(Run, RefusesARouteFileThatABenchmarkHasNoUseFor) {
+  ASSERT_TRUE(kTakesRoutes);
+  Options options = named({"test routes", "test met"});
+  options.routes = "file";
+  EXPECT_THROW(run(options, "0"), std::invalid_argument);
+  options.names = {"test routes"};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run(options, "0"), Outcome::ok);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("file: file"));
 }
 
 TEST(Oracle, GivesTheLongestMatch) {

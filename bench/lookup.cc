@@ -187,6 +187,7 @@ void run_lookup(const Options& options, Report& report) {
                         .measures = "IPv4 lookups a second on one core: every engine beside rte_lpm and rte_fib",
                         .needs = "",
                         .seconds = 60,
+                        .takes_routes = true,
                         .run = &run_lookup});
 
 }  // namespace

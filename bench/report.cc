@@ -111,4 +111,25 @@ void Report::bar(const std::string& what, double value, double wanted, bool at_l
                   met ? "met" : "NOT met"));
 }
 
+void Report::bar_not_shown(const std::string& what, const std::string& why) {
+  json_["bars"].push_back({{"what", what}, {"met", nullptr}, {"not_shown", why}});
+  say(fmt::format("   bar: {}: NOT SHOWN: {}", what, why));
+}
+
+BarCount count_bars(const nlohmann::json& results) {
+  BarCount count;
+  for (const auto& findings : results) {
+    for (const auto& bar : findings.value("bars", nlohmann::json::array())) {
+      if (bar["met"].is_null()) {
+        ++count.not_shown;
+      } else if (bar["met"].get<bool>()) {
+        ++count.met;
+      } else {
+        ++count.missed;
+      }
+    }
+  }
+  return count;
+}
+
 }  // namespace penumbra::bench

@@ -42,8 +42,10 @@ class Report {
   /// the order of the contenders (empty without a reference).
   std::vector<double> compare(const std::string& title, const std::string& unit, std::span<const Series> contenders,
                               const std::string& reference);
-  /// A bar of the project and where it stands; never makes a run fail.
+  /// A bar of the project and where it stands. A missed one does not end the benchmark, but tells in count_bars().
   void bar(const std::string& what, double value, double wanted, bool at_least);
+  /// A bar that this machine cannot show, and why: neither met nor missed.
+  void bar_not_shown(const std::string& what, const std::string& why);
 
   const nlohmann::json& json() const { return json_; }
 
@@ -53,5 +55,11 @@ class Report {
   bool quiet_;
   nlohmann::json json_;
 };
+
+/// How many bars stand how, in the findings of several benchmarks (an array of Report::json(), or of errors).
+struct BarCount {
+  unsigned met = 0, missed = 0, not_shown = 0;
+};
+BarCount count_bars(const nlohmann::json& results);
 
 }  // namespace penumbra::bench

@@ -257,6 +257,7 @@ void run_table(const Options& options, Report& report) {
                         .measures = "filling and changing an IPv4 table: seconds to load, changes a second",
                         .needs = "",
                         .seconds = 60,
+                        .takes_routes = true,
                         .run = &run_table});
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <stdexcept>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -22,6 +23,17 @@ void print_list() {
   }
 }
 
+void run(const bench::Options& options) {
+  bench::Outcome outcome{};
+  try {
+    outcome = bench::run(options, version_text());
+  } catch (const std::invalid_argument& error) {
+    throw Failure(ExitCode::usage, error.what());
+  }
+  if (outcome == bench::Outcome::failed) throw Failure(ExitCode::failure, "a benchmark failed");
+  if (outcome == bench::Outcome::bar_missed) throw Failure(ExitCode::mismatch, "a bar is missed");
+}
+
 void set_up(CLI::App& command) {
   struct Arguments {
     bench::Options options;
@@ -33,7 +45,8 @@ void set_up(CLI::App& command) {
   command.add_option("NAME", arguments->options.names, "Which benchmarks to run; all of them if none is named")
       ->check(one_of(names));
   command.add_flag("-l,--list", arguments->list, "Say what benchmarks there are and how long they take");
-  command.add_option("--routes", arguments->options.routes, "A route file in place of the generated table")
+  command
+      .add_option("--routes", arguments->options.routes, "A route file in place of the generated table (lookup, table)")
       ->type_name("FILE");
   command.add_option("--rounds", arguments->options.rounds, "Measured rounds of each comparison")
       ->check(CLI::Range(1U, 1000U))
@@ -43,8 +56,8 @@ void set_up(CLI::App& command) {
   command.callback([arguments] {
     if (arguments->list) {
       print_list();
-    } else if (bench::run(arguments->options, version_text()) != 0) {
-      throw Failure(ExitCode::failure, "");
+    } else {
+      run(arguments->options);
     }
   });
 }

@@ -99,7 +99,8 @@ const std::vector<ExitCodeHelp>& exit_codes() {
       {ExitCode::failure, "something failed while running"},
       {ExitCode::usage, "the command line is wrong"},
       {ExitCode::bad_input, "a configuration, route file, address or capture is wrong; the message says where"},
-      {ExitCode::mismatch, "counters do not add up, or an output differs from what it must be"},
+      {ExitCode::mismatch,
+       "counters do not add up, an output differs from what it must be, or a benchmark misses a bar"},
       {ExitCode::no_connection, "no router answers on the control socket"},
   };
   return kCodes;
