@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ask.h"
 
+#include <fmt/format.h>
+
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -19,7 +21,9 @@ std::filesystem::path socket_of(const RouterAddress& address) {
 
 void add_router_options(CLI::App& command, RouterAddress& address) {
   add_json_flag(command, address.json);
-  command.add_option("--socket", address.socket, "The router's control socket, if its configuration names one")
+  command
+      .add_option("--socket", address.socket,
+                  fmt::format("The router's control socket; if not given {}", control::kDefaultSocketInWords))
       ->type_name("FILE");
 }
 
@@ -31,7 +35,12 @@ nlohmann::json ask(const RouterAddress& address, const std::string& command, con
   } catch (const runtime::RouterRefusal& refusal) {
     throw Failure(ExitCode::failure, refusal.what());
   } catch (const std::runtime_error& error) {
-    throw Failure(ExitCode::no_connection, error.what());
+    if (!address.socket.empty()) throw Failure(ExitCode::no_connection, error.what());
+    throw Failure(
+        ExitCode::no_connection,
+        fmt::format("{}\nA router of another user, or one whose configuration has 'control: {{socket: PATH}}', "
+                    "is asked with --socket PATH (by default {}).",
+                    error.what(), control::kDefaultSocketInWords));
   }
 }
 

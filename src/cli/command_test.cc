@@ -92,6 +92,19 @@ TEST(Program, SaysThatNoRouterAnswers) {
   }
 }
 
+TEST(Program, SaysWhereItLooksForARouter) {
+  EXPECT_THAT(run({"show", "--help"}).output, HasSubstr("penumbra.sock"));
+  // As every other user has another default, root's too is not where theirs are.
+  const ScratchFolder folder;
+  const std::string before = getenv("XDG_RUNTIME_DIR") == nullptr ? "" : getenv("XDG_RUNTIME_DIR");
+  setenv("XDG_RUNTIME_DIR", folder.file("").c_str(), 1);
+  const Outcome outcome = run({"show", "ports"});
+  setenv("XDG_RUNTIME_DIR", before.c_str(), 1);
+  if (outcome.exit_code == 0) GTEST_SKIP() << "a router runs here";
+  EXPECT_THAT(outcome.errors, HasSubstr("--socket PATH"));
+  EXPECT_THAT(outcome.errors, HasSubstr("$XDG_RUNTIME_DIR/penumbra.sock"));
+}
+
 TEST(Quantities, HaveUnits) {
   const std::vector<std::pair<std::string, std::string>> times{
       {"10", "10"}, {"10s", "10"}, {"250ms", "0.25"}, {"2m", "120"}, {"1.5h", "5400"}};

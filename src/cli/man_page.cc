@@ -16,7 +16,7 @@ counted under a named reason, and packets received are at all times those sent, 
 )";
 
 constexpr std::string_view kConfiguration = R"(.SH CONFIGURATION
-A YAML file:
+A YAML file. docs/configuration.md explains every key.
 .PP
 .RS 4
 .nf
@@ -30,10 +30,63 @@ pipeline:
 .fi
 .RE
 .PP
-Relative file names count from the configuration's folder. Route files are in the syntax of
-.BR ip\-route (8),
-neighbour files in that of
-.BR ip\-neighbour (8).
+.TP
+.B ports
+A list:
+.BR name ,
+.B device
+(pcap:FILE[,loop][,rate=PPS], synth:[OPTION,...], none, or the devargs of a DPDK device),
+.B sink
+of a port without a DPDK device (count, or a capture that ends in .pcap),
+.B queues
+to receive from,
+.BR mac ,
+.BR mtu ,
+.B addresses
+as A.B.C.D/LENGTH,
+.BR promiscuous .
+.TP
+.B workers
+.BR cores :
+a list of cores, each with a worker pinned to it.
+.TP
+.B engine
+auto, or a name of
+.BR "penumbra show engines" .
+.TP
+.B pipeline
+A list of functions in order, each a name or a name with its keys; each has a key
+.B engine
+of its own.
+.TP
+.B control
+.BR socket :
+the path of the control socket.
+.PP
+Relative file names count from the configuration's folder. Route and neighbour files are what
+.BR ip\-route (8)
+and
+.BR ip\-neighbour (8)
+print, with
+.B dev
+a port's name.
+)";
+
+constexpr std::string_view kFiles = R"(.SH FILES
+.TP
+.I /run/penumbra/penumbra.sock
+.TQ
+.I $XDG_RUNTIME_DIR/penumbra.sock
+.TQ
+.I /tmp/penumbra\-UID/penumbra.sock
+The control socket that
+.BR "penumbra run" ", " "penumbra show" " and " "penumbra trace"
+use if nothing else is said: the first one for root, the last one for others without
+.BR XDG_RUNTIME_DIR .
+.SH ENVIRONMENT
+.TP
+.B XDG_RUNTIME_DIR
+Where the control socket is made, for users other than root.
 )";
 
 constexpr std::string_view kSignals = R"(.SH SIGNALS
@@ -128,6 +181,7 @@ std::string man_page(const ParserCommand& program) {
   page += ".SH COMMANDS\n";
   for (const auto& command : program.commands) add_command(command, page);
   page += kConfiguration;
+  page += kFiles;
   page += kSignals;
   page += ".SH EXIT STATUS\n";
   for (const auto& [code, meaning] : exit_codes()) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/port.h"
@@ -42,5 +43,8 @@ RouterConfig parse_config(const std::string& text, const std::string& name, cons
 /// Where `penumbra show` looks if nothing is said: /run/penumbra/penumbra.sock for root, else
 /// $XDG_RUNTIME_DIR/penumbra.sock, else /tmp/penumbra-UID/penumbra.sock.
 std::filesystem::path default_socket();
+/// The same in words, for help and errors.
+inline constexpr std::string_view kDefaultSocketInWords =
+    "/run/penumbra/penumbra.sock for root, else $XDG_RUNTIME_DIR/penumbra.sock, else /tmp/penumbra-UID/penumbra.sock";
 
 }  // namespace penumbra::control
