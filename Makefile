@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 60
 CTEST := ctest --output-on-failure --no-tests=error
 
 .PHONY: help
-help: ## this list
+help: ## this list; times are rough, for 2 cores; sanitizers, fuzz and lint build first
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup-build setup-test setup-lint setup-bench
@@ -29,14 +29,14 @@ build/.exists:
 	@mkdir -p build && touch $@
 
 .PHONY: build
-build: setup-build build/.exists ## the programs, in build/release/bin
+build: setup-build build/.exists ## the programs, in build/release/bin (10 minutes the first time, then seconds)
 	$(call build,release,penumbra_share)
 
 # --- the main job ---------------------------------------------------------------------------------------------------
 
 RUN := build/run
 .PHONY: run
-run: build ## the main job: a full IPv4 table, mixed traffic from capture to capture, the output checked
+run: build ## the main job: a full IPv4 table, traffic from capture to capture, all checked (15 seconds)
 	@tools/main-job $(BIN) $(RUN)
 
 # --- tests ------------------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ $(VENV)/.ready: tests/requirements.txt
 	@touch $@
 
 .PHONY: test
-test: setup-test build/.exists $(VENV)/.ready ## all tests: unit tests, then system tests
+test: setup-test build/.exists $(VENV)/.ready ## all tests: unit tests, then system tests (10 minutes and the build)
 	$(call build,release,all)
 	@cd build/release && $(CTEST) -j $(JOBS) -L unit
 	@$(VENV)/bin/python -m pytest tests -q
@@ -75,7 +75,7 @@ fuzz: setup-test build/.exists ## each fuzzer for FUZZ_SECONDS (60)
 # --- measuring, packing, order ----------------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: setup-bench build ## lookup, table and forwarding beside the rivals, as ratios
+bench: setup-bench build ## lookup, table and forwarding beside the rivals, as ratios (penumbra bench --list says how long each takes)
 	@$(BIN) bench
 
 .PHONY: bundle

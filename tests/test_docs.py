@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages about the configuration, held to the program: what it takes they name, and what they show it takes."""
 
+import os
 import re
+import subprocess
 
 import pytest
 
@@ -60,6 +62,42 @@ def test_the_default_socket_is_the_one_that_is_named(tmp_path):
     page = conftest.penumbra("man").stdout
     for path in named:
         assert path.replace("-", "\\-") in page
+
+
+def test_the_first_configuration_as_it_stands_in_the_readme(tmp_path):
+    """What a newcomer copies: it runs, and what came out is right."""
+    section = (conftest.ROOT / "README.md").read_text().split("## A first configuration")[1]
+    commands = next(block for block in re.findall(r"```sh\n(.*?)```", section, re.DOTALL) if "gen routes" in block)
+    program = tmp_path / "bin" / "penumbra"
+    program.parent.mkdir()
+    program.symlink_to(conftest.PROGRAM)
+    done = subprocess.run(
+        ["bash", "-euxo", "pipefail", "-c", commands],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=conftest.PATIENCE,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "198.51.100.7 " in done.stdout
+    for capture in ("wan-out.pcap", "lan-out.pcap"):
+        assert (tmp_path / capture).stat().st_size > 1000000
+
+
+def test_sample_files_of_the_readme(tmp_path):
+    """Its routes, its neighbours, and no next hop without one."""
+    section = (conftest.ROOT / "README.md").read_text().split("## A first configuration")[1]
+    routes, neighbours = re.findall(r"```\n(\d.*?)```", section, re.DOTALL)[:2]
+    (tmp_path / "routes.txt").write_text(routes)
+    (tmp_path / "neighbours.txt").write_text(neighbours)
+    (tmp_path / "router.yaml").write_text(
+        "ports: [{name: wan, device: none}, {name: lan, device: none}]\n"
+        "pipeline: [ipv4: {routes: routes.txt, neighbours: neighbours.txt}]\n"
+    )
+    done = conftest.penumbra("check", tmp_path / "router.yaml")
+    assert done.returncode == 0, done.stderr
+    assert set(re.findall(r"via (\S+ dev \S+)", routes)) == set(re.findall(r"^(\S+ dev \S+)", neighbours, re.MULTILINE))
 
 
 LINKS = [page for page in (*DOCS.rglob("*.md"), conftest.ROOT / "README.md")]
