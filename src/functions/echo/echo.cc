@@ -7,6 +7,7 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "penumbra/function.h"
@@ -23,13 +24,18 @@ constexpr std::uint64_t kMostOffset = 9000;
 
 class Echo final : public Function {
  public:
-  Echo(std::uint32_t offset, std::uint32_t ports) : offset_(offset), view_{ports}, table_("echo") {
+  Echo(std::uint32_t offset, std::uint32_t ports)
+      : offset_(offset),
+        least_bytes_(std::max<std::size_t>(offset + sizeof(std::uint32_t), RTE_ETHER_HDR_LEN)),
+        view_{ports},
+        table_("echo") {
     table_.publish(view_, {});
   }
 
   const std::vector<Reason>& reasons() const override {
     static const std::vector<Reason> kReasons{
-        {"truncated", Verdict::Kind::drop, "the frame ends before the integer that chooses the port"}};
+        {"truncated", Verdict::Kind::drop,
+         "the frame ends within its MAC header or the integer that chooses the port"}};
     return kReasons;
   }
   std::string shader() const override { return "echo"; }
@@ -42,7 +48,7 @@ class Echo final : public Function {
     for (std::uint16_t i = 0; i < chunk.size; ++i) {
       if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
       const rte_mbuf* packet = chunk.packets[i];
-      if (rte_pktmbuf_data_len(packet) < offset_ + sizeof(std::uint32_t)) {
+      if (rte_pktmbuf_data_len(packet) < least_bytes_) {
         chunk.verdicts[i] = drop(kTruncated);
         continue;
       }
@@ -77,6 +83,7 @@ class Echo final : public Function {
 
  private:
   std::uint32_t offset_;
+  std::size_t least_bytes_;  ///< of a frame that holds the integer and the addresses that are exchanged
   echo_view view_;
   Table table_;
 };

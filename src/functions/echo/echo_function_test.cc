@@ -79,6 +79,22 @@ TEST_F(EchoTest, DropsWhatEndsBeforeTheInteger) {
   EXPECT_EQ(verdicts[1].kind, Verdict::Kind::drop);
 }
 
+/// Bytes past a frame's end are another packet's: they must neither be read nor moved.
+TEST_F(EchoTest, TouchesNothingPastAShortFrame) {
+  create("offset: 0", 2);
+  for (const std::uint16_t bytes : {4, 11, 13}) {
+    std::vector<Packet> packets;
+    packets.emplace_back(frame_with(0, 1, 60));
+    packets[0].mbuf.data_len = bytes;
+    const auto before = packets[0].bytes;
+    EXPECT_EQ(process(packets)[0].kind, Verdict::Kind::drop) << bytes;
+    EXPECT_EQ(packets[0].bytes, before);
+  }
+  std::vector<Packet> packets;
+  packets.emplace_back(frame_with(0, 1, 14));
+  EXPECT_EQ(process(packets)[0], Verdict::send(1));
+}
+
 TEST_F(EchoTest, RefusesWrongConfiguration) {
   EXPECT_THROW(create("offset: -1", 2), InputError);
   EXPECT_THROW(create("ofset: 1", 2), InputError);
