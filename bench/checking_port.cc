@@ -29,6 +29,7 @@ class CheckingTxQueue final : public io::TxQueue {
   }
   void close() noexcept override { queue_.close(); }
   io::Loss unsent() const noexcept override { return queue_.unsent(); }
+  io::Loss unwritten() const noexcept override { return queue_.unwritten(); }
 
  private:
   void check(const std::uint8_t* frame) {

@@ -314,6 +314,27 @@ def test_a_reader_that_goes_away_does_not_break_a_run(bench):
     assert sum(map(len, bench.outputs().values())) == 300
 
 
+def test_a_sink_that_fails_fails_the_run_but_keeps_whole_records(bench):
+    """A limit on the size of files stands for a full disk: writing fails in the middle of a record."""
+    port = {"name": "wan", "device": "synth:size=1514,count=3000", "sink": "out.pcap"}
+    bench.configure([port], pipeline="  - echo")
+    done = subprocess.run(
+        f"ulimit -f 1500; exec {conftest.PROGRAM} run {bench.config} -j",
+        shell=True,
+        executable="/bin/bash",
+        timeout=conftest.PATIENCE,
+        capture_output=True,
+        text=True,
+    )
+    written = (1500 * 1024 - 24) // (16 + 1514)
+    assert done.returncode == 1
+    assert f"out.pcap: File too large; {3000 - written} packets not written" in done.stderr
+    summary = conftest.Summary(done.stdout)
+    assert (summary.received, summary.sent) == (3000, written)
+    assert summary.reasons == {("drop", "sink_failed"): 3000 - written}
+    assert len(bench.outputs()["wan"]) == written
+
+
 def test_several_routers_at_the_same_time(tmp_path):
     benches = []
     for i in range(3):
@@ -410,6 +431,7 @@ def test_show(bench):
             "undecided",
             "tx_full",
             "rss_ring_full",
+            "sink_failed",
         }
         assert "scalar" in [row["engine"] for row in router.show("engines")]
         routes = router.show("routes")

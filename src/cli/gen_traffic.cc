@@ -77,13 +77,13 @@ void generate(const Options& options) {
   io::CaptureFile file(options.output);
   io::CaptureWriter writer(file);
   std::vector<std::uint8_t> frame(io::Traffic::kLargestFrame);
-  bool written = true;
   constexpr std::uint64_t kNanosecondsApart = 1000;
-  for (std::uint64_t i = 0; i < options.packets && written; ++i) {
+  for (std::uint64_t i = 0; i < options.packets && file.error() == 0; ++i) {
     const std::size_t bytes = traffic.fill(i, frame);
-    written = writer.add(i * kNanosecondsApart, {frame.data(), bytes});
+    writer.add(i * kNanosecondsApart, {frame.data(), bytes});
   }
-  if (!writer.flush() || !written) {
+  writer.flush();
+  if (file.error() != 0) {
     throw Failure(ExitCode::failure,
                   fmt::format("{}: cannot be written: {}", options.output, std::strerror(file.error())));
   }

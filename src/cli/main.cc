@@ -22,7 +22,8 @@ void occupy_standard_streams() {
 int main(int argc, char** argv) {
   occupy_standard_streams();
   // A reader that has gone away (`| head`) is an error of write(), which a run that still has captures to close
-  // survives.
+  // survives. So is a file that reaches the size that this process may write.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   return penumbra::cli::run_program(argc, argv);
 }

@@ -2,6 +2,7 @@
 //
 // `penumbra run CONFIG`.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <atomic>
 #include <cmath>
@@ -90,6 +91,9 @@ void run(const Options& options) {
   flush_output();
   if (const std::string wrong = contradiction(summary.statistics); !wrong.empty()) {
     throw Failure(ExitCode::mismatch, "the counters do not add up: " + wrong);
+  }
+  if (const auto failures = router.failures(); !failures.empty()) {
+    throw Failure(ExitCode::failure, fmt::format("{}", fmt::join(failures, "\n")));
   }
 }
 

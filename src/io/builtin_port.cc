@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/builtin_port.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "io/traffic.h"
@@ -70,14 +71,24 @@ void BuiltinPort::open(const PacketPool& pool) {
   }
 }
 
+std::uint64_t BuiltinPort::unwritten() const noexcept {
+  std::uint64_t packets = 0;
+  for (const auto& queue : tx_queues_) packets += queue->unwritten().packets;
+  return packets;
+}
+
 nlohmann::json BuiltinPort::show() const {
   nlohmann::json shown{{"driver", driver_}, {"sink", file_ ? file_->path().string() : "count"}};
   if (!file_) return shown;
-  Loss unsent;
-  for (const auto& queue : tx_queues_) unsent.packets += queue->unsent().packets;
-  shown["unwritten"] = unsent.packets;
+  shown["unwritten"] = unwritten();
   if (file_->error() != 0) shown["error"] = std::strerror(file_->error());
   return shown;
+}
+
+std::string BuiltinPort::failure() const {
+  if (!file_ || file_->error() == 0) return "";
+  return fmt::format("{}: {}; {} packets not written", file_->path().string(), std::strerror(file_->error()),
+                     unwritten());
 }
 
 }  // namespace penumbra::io

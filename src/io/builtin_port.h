@@ -30,8 +30,11 @@ class BuiltinPort final : public Port {
   void stop() noexcept override {}
   Loss ring_loss() const noexcept override { return {}; }
   nlohmann::json show() const override;
+  std::string failure() const override;
 
  private:
+  std::uint64_t unwritten() const noexcept;
+
   PortInfo info_;
   Sink sink_;
   std::string driver_;

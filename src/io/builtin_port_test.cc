@@ -221,28 +221,30 @@ TEST_F(BuiltinPortTest, OwnsUpToWhatAFullDiskDidNotTake) {
   // As if the disk ended in the middle of the second buffer.
   struct rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  constexpr std::size_t kRecord = 16 + 1514;
   const struct rlimit limit{1'500'000, before.rlim_max};
   ASSERT_NE(std::signal(SIGXFSZ, SIG_IGN), SIG_ERR);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   port->start();
-  std::size_t taken = 0;
+  EXPECT_EQ(port->failure(), "");
   std::array<rte_mbuf*, 64> packets{};
   while (!port->rx_queue(0).exhausted()) {
     const std::uint16_t count = port->rx_queue(0).receive(packets.data(), packets.size());
-    const std::uint16_t sent = port->tx_queue(0).send(packets.data(), count);
-    taken += sent;
-    rte_pktmbuf_free_bulk(packets.data() + sent, count - sent);
+    ASSERT_EQ(port->tx_queue(0).send(packets.data(), count), count);
   }
   port->tx_queue(0).close();
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  EXPECT_LT(taken, kFrames);
-  const Loss unsent = port->tx_queue(0).unsent();
-  const std::size_t whole = (std::filesystem::file_size(out) - 24) / (16 + 1514);
-  EXPECT_EQ(whole, (1'500'000 - 24) / (16 + 1514));
-  EXPECT_EQ(taken - unsent.packets, whole);
-  EXPECT_EQ(unsent.bytes, unsent.packets * 1514);
+  const Loss lost = port->tx_queue(0).unwritten();
+  const std::size_t whole = (1'500'000 - 24) / kRecord;
+  EXPECT_EQ(std::filesystem::file_size(out), 24 + whole * kRecord);  // no record is cut
+  EXPECT_EQ(load_capture(out).entries.size(), whole);
+  EXPECT_EQ(lost.packets, kFrames - whole);
+  EXPECT_EQ(lost.bytes, lost.packets * 1514);
+  EXPECT_EQ(port->tx_queue(0).unsent().packets, 0U);
   EXPECT_EQ(port->show()["error"], "File too large");
-  EXPECT_EQ(port->show()["unwritten"], unsent.packets);
+  EXPECT_EQ(port->show()["unwritten"], lost.packets);
+  EXPECT_EQ(port->failure(),
+            out.string() + ": File too large; " + std::to_string(kFrames - whole) + " packets not written");
 }
 
 TEST_F(BuiltinPortTest, OpensAllPortsOrTouchesNothing) {

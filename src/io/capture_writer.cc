@@ -2,6 +2,7 @@
 #include "io/capture_writer.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -28,6 +29,23 @@ struct RecordHeader {
 };
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
+RecordHeader header_at(const std::uint8_t* bytes) {
+  RecordHeader header{};
+  std::memcpy(&header, bytes, sizeof header);
+  return header;
+}
+
+/// How many bytes of these records are of whole records if only the first `written` bytes count.
+std::size_t whole_bytes(std::span<const std::uint8_t> records, std::size_t written) {
+  std::size_t whole = 0;
+  while (whole < written) {
+    const std::size_t end = whole + sizeof(RecordHeader) + header_at(records.data() + whole).captured_bytes;
+    if (end > written) break;
+    whole = end;
+  }
+  return whole;
+}
+
 }  // namespace
 
 CaptureFile::CaptureFile(const std::filesystem::path& path) : path_(path) {
@@ -36,7 +54,7 @@ CaptureFile::CaptureFile(const std::filesystem::path& path) : path_(path) {
   const FileHeader header;
   std::array<std::uint8_t, sizeof header> bytes{};
   std::memcpy(bytes.data(), &header, sizeof header);
-  if (append(bytes) != bytes.size()) {
+  if (write(bytes) != bytes.size()) {
     ::close(descriptor_);
     throw std::system_error(error(), std::generic_category(), "cannot write to " + path.string());
   }
@@ -47,11 +65,19 @@ CaptureFile::~CaptureFile() {
 }
 
 std::size_t CaptureFile::append(std::span<const std::uint8_t> records) noexcept {
+  const std::lock_guard lock(mutex_);
+  const std::size_t written = write(records);
+  if (written == records.size()) return written;
+  const std::size_t whole = whole_bytes(records, written);
+  if (whole < written) take_off(written - whole);
+  return whole;
+}
+
+/// A regular file takes all of it or has failed; the second turn of the loop then asks for the reason.
+std::size_t CaptureFile::write(std::span<const std::uint8_t> bytes) noexcept {
   std::size_t written = 0;
-  // O_APPEND makes one write() one piece of the file. A regular file takes all of it or has failed; the second turn of
-  // the loop then asks for the reason.
-  while (written < records.size() && error() == 0) {
-    const ssize_t step = ::write(descriptor_, records.data() + written, records.size() - written);
+  while (written < bytes.size() && error() == 0) {
+    const ssize_t step = ::write(descriptor_, bytes.data() + written, bytes.size() - written);
     if (step > 0) {
       written += static_cast<std::size_t>(step);
     } else if (step == 0 || errno != EINTR) {
@@ -61,33 +87,41 @@ std::size_t CaptureFile::append(std::span<const std::uint8_t> records) noexcept 
   return written;
 }
 
+/// From the file's end; what went into a pipe is gone.
+void CaptureFile::take_off(std::size_t bytes) const noexcept {
+  struct stat status{};
+  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return;
+  // Should this fail, the file ends in a cut record: nothing more can be done, and its readers say so.
+  [[maybe_unused]] const int failure = ::ftruncate(descriptor_, status.st_size - static_cast<off_t>(bytes));
+}
+
 CaptureWriter::CaptureWriter(CaptureFile& file) : file_(file), buffer_(new std::uint8_t[kBufferBytes]) {}
 
-bool CaptureWriter::add(std::uint64_t nanoseconds, std::span<const std::uint8_t> frame) noexcept {
+void CaptureWriter::add(std::uint64_t nanoseconds, std::span<const std::uint8_t> frame) noexcept {
   const RecordHeader header{static_cast<std::uint32_t>(nanoseconds / kSecond),
                             static_cast<std::uint32_t>(nanoseconds % kSecond), static_cast<std::uint32_t>(frame.size()),
                             static_cast<std::uint32_t>(frame.size())};
   if (used_ + sizeof header + frame.size() > kBufferBytes) flush();
-  if (file_.error() != 0) return false;
+  if (file_.error() != 0) return count_lost({1, frame.size()});
   std::memcpy(buffer_.get() + used_, &header, sizeof header);
   std::memcpy(buffer_.get() + used_ + sizeof header, frame.data(), frame.size());
   used_ += sizeof header + frame.size();
-  return true;
 }
 
-bool CaptureWriter::flush() noexcept {
-  const std::size_t written = file_.append({buffer_.get(), used_});
-  Loss now{};
-  for (std::size_t at = 0; written < used_ && at < used_;) {
-    RecordHeader header{};
-    std::memcpy(&header, buffer_.get() + at, sizeof header);
+void CaptureWriter::flush() noexcept {
+  Loss lost{};
+  for (std::size_t at = file_.append({buffer_.get(), used_}); at < used_;) {
+    const RecordHeader header = header_at(buffer_.get() + at);
     at += sizeof header + header.captured_bytes;
-    if (at > written) now = {now.packets + 1, now.bytes + header.captured_bytes};
+    lost = {lost.packets + 1, lost.bytes + header.captured_bytes};
   }
   used_ = 0;
-  lost_packets_.fetch_add(now.packets, std::memory_order_relaxed);
-  lost_bytes_.fetch_add(now.bytes, std::memory_order_relaxed);
-  return now.packets == 0;
+  count_lost(lost);
+}
+
+void CaptureWriter::count_lost(Loss more) noexcept {
+  lost_packets_.fetch_add(more.packets, std::memory_order_relaxed);
+  lost_bytes_.fetch_add(more.bytes, std::memory_order_relaxed);
 }
 
 Loss CaptureWriter::lost() const noexcept {

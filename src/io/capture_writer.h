@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -15,7 +16,8 @@
 
 namespace penumbra::io {
 
-/// A capture file. Writers append to it in whole records, so that they share it without a lock.
+/// A capture file. Writers append to it in large pieces of whole records, one at a time, as the kernel would have it
+/// anyway. It holds whole records at any end: of a piece that a full disk took in part, what is cut is taken off again.
 class CaptureFile {
  public:
   /// Creates the file anew and writes its header. Throws std::system_error.
@@ -24,15 +26,19 @@ class CaptureFile {
   CaptureFile& operator=(const CaptureFile&) = delete;
   ~CaptureFile();
 
-  /// Appends the bytes, whole records, in one go. Returns how many were written: fewer after an error, and then none
-  /// any more. Any thread.
+  /// Appends records in one go. Returns how many bytes of whole records were written: fewer after an error, and then
+  /// none any more. Any thread.
   std::size_t append(std::span<const std::uint8_t> records) noexcept;
   /// The errno of the first error, or 0. Any thread.
   int error() const noexcept { return error_.load(std::memory_order_relaxed); }
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  std::size_t write(std::span<const std::uint8_t> bytes) noexcept;
+  void take_off(std::size_t bytes) const noexcept;
+
   std::filesystem::path path_;
+  std::mutex mutex_;  ///< held while something is appended
   int descriptor_ = -1;
   std::atomic<int> error_{0};
 };
@@ -42,15 +48,16 @@ class CaptureWriter {
  public:
   explicit CaptureWriter(CaptureFile& file);
 
-  /// Adds a frame of at most 65535 bytes, received `nanoseconds` after 1970-01-01. False if the file has failed: then
-  /// the frame was not taken.
-  bool add(std::uint64_t nanoseconds, std::span<const std::uint8_t> frame) noexcept;
-  /// Writes out what is buffered. False if not all of it was written.
-  bool flush() noexcept;
-  /// What add() took and flush() could not write. Any thread.
+  /// Adds a frame of at most 65535 bytes, received `nanoseconds` after 1970-01-01. If the file has failed it is lost.
+  void add(std::uint64_t nanoseconds, std::span<const std::uint8_t> frame) noexcept;
+  /// Writes out what is buffered.
+  void flush() noexcept;
+  /// What was added and is not in the file because that has failed. Any thread; final after flush().
   Loss lost() const noexcept;
 
  private:
+  void count_lost(Loss more) noexcept;
+
   static constexpr std::size_t kBufferBytes = 1 << 20;
 
   CaptureFile& file_;

@@ -59,14 +59,16 @@ class TxQueue {
   TxQueue& operator=(const TxQueue&) = delete;
   virtual ~TxQueue() = default;
 
-  /// Hands over packets; returns how many were taken, always the first ones. A counting sink takes all, a
-  /// capture sink too until writing fails.
+  /// Hands over packets; returns how many were taken, always the first ones. Built-in sinks take all.
   virtual std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept = 0;
   /// Writes out what it holds back. At the end of a run, not per burst.
   virtual void close() noexcept = 0;
-  /// What send() took and could not get out afterwards (the disk was full when a buffer was written). Any thread; final
-  /// after close(). The runtime takes it off what it counted as sent and adds it to its drop `tx_full`.
+  /// What send() took and the device never did. Any thread; final after close(). The runtime takes it off what it
+  /// counted as sent and adds it to its drop `tx_full`.
   virtual Loss unsent() const noexcept { return {}; }
+  /// What send() took and could not write, because the sink's file has failed (the disk was full, say). Likewise, but
+  /// to the drop `sink_failed`.
+  virtual Loss unwritten() const noexcept { return {}; }
 };
 
 /// A port that is open. Created stopped; the queues may be used between start() and stop().
@@ -89,6 +91,9 @@ class Port {
   virtual Loss ring_loss() const noexcept = 0;
   /// Driver, link, speed, and what was lost before Penumbra received it (missed, errors, no mbuf), for `show ports`.
   virtual nlohmann::json show() const = 0;
+  /// What has failed since it was opened and what that cost, in words: "FILE: REASON; N packets not written". Empty if
+  /// nothing has. Any thread.
+  virtual std::string failure() const { return ""; }
 };
 
 /// Looks at the ports' files as open_ports() will, and opens no device: captures are read to their end, the route files

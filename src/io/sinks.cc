@@ -21,16 +21,15 @@ std::uint16_t CountingTxQueue::send(rte_mbuf** packets, std::uint16_t count) noe
 }
 
 std::uint16_t CaptureTxQueue::send(rte_mbuf** packets, std::uint16_t count) noexcept {
-  std::uint16_t taken = 0;
   std::uint64_t sent_at = 0;  // the clock is read once a burst, and not at all for packets from captures
-  for (; taken < count; ++taken) {
-    const rte_mbuf& packet = *packets[taken];
+  for (std::uint16_t i = 0; i < count; ++i) {
+    const rte_mbuf& packet = *packets[i];
     if (!time_.has(packet) && sent_at == 0) sent_at = now();
     const std::uint64_t time = time_.has(packet) ? time_.get(packet) : sent_at;
-    if (!writer_.add(time, {rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len})) break;
+    writer_.add(time, {rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len});
   }
-  rte_pktmbuf_free_bulk(packets, taken);
-  return taken;
+  rte_pktmbuf_free_bulk(packets, count);
+  return count;
 }
 
 }  // namespace penumbra::io

@@ -19,14 +19,14 @@ class CountingTxQueue final : public TxQueue {
 };
 
 /// Writes packets to a capture that it shares with other workers' queues. A packet keeps the time at which it was
-/// captured, or else gets that of sending. The file outlives it.
+/// captured, or else gets that of sending. A file that has failed loses what is sent. The file outlives it.
 class CaptureTxQueue final : public TxQueue {
  public:
   explicit CaptureTxQueue(CaptureFile& file) : writer_(file) {}
 
   std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept override;
   void close() noexcept override { writer_.flush(); }
-  Loss unsent() const noexcept override { return writer_.lost(); }
+  Loss unwritten() const noexcept override { return writer_.lost(); }
 
  private:
   CaptureWriter writer_;

@@ -39,6 +39,7 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
       {"router", {"undecided", Kind::drop, "no function of the pipeline decided"}},
       {"router", {"tx_full", Kind::drop, "the egress port did not take it"}},
       {"router", {"rss_ring_full", Kind::drop, "the ring of the worker that software RSS chose was full"}},
+      {"router", {"sink_failed", Kind::drop, "the sink's file cannot be written any more (show ports says why)"}},
   };
   std::map<std::string, unsigned> uses;
   for (const auto& config : configs) {

@@ -33,9 +33,10 @@ TEST(Pipeline, NumbersReasonsWithItsOwnFirst) {
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::undecided)), "router.undecided");
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::tx_full)), "router.tx_full");
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::rss_ring_full)), "router.rss_ring_full");
-  EXPECT_EQ(pipeline.reason_name(3), "test_judge.dropped");
-  EXPECT_EQ(pipeline.reason_name(7), "test_judge.2.dropped");
-  EXPECT_EQ(pipeline.reasons().size(), 3U + 2 * 4);
+  EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::sink_failed)), "router.sink_failed");
+  EXPECT_EQ(pipeline.reason_name(4), "test_judge.dropped");
+  EXPECT_EQ(pipeline.reason_name(8), "test_judge.2.dropped");
+  EXPECT_EQ(pipeline.reasons().size(), 4U + 2 * 4);
 }
 
 TEST(Pipeline, SharesOneEngineAmongStages) {

@@ -262,6 +262,14 @@ Statistics Router::statistics() const {
   return parts_->statistics();
 }
 
+std::vector<std::string> Router::failures() const {
+  std::vector<std::string> failures;
+  for (const auto& port : parts_->ports) {
+    if (std::string failure = port->failure(); !failure.empty()) failures.push_back(std::move(failure));
+  }
+  return failures;
+}
+
 nlohmann::json Router::show(std::string_view topic, std::span<const std::string> arguments) const {
   return parts_->show(topic, arguments);
 }

@@ -85,6 +85,8 @@ class Router {
   void stop() noexcept;
 
   Statistics statistics() const;
+  /// What has failed at the ports, one text each (io::Port::failure()). Any thread; final after run().
+  std::vector<std::string> failures() const;
 
   /// Answers `show TOPIC ARGUMENTS...`: an array of flat objects, or one object. Any thread. Topics are ports [PORT],
   /// workers, functions, drops, engines and those of the pipeline's functions. Throws std::invalid_argument for what it

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace penumbra::runtime {
@@ -51,8 +52,19 @@ void add_steps(Statistics& statistics, Workers workers, const Pipeline& pipeline
 struct PortTraffic {
   Traffic received, sent;
   io::Loss ring_loss;  ///< received, but refused by software RSS
-  io::Loss unsent;     ///< taken by transmit queues in vain; not among `sent`
+  io::Loss unsent;     ///< taken by transmit queues in vain, as unwritten; neither is among `sent`
+  io::Loss unwritten;
 };
+
+void add(io::Loss& sum, const io::Loss& more) {
+  sum = {sum.packets + more.packets, sum.bytes + more.bytes};
+}
+
+/// A transmit queue may know of a loss before the worker has counted the burst that it was of.
+void take_off(Traffic& sent, const io::Loss& lost) {
+  sent.packets -= std::min(sent.packets, lost.packets);
+  sent.bytes -= std::min(sent.bytes, lost.bytes);
+}
 
 /// Effects before causes (see Counter): losses and what left first, then what came.
 std::vector<PortTraffic> traffic_by_port(Workers workers, Ports ports) {
@@ -61,13 +73,12 @@ std::vector<PortTraffic> traffic_by_port(Workers workers, Ports ports) {
     traffic[port].ring_loss = ports[port]->ring_loss();
     const auto worker_count = static_cast<std::uint16_t>(workers.size());
     for (std::uint16_t worker = 0; worker < worker_count; ++worker) {
-      const io::Loss unsent = ports[port]->tx_queue(worker).unsent();
-      traffic[port].unsent.packets += unsent.packets;
-      traffic[port].unsent.bytes += unsent.bytes;
+      add(traffic[port].unsent, ports[port]->tx_queue(worker).unsent());
+      add(traffic[port].unwritten, ports[port]->tx_queue(worker).unwritten());
     }
     for (const auto& worker : workers) add(traffic[port].sent, worker->counters().sent[port]);
-    traffic[port].sent.packets -= traffic[port].unsent.packets;
-    traffic[port].sent.bytes -= traffic[port].unsent.bytes;
+    take_off(traffic[port].sent, traffic[port].unsent);
+    take_off(traffic[port].sent, traffic[port].unwritten);
   }
   for (const auto& worker : workers) {
     for (std::size_t i = 0; i < worker->receive_queues().size(); ++i) {
@@ -108,6 +119,7 @@ Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline) {
   for (const auto& port : traffic_by_port(workers, ports)) {
     reasons[static_cast<std::size_t>(RuntimeReason::rss_ring_full)] += port.ring_loss.packets;
     reasons[static_cast<std::size_t>(RuntimeReason::tx_full)] += port.unsent.packets;
+    reasons[static_cast<std::size_t>(RuntimeReason::sink_failed)] += port.unwritten.packets;
     statistics.received_by_port.push_back(port.received);
     statistics.sent_by_port.push_back(port.sent);
     add(statistics.received, port.received);

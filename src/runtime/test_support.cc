@@ -102,6 +102,7 @@ class TestPort::Sink final : public io::TxQueue {
   }
   void close() noexcept override { closed_ = true; }
   io::Loss unsent() const noexcept override { return setup_.unsent; }
+  io::Loss unwritten() const noexcept override { return setup_.unwritten; }
 
   const std::vector<Sent>& sent() const { return sent_; }
   bool closed() const { return closed_; }
@@ -215,12 +216,12 @@ void TestBed::check(const Statistics& statistics) {
     const TestPort& port = *ports_[i];
     const TestPortSetup& setup = setups_[i];
     const std::uint64_t in = port.given() + setup.ring_loss.packets;
-    const std::uint64_t out = port.taken() - setup.unsent.packets * config_.cores.size();
+    const std::uint64_t out = port.taken() - (setup.unsent.packets + setup.unwritten.packets) * config_.cores.size();
     EXPECT_EQ(statistics.received_by_port[i].packets, in);
     EXPECT_EQ(statistics.received_by_port[i].bytes, port.given() * sizeof(Frame) + setup.ring_loss.bytes);
     EXPECT_EQ(statistics.sent_by_port[i].packets, out);
     EXPECT_EQ(statistics.sent_by_port[i].bytes,
-              port.taken() * sizeof(Frame) - setup.unsent.bytes * config_.cores.size());
+              port.taken() * sizeof(Frame) - (setup.unsent.bytes + setup.unwritten.bytes) * config_.cores.size());
     received += in;
     sent += out;
     EXPECT_FALSE(port.started());

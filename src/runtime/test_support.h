@@ -62,6 +62,7 @@ struct TestPortSetup {
   std::uint64_t seed = 1;
   io::Loss ring_loss{};  ///< what it says
   io::Loss unsent{};     ///< what each of its transmit queues says
+  io::Loss unwritten{};  ///< likewise
 };
 
 struct Sent {
