@@ -147,6 +147,24 @@ TEST_F(EthdevPortTest, SpreadsACaptureDeviceBySoftwareAndSharesItsTransmitQueue)
   EXPECT_EQ(out, in);
 }
 
+/// What its driver writes into DPDK's own field for times is not in nanoseconds.
+TEST_F(EthdevPortTest, GivesASinkTheTimeOfSendingForWhatADeviceReceived) {
+  constexpr std::uint64_t k2020 = 1'577'836'800'000'000'000;
+  write_file(folder_ / "in.pcap", pcap_file({{1'000'000'000, Bytes(60, 1)}}));
+  const std::vector<PortConfig> configs{port_config("net_pcap0,rx_pcap=" + (folder_ / "in.pcap").string(), "count", 0),
+                                        port_config("none", (folder_ / "out.pcap").string(), 1)};
+  const auto ports = open_ports(configs, 1);
+  ports[0]->start();
+  std::array<rte_mbuf*, 8> packets{};
+  ASSERT_EQ(ports[0]->rx_queue(0).receive(packets.data(), packets.size()), 1);
+  ASSERT_EQ(ports[1]->tx_queue(0).send(packets.data(), 1), 1);
+  ports[1]->tx_queue(0).close();
+  const auto records = records_of(load_capture(folder_ / "out.pcap"));
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_GT(records[0].nanoseconds, k2020);
+  ports[0]->stop();
+}
+
 TEST_F(EthdevPortTest, DoesNotReceiveChains) {
   write_file(folder_ / "in.pcap", pcap_file({{0, Bytes(9000, 1)}, {0, Bytes(60, 2)}}));
   const auto port = open_one(port_config("net_pcap0,rx_pcap=" + (folder_ / "in.pcap").string()), 1);

@@ -67,7 +67,7 @@ class EthdevTxQueue final : public TxQueue {
 class SharedTxQueue final : public TxQueue {
  public:
   /// One of the sharers is the one that `accounts` for what was dropped.
-  SharedTxQueue(SharedTx& shared, bool accounts) : shared_(shared), accounts_(accounts) {}
+  SharedTxQueue(SharedTx& shared, bool accounts) : shared_(shared), accounts_(accounts) { shared.add_user(); }
   std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept override { return shared_.send(packets, count); }
   void close() noexcept override { shared_.close(); }
   Loss unsent() const noexcept override { return accounts_ ? shared_.dropped() : Loss{}; }

@@ -7,11 +7,25 @@
 #include <stdexcept>
 
 namespace penumbra::io {
+namespace {
 
-MbufTime::MbufTime() {
-  if (rte_mbuf_dyn_rx_timestamp_register(&offset_, &flag_) != 0) {
+constexpr rte_mbuf_dynfield kField{
+    .name = "penumbra_captured_at", .size = sizeof(std::uint64_t), .align = alignof(std::uint64_t), .flags = 0};
+constexpr rte_mbuf_dynflag kFlag{.name = "penumbra_captured_at", .flags = 0};
+
+/// A field's offset or a flag's bit number, if there was room for it.
+int require(int place) {
+  if (place < 0) {
     throw std::runtime_error(fmt::format("DPDK has no room for packets' timestamps: {}", rte_strerror(rte_errno)));
   }
+  return place;
 }
+
+}  // namespace
+
+// Who registers the same once more is given the same.
+MbufTime::MbufTime()
+    : offset_(require(rte_mbuf_dynfield_register(&kField))),
+      flag_(std::uint64_t{1} << require(rte_mbuf_dynflag_register(&kFlag))) {}
 
 }  // namespace penumbra::io

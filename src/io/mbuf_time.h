@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a packet was captured, carried in its mbuf (DPDK's dynamic field for receive timestamps).
+// When a packet was captured, carried in its mbuf in a dynamic field of our own: what drivers write into DPDK's field
+// for receive timestamps is of any unit and of any clock.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -24,8 +25,8 @@ class MbufTime {
   std::uint64_t get(const rte_mbuf& packet) const { return *RTE_MBUF_DYNFIELD(&packet, offset_, const std::uint64_t*); }
 
  private:
-  int offset_ = 0;
-  std::uint64_t flag_ = 0;
+  int offset_;
+  std::uint64_t flag_;
 };
 
 }  // namespace penumbra::io

@@ -63,8 +63,8 @@ class TxQueue {
   virtual std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept = 0;
   /// Writes out what it holds back. At the end of a run, not per burst.
   virtual void close() noexcept = 0;
-  /// What send() took and the device never did. Any thread; final after close(). The runtime takes it off what it
-  /// counted as sent and adds it to its drop `tx_full`.
+  /// What send() took and the device never did. Any thread; final when every worker's queue is closed. The runtime
+  /// takes it off what it counted as sent and adds it to its drop `tx_full`.
   virtual Loss unsent() const noexcept { return {}; }
   /// What send() took and could not write, because the sink's file has failed (the disk was full, say). Likewise, but
   /// to the drop `sink_failed`.

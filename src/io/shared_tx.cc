@@ -64,13 +64,13 @@ bool SharedTx::transmit_all() noexcept {
 }
 
 void SharedTx::close() noexcept {
+  if (users_.fetch_sub(1) > 1) return pump();
   constexpr int kAttempts = 1000;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     pump();
     if (!waiting() && rte_ring_empty(ring_.get()) != 0) return;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  if (attended_.exchange(true)) return;  // another thread sends, so the device does take packets
   do {
     for (std::uint16_t i = begin_; i < end_; ++i) {
       dropped_packets_.fetch_add(1, std::memory_order_relaxed);
@@ -82,7 +82,6 @@ void SharedTx::close() noexcept {
         rte_ring_sc_dequeue_burst(ring_.get(), reinterpret_cast<void**>(burst_.data()), kBurst, nullptr));
   } while (end_ > 0);
   held_back_.store(false, std::memory_order_relaxed);
-  attended_.store(false);
 }
 
 Loss SharedTx::dropped() const noexcept {

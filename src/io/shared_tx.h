@@ -35,9 +35,12 @@ class SharedTx {
   void pump() noexcept;
   /// Whether the device left something behind that should be tried again. Any thread.
   bool waiting() const noexcept { return held_back_.load(std::memory_order_relaxed); }
-  /// Sends what waits with some patience, and then drops what the device still refuses. Any thread.
+  /// One more will send, and close it once. Before any of them sends.
+  void add_user() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
+  /// A user is done. What it leaves in the ring the others send; the last one sends what waits with some patience, and
+  /// then drops what the device still refuses. Any thread.
   void close() noexcept;
-  /// What close() dropped. Any thread.
+  /// What the last close() dropped. Any thread.
   Loss dropped() const noexcept;
 
  private:
@@ -47,6 +50,7 @@ class SharedTx {
 
   Transmit transmit_;
   std::unique_ptr<rte_ring, void (*)(rte_ring*)> ring_;
+  std::atomic<unsigned> users_{0};     ///< that are not done
   std::atomic<bool> attended_{false};  ///< a thread sends; what follows is its own as long as it does
   std::array<rte_mbuf*, kBurst> burst_{};
   std::uint16_t begin_ = 0, end_ = 0;  ///< what of the burst has still to be sent

@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "io/ethdev_queues.h"
 #include "io/replay.h"
 #include "io/shared_tx.h"
 #include "io/test_support.h"
@@ -185,6 +186,7 @@ TEST_F(SoftwareRssTest, SharedTransmitQueueLosesNothingAndKeepsEachWorkersOrder)
   constexpr std::uint16_t kWorkers = 3;
   SlowDevice device;
   SharedTx shared("test_tx", [&](rte_mbuf** packets, std::uint16_t count) { return device.transmit(packets, count); });
+  for (std::uint16_t worker = 0; worker < kWorkers; ++worker) shared.add_user();
   std::atomic<std::uint64_t> taken{0};
   std::vector<std::thread> threads;
   threads.reserve(kWorkers);
@@ -218,6 +220,7 @@ TEST_F(SoftwareRssTest, SharedTransmitQueueLosesNothingAndKeepsEachWorkersOrder)
 
 TEST_F(SoftwareRssTest, SharedTransmitQueueOwnsUpToWhatTheDeviceNeverTook) {
   SharedTx shared("test_tx_dead", [](rte_mbuf**, std::uint16_t) { return std::uint16_t{0}; });
+  shared.add_user();
   std::vector<rte_mbuf*> packets(std::size_t{2} * kRingSlots);
   ASSERT_EQ(rte_pktmbuf_alloc_bulk(pool_.get(), packets.data(), 2 * kRingSlots), 0);
   for (rte_mbuf* packet : packets) rte_pktmbuf_append(packet, 60);
@@ -229,6 +232,25 @@ TEST_F(SoftwareRssTest, SharedTransmitQueueOwnsUpToWhatTheDeviceNeverTook) {
   EXPECT_FALSE(shared.waiting());
   EXPECT_EQ(shared.dropped().packets, taken);
   EXPECT_EQ(shared.dropped().bytes, taken * 60U);
+}
+
+TEST_F(SoftwareRssTest, SharedTransmitQueueDropsNothingBeforeItsLastUserIsDone) {
+  bool takes = false;
+  SharedTx shared("test_tx_two", [&](rte_mbuf** packets, std::uint16_t count) -> std::uint16_t {
+    if (!takes) return 0;
+    rte_pktmbuf_free_bulk(packets, count);
+    return count;
+  });
+  SharedTxQueue early(shared, true), late(shared, false);
+  std::array<rte_mbuf*, 100> packets{};
+  ASSERT_EQ(rte_pktmbuf_alloc_bulk(pool_.get(), packets.data(), packets.size()), 0);
+  ASSERT_EQ(late.send(packets.data(), packets.size()), packets.size());
+  early.close();
+  EXPECT_EQ(early.unsent().packets, 0U);
+  takes = true;
+  late.close();
+  EXPECT_EQ(early.unsent().packets, 0U);
+  EXPECT_EQ(rte_mempool_in_use_count(pool_.get()), 0U);
 }
 
 }  // namespace
