@@ -71,12 +71,14 @@ def _ethernet(header: bytes) -> tuple[bool, int]:
 
 @functools.cache
 def _addresses_verdict(source: str, destination: str) -> Header | None:
-    if destination == "255.255.255.255":
-        return _punt("broadcast")
-    if _within(destination, "224.0.0.0/4"):
-        return _punt("multicast")
-    if _within(source, "0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4"):
+    broadcast, multicast = destination == "255.255.255.255", _within(destination, "224.0.0.0/4")
+    asks_for_an_address = source == "0.0.0.0" and (broadcast or multicast)
+    if _within(source, "0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4") and not asks_for_an_address:
         return _drop("martian_source")
+    if broadcast:
+        return _punt("broadcast")
+    if multicast:
+        return _punt("multicast")
     if _within(destination, "0.0.0.0/8", "127.0.0.0/8", "240.0.0.0/4"):
         return _drop("martian_destination")
     return None
@@ -138,10 +140,13 @@ class Router:
         if header.verdict is not None:
             return (header.verdict,)
         outcomes = self._route_verdict(header.destination, header.total_length, header.ttl)
-        return tuple(
-            Outcome("send", o.where, o.frame + header.forwarded + frame[header_end:]) if o.kind == "send" else o
-            for o in outcomes
-        )
+
+        def sent(port: str, ethernet: bytes) -> Outcome:
+            too_long = len(frame) > ETHERNET_HEADER + self.ports[port].mtu
+            end = ETHERNET_HEADER + header.total_length if too_long else len(frame)
+            return Outcome("send", port, ethernet + header.forwarded + frame[header_end:end])
+
+        return tuple(sent(o.where, o.frame) if o.kind == "send" else o for o in outcomes)
 
     def _routed(self, destination: int, total_length: int, ttl: int) -> tuple[Outcome, ...]:
         """As judge(), but the frame of a sent packet is only its Ethernet header."""

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verify/header_oracle.h"
 
+#include <algorithm>
+
 namespace penumbra::cli::verify {
 namespace {
 
@@ -14,6 +16,15 @@ bool is_own(const PortInfo& port, Frame mac) {
   return value == port.mac.value;
 }
 
+/// The one's complement sum of all 16-bit words: 0xFFFF of a header with a right checksum, whichever form of zero that
+/// may have.
+unsigned ones_sum(Frame header) {
+  unsigned sum = 0;
+  for (std::size_t at = 0; at < header.size(); at += 2) sum += read16(header, at);
+  while (sum > 0xFFFF) sum = sum % 0x10000 + sum / 0x10000;
+  return sum;
+}
+
 std::string inspect_header(Frame frame) {
   const Frame packet = frame.subspan(kEthernetBytes);
   if (packet.size() < 20) return "truncated";
@@ -23,15 +34,18 @@ std::string inspect_header(Frame frame) {
   const unsigned total_bytes = read16(packet, 2);
   if (total_bytes < header_bytes) return "bad_total_length";
   if (total_bytes > packet.size()) return "truncated";
-  if (header_checksum(packet.first(header_bytes)) != read16(packet, 10)) return "bad_checksum";
+  if (ones_sum(packet.first(header_bytes)) != 0xFFFF) return "bad_checksum";
   return "";
 }
 
 std::string inspect_addresses(Frame packet) {
   const unsigned source = packet[12], destination = packet[16];
-  if (read32(packet, 16) == 0xFFFFFFFF) return "broadcast";
-  if (destination >= 224 && destination <= 239) return "multicast";
-  if (source == 0 || source == 127 || source >= 224) return "martian_source";
+  const bool to_all = read32(packet, 16) == 0xFFFFFFFF, to_group = destination >= 224 && destination <= 239;
+  if (read32(packet, 12) != 0 || (!to_all && !to_group)) {
+    if (source == 0 || source == 127 || source >= 224) return "martian_source";
+  }
+  if (to_all) return "broadcast";
+  if (to_group) return "multicast";
   if (destination == 0 || destination == 127 || destination >= 240) return "martian_destination";
   return "";
 }
@@ -68,12 +82,14 @@ std::string inspect(const PortInfo& port, Frame frame) {
 }
 
 unsigned header_checksum(Frame header) {
-  unsigned sum = 0;
-  for (std::size_t at = 0; at < header.size(); at += 2) {
-    if (at != 10) sum += read16(header, at);
-  }
-  while (sum > 0xFFFF) sum = sum % 0x10000 + sum / 0x10000;
-  return 0xFFFF - sum;
+  std::vector<std::uint8_t> copy(header.begin(), header.end());
+  copy[10] = copy[11] = 0;
+  return 0xFFFF - ones_sum(copy);
+}
+
+Frame without_excess(Frame frame, unsigned mtu) {
+  if (frame.size() <= kEthernetBytes + mtu) return frame;
+  return frame.first(std::min<std::size_t>(frame.size(), kEthernetBytes + read16(frame, kEthernetBytes + 2)));
 }
 
 std::vector<std::uint8_t> routed_contents(Frame frame) {

@@ -28,6 +28,10 @@ std::string inspect(const PortInfo& port, Frame frame);
 /// The Internet checksum (RFC 1071) of an IPv4 header whose checksum field counts as 0.
 unsigned header_checksum(Frame header);
 
+/// A frame of an IPv4 packet without what follows the packet, if the frame is longer than a link of that MTU takes: so
+/// it must leave there. The MTU is at least 68.
+Frame without_excess(Frame frame, unsigned mtu);
+
 /// The frame as it must leave, from the ethertype on: one hop less to live, the checksum computed anew.
 std::vector<std::uint8_t> routed_contents(Frame frame);
 

@@ -69,6 +69,36 @@ INSTANTIATE_TEST_SUITE_P(
                     Damage{"link_broadcast", [](Bytes& frame) { frame[0] = 0x01; }},
                     Damage{"options", [](Bytes& frame) { frame[14] = 0x46; }}));
 
+TEST(HeaderOracle, TakesBothFormsOfAZeroChecksum) {
+  Bytes frame = make_frame({});
+  put16(frame, 18, read16(frame, 24));  // the identification takes up what the checksum was
+  put_checksum(frame);
+  ASSERT_EQ(read16(frame, 24), 0U);
+  const Bytes routed = routed_contents(frame);
+  EXPECT_EQ(inspect(port(), frame), "");
+  put16(frame, 24, 0xFFFF);
+  EXPECT_EQ(inspect(port(), frame), "");
+  EXPECT_EQ(routed_contents(frame), routed);
+  put16(frame, 24, 0xFFFE);
+  EXPECT_EQ(inspect(port(), frame), "bad_checksum");
+}
+
+TEST(HeaderOracle, TakesOffWhatMakesAFrameTooLongForItsLink) {
+  Bytes frame = make_frame({.payload_bytes = 100});
+  const std::size_t packet_end = frame.size();
+  frame.resize(14 + 500);
+  EXPECT_EQ(without_excess(frame, 500).size(), frame.size());
+  EXPECT_EQ(without_excess(frame, 499).size(), packet_end);
+}
+
+TEST(HeaderOracle, LetsOnlyNobodySendToAllFromAMartianAddress) {
+  Bytes frame = make_frame({.source = 0, .destination = 0xFFFFFFFF});
+  EXPECT_EQ(inspect(port(), frame), "broadcast");
+  EXPECT_EQ(inspect(port(), make_frame({.source = 0, .destination = 0xE0000016})), "multicast");
+  EXPECT_EQ(inspect(port(), make_frame({.source = 1, .destination = 0xFFFFFFFF})), "martian_source");
+  EXPECT_EQ(inspect(port(), make_frame({.source = 0x7F000001, .destination = 0xE0000016})), "martian_source");
+}
+
 TEST(HeaderOracle, KnowsItsOwnStation) {
   PortInfo strict = port();
   strict.promiscuous = false;

@@ -65,6 +65,10 @@ std::uint32_t Ledger::lane(std::uint16_t port, const FlowKey& key, const std::ve
   return known_lane;
 }
 
+Ledger::Ledger(const Oracle& oracle) : oracle_(oracle) {
+  for (const PortInfo& port : oracle.ports()) smallest_mtu_ = std::min<unsigned>(smallest_mtu_, port.mtu);
+}
+
 void Ledger::received(std::uint16_t port, std::uint32_t number, Frame frame) {
   ++findings_.received;
   const Expectation expectation = oracle_.judge(port, frame);
@@ -78,7 +82,7 @@ void Ledger::received(std::uint16_t port, std::uint32_t number, Frame frame) {
   Flow& flow = flows_[lanes_[entries_.back().lane].flow];
   flow.fewest_bytes = std::min<unsigned>(flow.fewest_bytes, ip_bytes);
 
-  const auto contents = routed_contents(frame);
+  const auto contents = routed_contents(without_excess(frame, smallest_mtu_));
   const auto [found, is_new] = groups_.try_emplace(hash_bytes(contents.data(), contents.size()));
   Group& group = found->second;
   if (is_new) {
@@ -93,8 +97,9 @@ void Ledger::received(std::uint16_t port, std::uint32_t number, Frame frame) {
 void Ledger::sent(std::uint16_t port, std::uint32_t number, Frame frame) {
   ++findings_.sent;
   const auto name = [&] { return fmt::format("{} sent packet {}", oracle_.ports()[port].name, number); };
+  const Frame known = without_excess(frame, smallest_mtu_);
   const auto found =
-      frame.size() < kEthernetBytes ? groups_.end() : groups_.find(hash_bytes(frame.data() + 12, frame.size() - 12));
+      frame.size() < kEthernetBytes ? groups_.end() : groups_.find(hash_bytes(known.data() + 12, known.size() - 12));
   if (found == groups_.end()) {
     differ(Difference::unexpected,
            fmt::format("{}: no packet that came in leads to these {} bytes", name(), frame.size()));
@@ -125,6 +130,8 @@ void Ledger::check(std::uint16_t port, std::uint32_t number, Frame frame, const 
   const auto leads_here = [&](const Way& way) { return way.port == port && way.carries(entry.ip_bytes); };
   if (std::ranges::none_of(ways, leads_here))
     return explain(Difference::wrong_port, "no route leads out here, or it is too long for the port");
+  if (frame.size() > kEthernetBytes + oracle_.ports()[port].mtu)
+    return explain(Difference::unexpected, "what follows it makes the frame longer than the port's MTU");
   const auto way = std::ranges::find_if(ways, [&](const Way& each) { return leads_here(each) && each.mac == to; });
   if (way == ways.end()) {
     return explain(Difference::wrong_mac, "to " + to_string(MacAddress{to}) + ", which is no next hop of it");

@@ -5,7 +5,8 @@
 //
 // A packet that came out is recognised by its contents from the ethertype on. They determine its flow, so that packets
 // with equal contents are interchangeable, except for the order in which they came in: that is checked for each flow of
-// each input port, by all packets whose contents came in at that one port only.
+// each input port, by all packets whose contents came in at that one port only. What follows the packet in a frame that
+// is longer than some port's MTU permits is not compared: it leaves by one port and does not by another.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ namespace penumbra::cli::verify {
 /// How an output can be wrong.
 enum class Difference : std::uint8_t {
   missing,     ///< should have come out and did not
-  unexpected,  ///< no packet that came in leads to these contents
+  unexpected,  ///< no packet that came in leads to these contents, or to as many bytes
   duplicate,   ///< came out more often than it should
   wrong_port,  ///< came out where no route leads
   wrong_mac,   ///< right port, but other MAC addresses than the next hop's and the port's
@@ -49,7 +50,7 @@ class Ledger {
   static constexpr std::size_t kExamples = 10;
 
   /// `oracle` outlives it.
-  explicit Ledger(const Oracle& oracle) : oracle_(oracle) {}
+  explicit Ledger(const Oracle& oracle);
 
   /// A frame, number `number` of its capture, came in at port number `port`. All of them before the first sent().
   void received(std::uint16_t port, std::uint32_t number, Frame frame);
@@ -103,6 +104,7 @@ class Ledger {
   std::string describe(std::uint16_t port, std::uint32_t number, const FlowKey& key) const;
 
   const Oracle& oracle_;
+  unsigned smallest_mtu_ = ~0U;
   std::map<std::vector<Way>, std::uint32_t> ways_index_;
   std::vector<std::vector<Way>> ways_;
   std::unordered_map<FlowKey, std::uint32_t, FlowKeyHash> flow_index_;

@@ -268,5 +268,21 @@ TEST_F(LedgerTest, NoticesAPacketThatShouldHaveBeenDropped) {
   expect_only(Difference::unexpected);
 }
 
+/// Port 0, which has the smallest MTU, would have to cut what follows the packet; port 1 need not, up to its own MTU.
+TEST_F(LedgerTest, KnowsHowLongAFrameMayLeave) {
+  const auto with_trailer = [](Bytes frame, std::size_t bytes) {
+    frame.resize(bytes, 0xEE);
+    return frame;
+  };
+  const TestPacket packet{.destination = kOne};
+  const Bytes frame = make_frame(packet), routed = make_routed(packet, kNextHop, kPortMac[1]);
+  for (const std::size_t bytes : {14 + 500, 14 + 1500, 14 + 1501})
+    ledger_.received(0, ++received_, with_trailer(frame, bytes));
+  send_bytes(with_trailer(routed, 14 + 500));
+  send_bytes(with_trailer(routed, 14 + 1500));
+  send_bytes(with_trailer(routed, 14 + 1501));
+  expect_only(Difference::unexpected);
+}
+
 }  // namespace
 }  // namespace penumbra::cli::verify

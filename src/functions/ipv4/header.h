@@ -71,12 +71,14 @@ inline bool is_ordinary(std::uint8_t first_byte) {
   return static_cast<std::uint8_t>(first_byte - 1) < 223 && first_byte != 127;
 }
 
-/// For addresses of which one is not ordinary.
+/// For addresses of which one is not ordinary. A host that has no address yet sends from 0.0.0.0 to all or to a group.
 inline Outcome special_address(const std::uint8_t* header) {
   const std::uint32_t destination = load_be32(header + kDestinationAt);
-  if (destination == 0xFFFFFFFF) return Outcome::broadcast;
-  if (destination >> 28 == 0xE) return Outcome::multicast;
-  return is_ordinary(header[kSourceAt]) ? Outcome::martian_destination : Outcome::martian_source;
+  const bool to_all = destination == 0xFFFFFFFF, to_group = destination >> 28 == 0xE;
+  const bool from_nobody = load_be32(header + kSourceAt) == 0;
+  if (!is_ordinary(header[kSourceAt]) && !(from_nobody && (to_all || to_group))) return Outcome::martian_source;
+  if (to_all) return Outcome::broadcast;
+  return to_group ? Outcome::multicast : Outcome::martian_destination;
 }
 
 }  // namespace detail

@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (wanted) {
     require(outcome_reasons()[static_cast<std::size_t>(found)].name == *wanted);
   } else if (frame[22] > 1) {
-    const oracle::Bytes expected = oracle::forwarded(frame, oracle::mac(frame, 0), oracle::mac(frame, 6));
+    const oracle::Bytes expected = oracle::forwarded(frame, oracle::mac(frame, 0), oracle::mac(frame, 6), frame.size());
     decrement_ttl(frame.data() + kEthernetBytes);
     require(frame == expected);
   }

@@ -94,6 +94,12 @@ TEST(Header, NamesEachFault) {
   EXPECT_EQ(with(30, {255, 255, 255, 255}), "broadcast");
   EXPECT_EQ(with(30, {239, 1, 2, 3}), "multicast");
   EXPECT_EQ(with(26, {127, 0, 0, 1}), "martian_source");
+  EXPECT_EQ(with(26, {127, 0, 0, 1, 255, 255, 255, 255}), "martian_source") << "not even to all";
+  EXPECT_EQ(with(26, {224, 0, 0, 1, 224, 0, 0, 1}), "martian_source");
+  EXPECT_EQ(with(26, {0, 0, 0, 1, 255, 255, 255, 255}), "martian_source");
+  EXPECT_EQ(with(26, {0, 0, 0, 0, 255, 255, 255, 255}), "broadcast") << "as DHCP asks for an address";
+  EXPECT_EQ(with(26, {0, 0, 0, 0, 224, 0, 0, 22}), "multicast") << "as IGMP reports without one";
+  EXPECT_EQ(with(26, {0, 0, 0, 0}), "martian_source");
   EXPECT_EQ(with(26, {255, 255, 255, 255}), "martian_source");
   EXPECT_EQ(with(30, {0, 0, 0, 1}), "martian_destination");
   EXPECT_EQ(with(30, {240, 0, 0, 1}), "martian_destination");

@@ -84,6 +84,11 @@ void Ipv4Function::post_shade(Chunk& chunk) noexcept {
     }
     std::memcpy(frame, slot.addresses.data(), slot.addresses.size());
     decrement_ttl(header);
+    // What follows the packet may stay, but not where it makes the frame longer than the link takes.
+    if (packet->data_len > kEthernetBytes + slot.mtu) [[unlikely]] {
+      packet->data_len = static_cast<std::uint16_t>(kEthernetBytes + total_bytes);
+      packet->pkt_len = packet->data_len;
+    }
     chunk.verdicts[i] = Verdict::send(slot.port);
   }
 }

@@ -58,7 +58,7 @@ class Ipv4Test : public testing::Test {
     packets_.clear();
     packets_.emplace_back(std::move(frame));
     runner_.process(chunk_, packets_, rx_port);
-    last_ = packets_[0].bytes;
+    last_ = packets_[0].frame();
     return chunk_.verdicts[0];
   }
   std::string reason(Bytes frame) { return reason_of(function_, process(std::move(frame))); }
@@ -76,7 +76,8 @@ class Ipv4Test : public testing::Test {
       } else if (found.empty()) {
         const std::uint64_t mac = oracle::mac(out, 0);
         ASSERT_TRUE(wanted.next_hops.contains({verdict.value, mac})) << testing::PrintToString(in);
-        ASSERT_EQ(out, oracle::forwarded(in, mac, network_.ports[verdict.value].mac.value));
+        ASSERT_EQ(out, oracle::forwarded(in, mac, network_.ports[verdict.value].mac.value,
+                                         network_.ports[verdict.value].mtu));
       } else {
         ASSERT_TRUE(wanted.member_reasons.contains(found)) << found << testing::PrintToString(in);
       }
@@ -136,7 +137,7 @@ TEST_F(Ipv4Test, AgreesWithTheOracleOnEveryPacketAndMeetsEveryReason) {
     std::vector<Packet> packets(before.begin(), before.end());
     runner_.process(chunk_, packets, rx_port);
     for (std::size_t i = 0; i < before.size(); ++i) {
-      check(before[i], packets[i].bytes, chunk_.verdicts[i], network_.ports[rx_port], seen);
+      check(before[i], packets[i].frame(), chunk_.verdicts[i], network_.ports[rx_port], seen);
       if (HasFatalFailure()) return;
     }
   }
@@ -171,7 +172,17 @@ TEST_F(Ipv4Test, LeavesPaddingAndWhatOthersDecidedAlone) {
   frame.resize(60, 0xEE);
   const Bytes in = frame;
   ASSERT_EQ(process(frame), Verdict::send(0));
-  EXPECT_EQ(last_, oracle::forwarded(in, 0x0A0000000001, 0x020000000001));
+  EXPECT_EQ(last_, oracle::forwarded(in, 0x0A0000000001, 0x020000000001, 1500));
+
+  Bytes largest = udp_frame(ip("198.51.100.1"), ip("198.51.100.1"), 64, 30);
+  largest.resize(14 + 576, 0xEE);
+  ASSERT_EQ(process(largest), Verdict::send(2));
+  EXPECT_EQ(last_.size(), 14U + 576) << "as long as the MTU permits";
+  largest.push_back(0xEE);
+  ASSERT_EQ(process(largest), Verdict::send(2));
+  EXPECT_EQ(last_, oracle::forwarded(largest, 0x0A0000000003, 0x020000000003, 576));
+  EXPECT_EQ(last_.size(), 14U + 30);
+  EXPECT_EQ(packets_[0].mbuf.pkt_len, 14U + 30);
 
   std::vector<Packet> packets;
   packets.emplace_back(in);

@@ -77,9 +77,11 @@ inline std::optional<std::string> objection(const Bytes& frame, std::uint64_t po
     return "bad_checksum";
   }
   const unsigned source = packet[12], destination = packet[16];
-  if (address(packet, 16) == 0xFFFFFFFF) return "broadcast";
-  if (destination >= 224 && destination < 240) return "multicast";
-  if (source == 0 || source == 127 || source >= 224) return "martian_source";
+  const bool multicast = destination >= 224 && destination < 240, broadcast = address(packet, 16) == 0xFFFFFFFF;
+  const bool asks_for_an_address = address(packet, 12) == 0 && (multicast || broadcast);
+  if ((source == 0 || source == 127 || source >= 224) && !asks_for_an_address) return "martian_source";
+  if (broadcast) return "broadcast";
+  if (multicast) return "multicast";
   if (destination == 0 || destination == 127 || destination >= 240) return "martian_destination";
   if (to_group) return "link_broadcast";
   if (header_bytes > 20) return "options";
@@ -161,9 +163,10 @@ struct Network {
   }
 };
 
-/// The frame that leaves if it came in as `frame` and goes to `neighbour` from a port with `own` MAC address.
-inline Bytes forwarded(const Bytes& frame, std::uint64_t neighbour, std::uint64_t own) {
+/// The frame that leaves if it came in as `frame` and goes to `neighbour` from a port with that MAC address and MTU.
+inline Bytes forwarded(const Bytes& frame, std::uint64_t neighbour, std::uint64_t own, std::size_t mtu) {
   Bytes out = frame;
+  if (out.size() > 14 + mtu) out.resize(14 + word(frame, 16));
   for (std::size_t i = 0; i < 6; ++i) {
     out[i] = static_cast<std::uint8_t>(neighbour >> (40 - 8 * i));
     out[6 + i] = static_cast<std::uint8_t>(own >> (40 - 8 * i));

@@ -64,6 +64,8 @@ struct Packet {
     mbuf.data_len = static_cast<std::uint16_t>(bytes.size());
     mbuf.pkt_len = mbuf.data_len;
   }
+  /// What there is of it now.
+  oracle::Bytes frame() const { return {bytes.begin(), bytes.begin() + mbuf.data_len}; }
   oracle::Bytes bytes;
   rte_mbuf mbuf{};
 };
