@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What a newcomer types: make run, make test. Everything else serves these. `make help` lists the goals.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # DPDK, linked statically, as the target Penumbra::dpdk: its core and the drivers below, all of them in every program, so
 # that a port is opened by devargs alone and a bundle needs nothing of the other machine. Drivers for boards that no PC
 # has are left out.

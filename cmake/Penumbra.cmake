@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the leaf folders say about themselves. No list names a leaf; each adds itself to the two libraries:
 #   penumbra_shaders    tables, shaders, engines; needs a compiler only
 #   penumbra_dataplane  everything else; needs DPDK

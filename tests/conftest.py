@@ -9,7 +9,7 @@ import pathlib
 import signal
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -57,9 +57,18 @@ class Summary:
 
 
 class RunningRouter:
-    """`penumbra run` in the background; a context manager that leaves nothing behind."""
+    """`penumbra run` in the background; a context manager that leaves nothing behind. Entered, it answers on its control
+    socket, unless `answering` is false."""
 
-    def __init__(self, config: pathlib.Path, *arguments: Any, command: Iterable[str] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        config: pathlib.Path,
+        *arguments: Any,
+        command: Iterable[str] = (),
+        answering: bool = True,
+        **options: Any,
+    ) -> None:
+        self._answering = answering
         self.socket = config.parent / "ctl"
         self.socket.unlink(missing_ok=True)
         self.process = subprocess.Popen(
@@ -71,13 +80,30 @@ class RunningRouter:
         )
 
     def __enter__(self) -> "RunningRouter":
-        deadline = time.monotonic() + PATIENCE
-        while not self._answers():
-            if self.process.poll() is not None:
-                raise AssertionError("the router ended at once: " + self.process.communicate()[1])
-            assert time.monotonic() < deadline, "the router does not answer on its control socket"
-            time.sleep(0.02)
+        if self._answering:
+            try:
+                self.wait_for("an answer on the control socket", self._answers)
+            except BaseException:
+                self.__exit__()
+                raise
         return self
+
+    def wait_for(self, what: str, condition: Callable[[], Any]) -> Any:
+        """Asks again and again until the condition is true, and returns it; fails when the router has ended."""
+        deadline = time.monotonic() + PATIENCE
+        while not (result := condition()):
+            if self.process.poll() is not None:
+                raise AssertionError(f"waiting for {what}: the router ended: " + self.process.communicate()[1])
+            assert time.monotonic() < deadline, f"waited too long for {what}"
+            time.sleep(0.005)
+        return result
+
+    def wait_for_packets(self, port: str = "wan", count: int = 1) -> None:
+        """Waits until so many packets have come in."""
+        self.wait_for(f"{count} packets", lambda: self.received(port) >= count)
+
+    def received(self, port: str = "wan") -> int:
+        return next(row["rx_packets"] for row in self.show("ports") if row["name"] == port)
 
     def _answers(self) -> bool:
         return self.socket.exists() and penumbra("show", "ports", "-j", "--socket", self.socket).returncode == 0

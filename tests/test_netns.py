@@ -96,7 +96,7 @@ def test_ping_through_the_router(bench, network, driver):
         assert "ttl=63" in ping.stdout
         back = network.h2.run("ping", "-c", "5", "-i", "0.01", "-W", "2", "-s", "1400", "10.1.0.2", check=False)
         assert "5 received" in back.stdout, back.stdout
-        # As traceroute does it; the answer is issue 2's.
+        # As traceroute does it; answers are for a later version.
         network.h1.run("ping", "-c", "3", "-i", "0.01", "-W", "1", "-t", "1", "10.2.0.2", check=False)
         network.h1.run("ping", "-c", "2", "-i", "0.01", "-W", "1", "10.1.0.1", check=False)
         network.h1.run("ping", "-c", "1", "-W", "1", "10.2.0.77", check=False)

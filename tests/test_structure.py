@@ -1,6 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
 """The seams of docs/design.md, held against the code: who may include what, and that a leaf is named nowhere else."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,14 +27,16 @@ def leaves(kind):
 @pytest.mark.parametrize(
     ("folder", "forbidden"),
     [
-        ("include", r"^(base|io|runtime|functions|control|cli|shaders|engines)/"),
+        ("include", r"^(base|io|runtime|functions|control|cli|shaders|engines)/|^rte_"),
         ("src/base", r"^(io|runtime|functions|control|cli|shaders|engines)/|^rte_"),
         ("src/shaders", r"^(io|runtime|functions|control|cli)/|^rte_|^yaml-cpp|^nlohmann"),
         ("src/engines", r"^(io|runtime|functions|control|cli|shaders)/|^rte_|^yaml-cpp"),
-        ("src/functions", r"^(runtime|cli|engines|scalar)/"),
+        ("src/functions", r"^(io|runtime|cli|engines|scalar)/"),
         ("src/control", r"^(runtime|functions|engines|shaders|cli)/|^rte_"),
         ("src/io", r"^(runtime|functions|engines|shaders|cli)/"),
         ("src/runtime", r"^(functions|shaders|cli)/"),
+        ("src/cli", r"^engines/"),
+        ("bench", r"^(cli|engines)/"),
     ],
 )
 def test_a_folder_includes_only_what_the_design_allows(folder, forbidden):
@@ -47,6 +51,38 @@ def test_a_folder_includes_only_what_the_design_allows(folder, forbidden):
     assert offences == []
 
 
+@pytest.mark.parametrize(("library", "header"), [("yaml-cpp", "config_node.h"), ("nlohmann", "function.h")])
+def test_one_header_of_the_api_needs_a_library(library, header):
+    needing = [p.name for p in sources("include") if any(n.startswith(library) for n in INCLUDE.findall(p.read_text()))]
+    assert needing == [header]
+
+
+def tracked():
+    """The repository's files."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def test_what_lies_at_the_top():
+    files = {".clang-format", ".clang-tidy", ".gitignore", "CMakeLists.txt", "CMakePresets.json", "LICENSE", "Makefile"}
+    folders = {".ci", "bench", "cmake", "docs", "examples", "include", "src", "tests", "tools"}
+    top = {path.relative_to(ROOT).parts[0] for path in tracked()}
+    assert top == files | folders | {"README.md", "pytest.ini"}
+
+
+def test_every_source_names_its_licence():
+    def is_source(path):
+        suffixes = {*SOURCE_SUFFIXES, ".py"} - {".txt"}
+        return path.suffix in suffixes or path.name in ("CMakeLists.txt", "Makefile") or path.parent == ROOT / "tools"
+
+    sources_of_ours = [path for path in tracked() if is_source(path)]
+    assert len(sources_of_ours) > 200
+    line = "SPDX-License-Identifier: Apache-2.0"
+    assert [str(p) for p in sources_of_ours if line not in "".join(p.read_text().splitlines()[:2])] == []
+
+
 @pytest.mark.parametrize("function", leaves("functions"))
 def test_no_code_but_its_own_includes_or_lists_a_function(function):
     """Adding a function is one folder: neither the build nor the runtime, the engines or the ports name it."""
@@ -58,6 +94,7 @@ def test_no_code_but_its_own_includes_or_lists_a_function(function):
 
 def test_echo_stands_nowhere_but_in_its_two_folders():
     word = re.compile(r"\becho\b", re.IGNORECASE)
-    found = [str(path.relative_to(ROOT)) for path in sources("include", "cmake", "src") if word.search(path.read_text())]
+    files = sources("include", "cmake", "src")
+    found = [str(path.relative_to(ROOT)) for path in files if word.search(path.read_text())]
     assert found
     assert [path for path in found if not path.startswith(("src/functions/echo/", "src/shaders/echo/"))] == []

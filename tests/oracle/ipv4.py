@@ -112,6 +112,7 @@ def _ip(header: bytes, room: int, to_group: bool) -> Header:
     ttl = ip.ttl
     ip.ttl -= 1
     del ip.chksum
+    ip.explicit = 1  # one packet, not a set of them: scapy need not look for more, which takes most of its time
     return Header(None, destination, ip.len, ttl, bytes(ip))
 
 
@@ -122,7 +123,9 @@ class Router:
         self.neighbours = parse_neighbours(neighbours)
         interfaces = [ipaddress.IPv4Interface(a) for port in self.ports.values() for a in port.addresses]
         self.local = {int(i.ip) for i in interfaces}
-        self.broadcasts = {int(i.network.broadcast_address) for i in interfaces if i.network.prefixlen < 31}
+        # All ones, and its obsolete form all zeros (RFC 1812 4.2.3.1).
+        networks = [i.network for i in interfaces if i.network.prefixlen < 31]
+        self.broadcasts = {int(edge) for n in networks for edge in (n.broadcast_address, n.network_address)}
         self._route_verdict = functools.lru_cache(maxsize=None)(self._routed)
 
     def judge(self, frame: bytes, rx_port: str) -> tuple[Outcome, ...]:
