@@ -332,7 +332,7 @@ TEST_F(FibTest, SaysWhenSetsRunOut) {
   EXPECT_EQ(where("80.0.7.1"), "80.0.7.0/24 via 96.0.0.7 dev wan");
 }
 
-TEST_F(FibTest, KeepsARealTable) {
+TEST_F(FibTest, KeepsFiftyThousandRandomPrefixes) {
   constexpr std::uint32_t kRoutes = 50'000;
   World world(4);
   control::RouteList list;
