@@ -312,6 +312,16 @@ def test_command_line(folder, case):
     assert sorted(os.listdir(".")) == before
 
 
+def test_traffic_to_standard_output(folder):
+    """The same bytes as in a file, and no file named -."""
+    assert conftest.penumbra("gen", "traffic", "--packets", "100", "-o", "file.pcap").returncode == 0
+    command = [conftest.PROGRAM, "gen", "traffic", "--packets", "100", "-o", "-"]
+    done = conftest.subprocess.run(command, capture_output=True, timeout=conftest.PATIENCE)
+    assert done.returncode == 0
+    assert done.stdout == (folder / "file.pcap").read_bytes()
+    assert not (folder / "-").exists()
+
+
 @pytest.mark.parametrize("where", ["2>&-", "2>/dev/full", "2> >(true)"])
 @pytest.mark.parametrize("arguments, code", [("run nothing.yaml", 3), ("rnu", 2), ("show ports --socket nowhere", 5)])
 def test_errors_that_nobody_can_read(folder, where, arguments, code):

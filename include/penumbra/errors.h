@@ -20,16 +20,20 @@ class InputError : public std::runtime_error {
  public:
   InputError(SourceLocation location, const std::string& message);
   const SourceLocation& location() const { return location_; }
+  /// what() without the place.
+  const std::string& message() const { return message_; }
 
  private:
   SourceLocation location_;
+  std::string message_;
 };
 
 /// Text from a person's file as it may stand in a message: in quotes, unprintable bytes escaped, cut if it is very
 /// long.
 std::string quote(std::string_view text);
 
-/// "did you mean 'X'?" with the candidate nearest to `word` by edit distance, or an empty string if none is near.
+/// "did you mean 'X'?" with the candidate nearest to `word` by edit distance, or an empty string if none is near, or if
+/// `word` is one itself: then it only stands in the wrong place.
 template <class Candidates>
 std::string did_you_mean(const std::string& word, const Candidates& candidates);
 
@@ -44,6 +48,7 @@ std::string did_you_mean(const std::string& word, const Candidates& candidates) 
   std::size_t best = word.size() / 2 + 2;
   for (const auto& candidate : candidates) {
     const std::size_t distance = edit_distance(word, std::string(candidate));
+    if (distance == 0) return "";
     if (distance < best) {
       best = distance;
       nearest = candidate;

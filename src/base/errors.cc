@@ -19,7 +19,7 @@ std::string place(const SourceLocation& location) {
 }  // namespace
 
 InputError::InputError(SourceLocation location, const std::string& message)
-    : std::runtime_error(place(location) + message), location_(std::move(location)) {}
+    : std::runtime_error(place(location) + message), location_(std::move(location)), message_(message) {}
 
 std::string quote(std::string_view text) {
   constexpr std::size_t kMost = 60;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "cli/arguments.h"
@@ -16,7 +17,17 @@
 namespace penumbra::cli {
 namespace {
 
-void print_list() {
+void print_list(bool json) {
+  if (json) {
+    auto list = nlohmann::ordered_json::array();
+    for (const bench::Benchmark& benchmark : bench::benchmarks()) {
+      list.push_back({{"name", benchmark.name},
+                      {"measures", benchmark.measures},
+                      {"seconds", benchmark.seconds},
+                      {"needs", benchmark.needs}});
+    }
+    return write_output(list.dump(2) + "\n");
+  }
   for (const bench::Benchmark& benchmark : bench::benchmarks()) {
     write_output(fmt::format("{:<10} {} (about {} s{}{})\n", benchmark.name, benchmark.measures, benchmark.seconds,
                              benchmark.needs.empty() ? "" : "; needs ", benchmark.needs));
@@ -55,7 +66,7 @@ void set_up(CLI::App& command) {
   add_json_flag(command, arguments->options.json);
   command.callback([arguments] {
     if (arguments->list) {
-      print_list();
+      print_list(arguments->options.json);
     } else {
       run(arguments->options);
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "cli/output.h"
 #include "cli/version.h"
@@ -71,6 +72,42 @@ int report(ExitCode code, const char* message) noexcept {
   return static_cast<int>(code);
 }
 
+/// Whether JSON was asked for, of the program or of a command that was named.
+bool wants_json(const CLI::App& app) {
+  const auto* flag = app.get_option_no_throw("--json");
+  if (flag != nullptr && flag->count() > 0) return true;
+  return std::ranges::any_of(app.get_subcommands(), [](const CLI::App* child) { return wants_json(*child); });
+}
+
+/// `-j` before the command is the command's.
+void hand_down_json(CLI::App& parser) {
+  for (CLI::App* app = &parser; !app->get_subcommands().empty();) {
+    app = app->get_subcommands().back();
+    CLI::Option* flag = app->get_option_no_throw("--json");
+    if (flag == nullptr) continue;
+    if (flag->count() > 0) return;
+    flag->add_result("true");
+    flag->run_callback();
+    return;
+  }
+  throw CLI::ExtrasError({"--json"});
+}
+
+/// On standard error for people. Who asked for JSON gets the error as such, too, unless something was written already.
+int report(ExitCode code, const CLI::App& parser, bool has_output, const std::string& message,
+           const InputError* input = nullptr) {
+  if (!message.empty() && wants_json(parser) && !has_output) {
+    nlohmann::ordered_json error{{"ok", false}, {"error", input == nullptr ? message : input->message()}};
+    if (input != nullptr) {
+      const auto& [file, line, column] = input->location();
+      error.update(nlohmann::ordered_json{{"file", file}, {"line", line}, {"column", column}});
+    }
+    write_output(error.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    flush_output();
+  }
+  return report(code, message.c_str());
+}
+
 int parse_and_run(CLI::App& parser, int argc, const char* const* argv) {
   try {
     parser.parse(argc, argv);
@@ -78,7 +115,7 @@ int parse_and_run(CLI::App& parser, int argc, const char* const* argv) {
     return static_cast<int>(ExitCode::ok);
   } catch (const CLI::Success& request) {  // --help, --version
     if (dynamic_cast<const CLI::CallForVersion*>(&request) != nullptr) {
-      write_output(version_text());
+      write_output(wants_json(parser) ? version_json() : version_text());
     } else {
       write_output(parser.help());
     }
@@ -115,6 +152,10 @@ std::unique_ptr<CLI::App> make_parser() {
   auto parser = std::make_unique<CLI::App>("Penumbra, a software data plane", "penumbra");
   parser->set_version_flag("--version", "", "Print version, compiler and engines, and exit");
   parser->set_help_flag("-h,--help", "Print this help and exit");
+  parser->add_flag("-j,--json")->description("Print JSON, of commands that can");
+  parser->parse_complete_callback([top = parser.get()] {
+    if (top->count("--json") > 0) hand_down_json(*top);
+  });
   parser->require_subcommand(1);
   auto commands = registry();
   std::ranges::sort(commands, {}, &Command::name);
@@ -125,17 +166,22 @@ std::unique_ptr<CLI::App> make_parser() {
 
 int run_program(int argc, const char* const* argv) {
   const auto parser = make_parser();
+  const auto has_output = [before = output_bytes()] { return output_bytes() > before; };
   try {
-    return parse_and_run(*parser, argc, argv);
+    try {
+      return parse_and_run(*parser, argc, argv);
+    } catch (const Failure& failure) {
+      return report(failure.code(), *parser, has_output(), failure.what());
+    } catch (const InputError& error) {
+      return report(ExitCode::bad_input, *parser, has_output(), error.what(), &error);
+    } catch (const std::bad_alloc&) {
+      return report(ExitCode::failure, "out of memory");
+    } catch (const std::exception& error) {
+      return report(ExitCode::failure, *parser, has_output(), error.what());
+    }
   } catch (const OutputClosed&) {
     return static_cast<int>(ExitCode::ok);
-  } catch (const Failure& failure) {
-    return report(failure.code(), failure.what());
-  } catch (const InputError& error) {
-    return report(ExitCode::bad_input, error.what());
-  } catch (const std::bad_alloc&) {
-    return report(ExitCode::failure, "out of memory");
-  } catch (const std::exception& error) {
+  } catch (const std::exception& error) {  // of writing the error
     return report(ExitCode::failure, error.what());
   }
 }

@@ -49,6 +49,8 @@ TEST(Program, RefusesAWrongCommandLine) {
       {{"run", "x.yaml", "--packets", "1.5"}, "expected a whole number"},
       {{"lookup", "--routes", "x", "--engine", "scaler"}, "did you mean 'scalar'?"},
       {{"gen", "routes", "--ports", "0"}, "--ports"},
+      {{"gen", "routes", "--ports", "a b"}, "found 'a b'"},
+      {{"gen", "routes", "--ports", "a,,c"}, "found ''"},
       {{"gen", "traffic", "-o", "x", "--size", "59"}, "60 to 9214"},
       {{"gen", "traffic", "-o", "x", "--dst", "zipf:0"}, "zipf[:FLOWS[:EXPONENT]]"},
       {{"gen", "traffic", "-o", "x", "--dst", "prefixes"}, "--routes"},
@@ -75,8 +77,10 @@ TEST(Program, SaysWhereAnInputIsWrong) {
 
   const Outcome machine_readable = run({"check", "-j", config});
   EXPECT_EQ(machine_readable.exit_code, 3);
-  EXPECT_EQ(machine_readable.errors, "");
+  EXPECT_EQ(machine_readable.errors, outcome.errors);
   const auto error = nlohmann::json::parse(machine_readable.output);
+  EXPECT_THAT(error["error"], testing::StartsWith("unknown key 'snik'"));  // the place stands beside it
+  EXPECT_EQ(nlohmann::json::parse(run({"run", "-j", config}).output), error);
   EXPECT_EQ(error["ok"], false);
   EXPECT_EQ(error["file"], config);
   EXPECT_EQ(error["line"], 2);
@@ -90,6 +94,35 @@ TEST(Program, SaysThatNoRouterAnswers) {
     line.insert(line.end(), {"--socket", folder.file("none.sock")});
     EXPECT_EQ(run(line).exit_code, 5);
   }
+}
+
+TEST(Program, AnswersInJsonWhereverItIsAsked) {
+  using nlohmann::json;
+  for (const auto& words : std::vector<std::vector<std::string>>{{"--version", "-j"}, {"-j", "version"}}) {
+    EXPECT_EQ(json::parse(run(words).output)["engines"].size(), engines().size());
+  }
+  const std::vector<std::string> sizes{"gen", "routes", "--count", "50", "--next-hops", "3", "--ports", "1"};
+  auto routes = sizes;
+  routes.insert(routes.begin(), "-j");
+  const auto list = json::parse(run(routes).output);
+  ASSERT_EQ(list.size(), 50U);
+  EXPECT_EQ(list[0]["next_hops"][0]["dev"], "port0");
+  const ScratchFolder folder;
+  const auto refused = json::parse(run({"show", "-j", "ports", "--socket", folder.file("none.sock")}).output);
+  EXPECT_EQ(refused["ok"], false);
+  EXPECT_EQ(json::parse(run({"-j", "show", "ports", "--socket", folder.file("none.sock")}).output), refused);
+  const Outcome cannot = run({"-j", "man"});
+  EXPECT_EQ(cannot.exit_code, 2);
+  EXPECT_THAT(cannot.errors, testing::Not(HasSubstr("did you mean '--json'")));
+}
+
+TEST(Program, TakesHelpAndVersionAsCommands) {
+  EXPECT_EQ(run({"help"}).output, run({"--help"}).output);
+  EXPECT_EQ(run({"help", "gen", "routes"}).output, run({"gen", "routes", "--help"}).output);
+  EXPECT_EQ(run({"version"}).output, run({"--version"}).output);
+  const Outcome unknown = run({"help", "shw"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.errors, HasSubstr("did you mean 'show'?"));
 }
 
 TEST(Program, SaysWhereItLooksForARouter) {

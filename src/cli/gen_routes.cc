@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +14,10 @@
 #include "cli/command.h"
 #include "cli/gen.h"
 #include "cli/output.h"
+#include "cli/route_json.h"
+#include "control/config.h"
 #include "control/route_generator.h"
+#include "penumbra/errors.h"
 
 namespace penumbra::cli {
 namespace {
@@ -25,6 +29,7 @@ struct Options {
   std::string ports = "4";
   std::string routes_file = "-";
   std::string neighbours_file;
+  bool json = false;
 };
 
 /// "4" gives port0 to port3; anything else is a list of names.
@@ -40,8 +45,12 @@ std::vector<std::string> port_names(const std::string& text) {
     return names;
   }
   std::vector<std::string> names;
-  std::istringstream list(text);
-  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  for (auto& name : CLI::detail::split(text, ',')) {
+    if (!control::is_port_name(name)) {
+      throw CLI::ValidationError("--ports", fmt::format("expected {}, found {}", control::kPortNameRule, quote(name)));
+    }
+    names.push_back(std::move(name));
+  }
   return names;
 }
 
@@ -58,6 +67,20 @@ void write_file(const std::string& file, const std::function<void(std::ostream&)
   if (!out) throw Failure(ExitCode::failure, fmt::format("{}: cannot be written: {}", file, std::strerror(errno)));
 }
 
+/// An array with an object a line: a full table as one document would take gigabytes.
+void write_json(std::ostream& out, const control::RouteList& list) {
+  std::vector<std::string> targets;  // all but the bracket that begins each
+  targets.reserve(list.targets.size());
+  for (const auto& target : list.targets) targets.push_back(to_json(target).dump().substr(1));
+  const char* separator = "[";
+  for (const auto& route : list.routes) {
+    fmt::print(out, "{}\n{{\"prefix\":\"{}\",\"metric\":{},{}", separator, to_string(route.prefix), route.metric,
+               targets[route.target]);
+    separator = ",";
+  }
+  out << "\n]\n";
+}
+
 void generate(const Options& options) {
   auto table_options = options.table;
   table_options.ports = port_names(options.ports);
@@ -68,7 +91,8 @@ void generate(const Options& options) {
       throw CLI::ValidationError(error.what());
     }
   }();
-  write_file(options.routes_file, [&](std::ostream& out) { control::write_routes(out, table.routes); });
+  const auto write_routes = options.json ? write_json : control::write_routes;
+  write_file(options.routes_file, [&](std::ostream& out) { write_routes(out, table.routes); });
   if (options.neighbours_file.empty()) return;
   write_file(options.neighbours_file, [&](std::ostream& out) { control::write_neighbours(out, table.neighbours); });
 }
@@ -96,6 +120,8 @@ void set_up_gen_routes(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--neighbours", options->neighbours_file, "Write the gateways' MAC addresses to this file")
       ->type_name("FILE");
+  command.add_flag("-j,--json", options->json,
+                   "Write the routes as JSON, for other programs; Penumbra does not read it");
   command.callback([options] { generate(*options); });
 }
 

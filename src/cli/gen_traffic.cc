@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/gen.h"
+#include "cli/output.h"
 #include "io/capture_writer.h"
 #include "io/traffic.h"
 
@@ -74,7 +76,8 @@ io::SynthSource parse_source(const Options& options) {
 void generate(const Options& options) {
   const io::SynthSource source = parse_source(options);
   const io::Traffic traffic(source, io::TrafficMix{.odd_share = options.odd_percent / 100});
-  io::CaptureFile file(options.output);
+  const bool to_output = options.output == "-";
+  io::CaptureFile file(to_output ? "/dev/stdout" : options.output);
   io::CaptureWriter writer(file);
   std::vector<std::uint8_t> frame(io::Traffic::kLargestFrame);
   constexpr std::uint64_t kNanosecondsApart = 1000;
@@ -84,6 +87,7 @@ void generate(const Options& options) {
   }
   writer.flush();
   if (file.error() != 0) {
+    if (to_output && file.error() == EPIPE) throw OutputClosed{};
     throw Failure(ExitCode::failure,
                   fmt::format("{}: cannot be written: {}", options.output, std::strerror(file.error())));
   }
@@ -121,7 +125,9 @@ void set_up_gen_traffic(CLI::App& command) {
   command.add_option("--seed", options->seed, "Another seed gives other traffic")
       ->type_name("N")
       ->capture_default_str();
-  command.add_option("-o,--output", options->output, "The capture to write: pcap with nanosecond timestamps")
+  command
+      .add_option("-o,--output", options->output,
+                  "The capture to write, pcap with nanosecond timestamps; - is standard output")
       ->required()
       ->type_name("FILE");
   command.callback([options] { generate(*options); });

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/input_lines.h"
 #include "cli/output.h"
+#include "cli/route_json.h"
 #include "cli/route_lookup.h"
 #include "penumbra/errors.h"
 
@@ -42,20 +43,10 @@ std::string text_of(std::uint32_t address, const RouteLookup::Answer& answer) {
   return name + " " + to_string(*answer.prefix) + " " + *answer.target + "\n";
 }
 
-/// {"type": "unicast", "next_hops": [{"via": ..., "dev": ..., "weight": 1}]}
 nlohmann::ordered_json target_json(const std::string* target) {
   if (target == nullptr) return {{"type", "no_route"}};
-  if (*target == "blackhole" || *target == "unreachable") return {{"type", *target}};
-  const auto list = control::parse_routes("0.0.0.0/0 " + *target, "", {});
-  auto hops = nlohmann::ordered_json::array();
-  for (const auto& hop : list.targets.front().next_hops) {
-    nlohmann::ordered_json entry;
-    if (hop.gateway) entry["via"] = to_string(*hop.gateway);
-    entry["dev"] = hop.port;
-    entry["weight"] = hop.weight;
-    hops.push_back(entry);
-  }
-  return {{"type", "unicast"}, {"next_hops", hops}};
+  if (leads_nowhere(target)) return {{"type", *target}};
+  return to_json(control::parse_routes("0.0.0.0/0 " + *target, "", {}).targets.front());
 }
 
 /// Writes answers in one of the two forms.
@@ -101,7 +92,7 @@ void look_up(const Options& options) {
       const auto address = parse_ipv4_address(word);
       if (!address) {
         printer.print(lookup, addresses);
-        throw InputError({"-", number}, fmt::format("expected an IPv4 address, found '{}'", word));
+        throw InputError({"-", number}, "expected an IPv4 address, found " + quote(word));
       }
       addresses.push_back(address->value);
     }

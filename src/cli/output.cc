@@ -10,16 +10,23 @@
 namespace penumbra::cli {
 namespace {
 
-void require(bool written) {
-  if (written) return;
+void require(bool success) {
+  if (success) return;
   if (errno == EPIPE) throw OutputClosed{};
   throw Failure(ExitCode::failure, std::string("standard output: ") + std::strerror(errno));
 }
 
+std::uint64_t bytes_written = 0;
+
 }  // namespace
 
 void write_output(std::string_view text) {
+  bytes_written += text.size();
   require(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
+}
+
+std::uint64_t output_bytes() noexcept {
+  return bytes_written;
 }
 
 void flush_output() {

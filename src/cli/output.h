@@ -3,6 +3,7 @@
 // Standard output, with its errors noticed.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace penumbra::cli {
@@ -12,6 +13,8 @@ struct OutputClosed {};
 
 /// Writes to standard output, buffered. Throws OutputClosed, or Failure with the reason.
 void write_output(std::string_view text);
+/// How much has been written.
+std::uint64_t output_bytes() noexcept;
 /// Hands what is buffered to the reader. Throws likewise.
 void flush_output();
 

@@ -27,14 +27,8 @@ constexpr std::uint64_t kMaxMtu = 9194;
 constexpr std::uint64_t kMaxQueues = 64;
 
 std::string check_port_name(const ConfigNode& node) {
-  const std::string name = node.text();
-  const auto permitted = [](char letter) {
-    return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ||
-           letter == '_' || letter == '.' || letter == '-';
-  };
-  if (name.empty() || name.size() > kMaxPortName || !std::all_of(name.begin(), name.end(), permitted)) {
-    throw node.error("expected a name of 1 to 31 letters, digits, '_', '.' or '-', found " + quote(name));
-  }
+  std::string name = node.text();
+  if (!is_port_name(name)) throw node.error("expected " + std::string(kPortNameRule) + ", found " + quote(name));
   return name;
 }
 
@@ -271,6 +265,14 @@ RouterConfig load_config(const std::filesystem::path& file) {
 
 RouterConfig parse_config(const std::string& text, const std::string& name, const std::filesystem::path& directory) {
   return read_config(ConfigNode::parse(text, name, directory), name);
+}
+
+bool is_port_name(std::string_view name) {
+  const auto permitted = [](char letter) {
+    return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ||
+           letter == '_' || letter == '.' || letter == '-';
+  };
+  return !name.empty() && name.size() <= kMaxPortName && std::ranges::all_of(name, permitted);
 }
 
 std::filesystem::path default_socket() {

@@ -40,6 +40,10 @@ RouterConfig load_config(const std::filesystem::path& file);
 /// The same for a text in memory (tests, fuzzing).
 RouterConfig parse_config(const std::string& text, const std::string& name, const std::filesystem::path& directory);
 
+/// Whether a port may be called so: 1 to 31 letters, digits, '_', '.' or '-'.
+bool is_port_name(std::string_view name);
+inline constexpr std::string_view kPortNameRule = "a name of 1 to 31 letters, digits, '_', '.' or '-'";
+
 /// Where `penumbra show` looks if nothing is said: /run/penumbra/penumbra.sock for root, else
 /// $XDG_RUNTIME_DIR/penumbra.sock, else /tmp/penumbra-UID/penumbra.sock.
 std::filesystem::path default_socket();
