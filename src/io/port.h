@@ -25,6 +25,7 @@ struct PortConfig {
   Sink sink;                 ///< of a port with a built-in source
   std::uint16_t queues = 0;  ///< RX queues; 0: one a worker if the device or the software hash allows, else one
   SourceLocation location;   ///< for errors while opening
+  SourceLocation sink_location;
 };
 
 /// Packets that were lost inside a port.
@@ -43,6 +44,9 @@ class RxQueue {
 
   /// Up to `capacity` packets, the caller's from then on; never waits. All of them came from one port.
   virtual std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept = 0;
+  /// How many packets receive() has taken from the device for other workers and lost because their rings were full. In
+  /// each call they count against `capacity` too. By its worker.
+  virtual std::uint64_t lost() const noexcept { return 0; }
   /// Ends receiving: nothing more is taken from the port's device. What software RSS took before and holds for a queue
   /// still comes out of it. Called by the queue's worker; it concerns the whole port.
   virtual void drain() noexcept = 0;

@@ -51,15 +51,22 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
     }
   }
 
+  /// The device and the other workers' rings have the first turn in turn, so that none of them starves.
   std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept override {
-    std::uint16_t count = finished_.load(std::memory_order_relaxed) ? 0 : poll(packets, capacity);
-    for (const auto& feeder : all_.queues_) {
-      if (feeder->rings_.empty() || feeder.get() == this || count == capacity) continue;
-      count += static_cast<std::uint16_t>(rte_ring_sc_dequeue_burst(
-          feeder->rings_[index_].get(), reinterpret_cast<void**>(packets + count), capacity - count, nullptr));
+    const std::uint64_t lost_before = lost();
+    std::uint16_t count = 0;
+    for (std::size_t i = 0; i < all_.queues_.size(); ++i) {
+      const auto room = static_cast<std::uint16_t>(capacity - count - (lost() - lost_before));
+      if (room == 0) break;
+      Queue& source = *all_.queues_[(first_ + i) % all_.queues_.size()];
+      count = static_cast<std::uint16_t>(
+          count + (&source == this ? poll(packets + count, room) : take_from(source, packets + count, room)));
     }
+    if (++first_ == all_.queues_.size()) first_ = 0;
     return count;
   }
+
+  std::uint64_t lost() const noexcept override { return lost_packets_.load(std::memory_order_relaxed); }
 
   void drain() noexcept override {
     all_.draining_.store(true, std::memory_order_relaxed);
@@ -91,8 +98,16 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
   }
 
  private:
+  /// What another worker has received for this one, at most `room`.
+  std::uint16_t take_from(Queue& feeder, rte_mbuf** packets, std::uint16_t room) const noexcept {
+    if (feeder.rings_.empty()) return 0;
+    return static_cast<std::uint16_t>(
+        rte_ring_sc_dequeue_burst(feeder.rings_[index_].get(), reinterpret_cast<void**>(packets), room, nullptr));
+  }
+
   /// Takes from the device, keeps this worker's own packets, at most `capacity`, and passes on the others'.
   std::uint16_t poll(rte_mbuf** packets, std::uint16_t capacity) noexcept {
+    if (finished_.load(std::memory_order_relaxed)) return 0;
     if (all_.draining_.load(std::memory_order_relaxed)) {
       finished_.store(true, std::memory_order_release);
       return 0;
@@ -138,6 +153,7 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
   std::unique_ptr<RxQueue> input_;
   std::vector<Ring> rings_;  ///< to each other queue; none without an input
   std::vector<Parcel> parcels_;
+  std::size_t first_ = 0;       ///< whose turn it is to be asked first
   std::atomic<bool> finished_;  ///< puts nothing into its rings any more
   std::atomic<std::uint64_t> lost_packets_{0};
   std::atomic<std::uint64_t> lost_bytes_{0};

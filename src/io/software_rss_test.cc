@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "io/ethdev_queues.h"
+#include "io/flow_spread.h"
 #include "io/replay.h"
 #include "io/shared_tx.h"
 #include "io/test_support.h"
@@ -133,6 +134,60 @@ TEST_F(SoftwareRssTest, CountsWhatFullRingsRefuse) {
   EXPECT_EQ(others, kRingSlots - 1U);
   EXPECT_GT(rss->loss().packets, 0U);
   EXPECT_EQ(own + others + rss->loss().packets, kPackets);
+}
+
+/// What is received and what is lost is received, so that a limit on packets can be kept.
+TEST_F(SoftwareRssTest, TakesNoMoreThanIsAskedForEvenIfSomeIsLost) {
+  Replay device(stream(), 2, {.packets = kPackets});
+  const auto rss = make_rss(device, 3);
+  std::array<rte_mbuf*, 64> packets{};
+  std::array<std::uint64_t, 2> lost{};
+  // The second one lives on its own device queue and on what the first one passes on; the third one takes nothing.
+  std::uint16_t capacity = 1;
+  while (!device.queue(0).exhausted() || !device.queue(1).exhausted()) {
+    capacity = static_cast<std::uint16_t>(capacity % packets.size() + 1);
+    for (std::uint16_t queue = 0; queue < lost.size(); ++queue) {
+      const std::uint16_t count = rss->queue(queue).receive(packets.data(), capacity);
+      rte_pktmbuf_free_bulk(packets.data(), count);
+      ASSERT_LE(count + (rss->queue(queue).lost() - lost[queue]), capacity);
+      lost[queue] = rss->queue(queue).lost();
+    }
+  }
+  EXPECT_GT(lost[1], 0U);
+  EXPECT_EQ(rss->loss().packets, lost[0] + lost[1]);
+  rss->clear();
+}
+
+/// Each of two device queues gives more than a worker takes at once, all of it one worker's.
+TEST_F(SoftwareRssTest, NeitherTheDeviceNorARingStarves) {
+  Frames all = stream(), one;
+  const FrameEntry entry = all.entries.front();
+  const std::uint8_t* frame = all.bytes.data() + entry.offset;
+  for (std::uint64_t i = 0; i < 100; ++i) one.add(i, {frame, entry.size});
+  const std::uint16_t owner = queue_of(frame, entry.size, 2);
+  const std::uint16_t other = 1 - owner;
+  Frames others = one;
+  for (FrameEntry& each : others.entries) each.nanoseconds += 1000;
+  Replay first(std::move(one), 1, {.endless = true}), second(std::move(others), 1, {.endless = true});
+  std::vector<std::unique_ptr<RxQueue>> inputs(2);
+  for (Replay* device : {&first, &second}) {
+    device->use_pool(pool_);
+    device->start();
+    inputs[device == &first ? owner : other] = std::make_unique<Borrowed>(device->queue(0));
+  }
+  SoftwareRss rss("test_fair", std::move(inputs));
+  std::array<rte_mbuf*, 64> packets{};
+  std::array<std::uint64_t, 2> from{};
+  const MbufTime time;
+  for (int round = 0; round < 10; ++round) {
+    EXPECT_EQ(rss.queue(other).receive(packets.data(), packets.size()), 0);
+    const std::uint16_t count = rss.queue(owner).receive(packets.data(), packets.size());
+    for (std::uint16_t i = 0; i < count; ++i) ++from[time.get(*packets[i]) / 1000];
+    rte_pktmbuf_free_bulk(packets.data(), count);
+  }
+  EXPECT_GT(from[0], 0U);
+  EXPECT_GT(from[1], 0U);
+  rss.clear();
 }
 
 TEST_F(SoftwareRssTest, DrainsWhatItHolds) {

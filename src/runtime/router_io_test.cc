@@ -3,11 +3,14 @@
 // The router over real ports: built-in sources, sinks and DPDK devices. The function is echo, by destination address.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
-#include <fstream>
+#include <filesystem>
 #include <thread>
 
 #include "control/config.h"
+#include "io/capture_writer.h"
+#include "io/traffic.h"
 #include "penumbra/errors.h"
 #include "runtime/router.h"
 #include "runtime/test_support.h"
@@ -56,6 +59,25 @@ TEST(RouterWithPorts, KeepsAPacketLimit) {
                                               "  - {name: b, device: 'synth:size=imix,count=40000'}\n",
                                               workers_here()),
                                     {.time = {}, .packets = 54321});
+  EXPECT_EQ(statistics.received.packets, 54321U);
+}
+
+/// Packets that software RSS loses are received too.
+TEST(RouterWithPorts, KeepsAPacketLimitThoughRingsOverflow) {
+  const auto capture =
+      std::filesystem::temp_directory_path() / ("penumbra-limit-" + std::to_string(getpid()) + ".pcap");
+  {
+    io::CaptureFile file(capture);
+    io::CaptureWriter writer(file);
+    const io::Traffic traffic(io::SynthSource{});
+    std::vector<std::uint8_t> frame(io::Traffic::kLargestFrame);
+    for (std::uint64_t i = 0; i < 500; ++i) writer.add(0, {frame.data(), traffic.fill(i, frame)});
+    writer.flush();
+  }
+  const Statistics statistics = run(
+      configure("  - {name: a, device: 'net_pcap0,rx_pcap=" + capture.string() + ",infinite_rx=1'}\n", workers_here()),
+      {.time = {}, .packets = 54321});
+  std::filesystem::remove(capture);
   EXPECT_EQ(statistics.received.packets, 54321U);
 }
 

@@ -115,8 +115,10 @@ bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
   Flight& flight = conveyor_.next();
   const std::uint16_t claimed = quota.claim(Chunk::kCapacity);
   if (claimed == 0) return false;
-  flight.size = receive_[queue].queue->receive(flight.packets.data(), claimed);
-  quota.settle(claimed, flight.size);
+  io::RxQueue& source = *receive_[queue].queue;
+  const std::uint64_t lost_before = source.lost();
+  flight.size = source.receive(flight.packets.data(), claimed);
+  quota.settle(claimed, static_cast<std::uint16_t>(flight.size + (source.lost() - lost_before)));
   if (flight.size == 0) return false;
   std::uint64_t bytes = 0;
   for (std::uint16_t i = 0; i < flight.size; ++i) {
