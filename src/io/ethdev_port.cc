@@ -17,12 +17,16 @@ namespace {
 
 constexpr std::uint64_t kRssTypes = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
-/// What the configuration wants said in devargs: as many sockets as queues.
-std::string complete_devargs(const std::string& devargs, std::uint16_t queues, std::uint16_t workers) {
+/// One packet socket only: the driver of DPDK 22.11 joins its sockets by PACKET_FANOUT with the flag ROLLOVER, and no
+/// devarg changes that: a flow whose socket is full goes on in another one and overtakes itself.
+void refuse_sockets(const std::string& devargs) {
   const bool packet_socket = devargs.find("_af_packet") < devargs.find(',');
-  const std::uint16_t pairs = std::max(queues, workers);
-  if (!packet_socket || pairs == 1 || !devarg(devargs, "qpairs").empty()) return devargs;
-  return fmt::format("{},qpairs={}", devargs, pairs);
+  const std::string pairs = devarg(devargs, "qpairs");
+  if (!packet_socket || pairs.empty() || pairs == "1") return;
+  throw std::runtime_error(fmt::format(
+      "qpairs={}: the kernel would reorder flows among several sockets; leave qpairs out, Penumbra spreads flows over "
+      "its queues itself",
+      pairs));
 }
 
 /// Drivers that hand out a frame larger than an mbuf as a chain, though nobody asked for that.
@@ -31,7 +35,7 @@ bool may_chain(std::string_view driver) {
 }
 
 void check(int result, std::string_view step) {
-  if (result < 0) throw std::runtime_error(fmt::format("the device refuses {}: {}", step, rte_strerror(-result)));
+  if (result < 0) throw std::runtime_error(fmt::format("the device refuses {}{}", step, reason_of(result)));
 }
 
 }  // namespace
@@ -70,7 +74,9 @@ EthdevPort::EthdevPort(const PortConfig& config, std::uint16_t workers, const Pa
       location_(config.location),
       pool_(pool),
       queues_(config.queues == 0 ? workers : config.queues) {
-  device_ = std::make_unique<Device>(complete_devargs(std::get<Ethdev>(config.device).devargs, queues_, workers));
+  const std::string& devargs = std::get<Ethdev>(config.device).devargs;
+  refuse_sockets(devargs);
+  device_ = std::make_unique<Device>(devargs);
   const QueuePlan plan = plan_queues(device_->info(), queues_, workers);
   configure(plan);
   settle_mac();

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string refusal(const std::vector<PortConfig>& configs, std::uint16_t workers = 1) {
   try {
@@ -179,11 +180,13 @@ TEST_F(EthdevPortTest, DoesNotReceiveChains) {
 TEST_F(EthdevPortTest, RefusesWithReasonAndAdvice) {
   EXPECT_THAT(refusal({port_config("net_af_packet0,iface=no-such")}),
               AllOf(HasSubstr("test.yaml:1:"), HasSubstr("port 'port0'"), HasSubstr("no interface 'no-such'")));
+  EXPECT_THAT(refusal({port_config("net_af_packet0,iface=lo,qpairs=2")}), HasSubstr("would reorder flows"));
   EXPECT_THAT(refusal({port_config("net_af_packet0")}), HasSubstr("DPDK cannot open 'net_af_packet0'"));
   EXPECT_THAT(refusal({port_config("net_pcap0,rx_pcap=" + (folder_ / "missing").string())}),
               HasSubstr("DPDK cannot open"));
   EXPECT_THAT(refusal({port_config("net_null0", "count", 0), port_config("net_null0", "count", 1)}),
               AllOf(HasSubstr("port 'port1'"), HasSubstr("another port has the same device")));
+  EXPECT_THAT(refusal({port_config("net_memif0,role=nobody")}), Not(HasSubstr("not permitted")));
   EXPECT_THAT(refusal({port_config("vdev:net_nul0")}), HasSubstr("vdev:net_nul0"));
   EXPECT_THAT(refusal({port_config("0000:ff:1f.7")}), HasSubstr("0000:ff:1f.7"));
 }

@@ -85,7 +85,7 @@ std::uint16_t probe_ethdev(const std::string& devargs) {
   const int result = rte_dev_probe(devargs.c_str());
   if (result < 0) {
     const std::string said = log.text();
-    throw std::runtime_error(fmt::format("DPDK cannot open '{}': {}{}{}", devargs, rte_strerror(-result),
+    throw std::runtime_error(fmt::format("DPDK cannot open '{}'{}{}{}", devargs, reason_of(result),
                                          said.empty() ? "" : fmt::format(" ({})", said), advice(devargs)));
   }
   const std::optional<std::uint16_t> port = find_port(devargs);
@@ -96,6 +96,10 @@ std::uint16_t probe_ethdev(const std::string& devargs) {
                                              : "; a PCI device must exist and be bound to vfio-pci (dpdk-devbind.py)"));
   }
   return *port;
+}
+
+std::string reason_of(int result) {
+  return result == -1 ? "" : fmt::format(": {}", rte_strerror(-result));
 }
 
 void remove_ethdev(std::uint16_t port) noexcept {

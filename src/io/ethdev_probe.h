@@ -10,6 +10,10 @@ namespace penumbra::io {
 /// driver's own words and what to do.
 std::uint16_t probe_ethdev(const std::string& devargs);
 
+/// ": REASON" for what DPDK returned if it is a negative errno, but "" for -1: that is what many drivers return
+/// whatever it was.
+std::string reason_of(int result);
+
 /// Closes the port and removes its device. The port is stopped.
 void remove_ethdev(std::uint16_t port) noexcept;
 
