@@ -11,7 +11,7 @@
 
 namespace penumbra::io {
 
-/// What start_eal() found and chose, in words, for the log and `show workers`.
+/// What start_eal() found and chose, in words, for the summary of a run.
 struct Environment {
   bool huge_pages = false;  ///< packet memory lies in hugetlbfs pages
   std::string memory;       ///< "2 MiB huge pages, 512 MiB" or "no huge pages (...): 256 MiB of ordinary memory"

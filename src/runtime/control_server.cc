@@ -58,12 +58,25 @@ bool is_alive(const sockaddr_un& address) {
   return connect_to(socket.get(), address) == 0 || errno != ECONNREFUSED;
 }
 
+/// A folder in which others could put a socket of theirs in place of ours is none for it.
+void require_own(const std::filesystem::path& folder) {
+  struct stat status{};
+  if (::stat(folder.c_str(), &status) != 0) return;  // binding says why
+  const bool foreign = status.st_uid != ::geteuid() && status.st_uid != 0 && ::geteuid() != 0;
+  const bool open_to_all = (status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0;
+  if (!foreign && !open_to_all) return;
+  throw std::runtime_error(fmt::format(
+      "{}: other users could replace a control socket in this folder; choose another with `control: {{socket: PATH}}`",
+      folder.string()));
+}
+
 FileDescriptor listen_on(const std::filesystem::path& path) {
   constexpr mode_t kOwnerOnly = 0600, kFolderOwnerOnly = 0700;
   const sockaddr_un address = unix_address(path);
   if (path.has_parent_path() && ::mkdir(path.parent_path().c_str(), kFolderOwnerOnly) != 0 && errno != EEXIST) {
     throw socket_error(path, "cannot make the control socket's folder");
   }
+  require_own(path.has_parent_path() ? path.parent_path() : ".");
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // The mode of a socket that is not bound yet is what its path will have: no moment in which others could connect.
   if (!socket || ::fchmod(socket.get(), kOwnerOnly) != 0) throw socket_error(path, "cannot make a control socket");
@@ -102,6 +115,7 @@ class ControlServer::Client {
   int socket() const { return socket_.get(); }
   short events() const { return output_.empty() ? POLLIN : POLLOUT; }
   bool is_done() const { return done_; }
+  void hang_up() { done_ = true; }
   Clock::time_point last_active() const { return active_; }
 
   void read(const RequestHandler& handler) {
@@ -183,19 +197,21 @@ void ControlServer::stop() noexcept {
 void ControlServer::serve() {
   std::vector<pollfd> polled;
   for (;;) {
-    const short accepting = clients_.size() < kMostClients ? POLLIN : 0;
-    polled = {{wake_.get(), POLLIN, 0}, {listener_.get(), accepting, 0}};
+    const bool accepting = clients_.size() < kMostClients && Clock::now() >= accept_from_;
+    polled = {{wake_.get(), POLLIN, 0}, {listener_.get(), static_cast<short>(accepting ? POLLIN : 0), 0}};
     for (const auto& client : clients_) polled.push_back({client->socket(), client->events(), 0});
     constexpr int kSecond = 1000;
-    if (::poll(polled.data(), polled.size(), clients_.empty() ? -1 : kSecond) < 0) continue;
+    if (::poll(polled.data(), polled.size(), clients_.empty() && accepting ? -1 : kSecond) < 0) continue;
     if (polled[0].revents != 0) break;
     const Clock::time_point oldest = Clock::now() - kPatience;
     for (std::size_t i = 0; i < clients_.size(); ++i) {
       const short events = polled[i + 2].revents;
       if ((events & POLLOUT) != 0) {
         clients_[i]->write(handler_);
-      } else if (events != 0) {
+      } else if ((events & POLLIN) != 0) {
         clients_[i]->read(handler_);
+      } else if (events != 0) {
+        clients_[i]->hang_up();
       }
     }
     std::erase_if(clients_, [&](const auto& each) { return each->is_done() || each->last_active() < oldest; });
@@ -206,7 +222,11 @@ void ControlServer::serve() {
 
 void ControlServer::accept_client() {
   const int socket = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (socket >= 0) clients_.push_back(std::make_unique<Client>(socket));
+  if (socket >= 0) {
+    clients_.push_back(std::make_unique<Client>(socket));
+  } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+    accept_from_ = Clock::now() + kBreather;  // out of descriptors, say: who waits would wake us again at once
+  }
 }
 
 }  // namespace penumbra::runtime

@@ -234,6 +234,16 @@ TEST(ControlServer, MakesItsFolder) {
   EXPECT_EQ(status.st_mode & 07777, 0700U);
 }
 
+TEST(ControlServer, RefusesAFolderThatIsOpenToAll) {
+  const Folder folder;
+  ASSERT_EQ(::mkdir((folder / "open").c_str(), 0700), 0);
+  ASSERT_EQ(::chmod((folder / "open").c_str(), 0777), 0);
+  EXPECT_THAT(message_of([&folder] { ControlServer server(folder / "open" / "control.sock"); }),
+              HasSubstr("other users could replace"));
+  ASSERT_EQ(::chmod((folder / "open").c_str(), 01777), 0);  // as /tmp
+  const ControlServer server(folder / "open" / "control.sock");
+}
+
 TEST(ControlServer, ReplacesAStaleSocketButNeitherALiveOneNorAFile) {
   const Folder folder;
   const auto path = folder / "control.sock";
