@@ -8,7 +8,7 @@ import socket
 import pytest
 
 import conftest
-from captures import frames_of, write_pcap
+from captures import frames_of, read_capture, write_pcap
 
 CORE = min(os.sched_getaffinity(0))
 GOOD = f"""\
@@ -24,6 +24,7 @@ pipeline:
 """
 ROUTES = "default via 192.0.2.1 dev lan\n"
 NEIGHBOURS = "192.0.2.1 dev lan lladdr 02:aa:00:00:00:01\n"
+EARLIER = frames_of([bytes(99)])
 WAN = '{name: wan, device: "pcap:in.pcap", sink: wan.pcap}'
 LAN = "{name: lan, device: none, sink: count}"
 IPV4 = "ipv4: {routes: routes.txt, neighbours: neighbours.txt}"
@@ -37,7 +38,7 @@ def folder(tmp_path, monkeypatch):
     write("routes.txt", ROUTES)
     write("neighbours.txt", NEIGHBOURS)
     write_pcap("in.pcap", frames_of([bytes(60)] * 3))
-    write("wan.pcap", "what an earlier run left")
+    write_pcap("wan.pcap", EARLIER)
     return tmp_path
 
 
@@ -62,7 +63,7 @@ def refused(command, place, fragments):
 
 def test_the_good_configuration_is_good(folder):
     assert conftest.penumbra("check", "router.yaml").returncode == 0
-    assert (folder / "wan.pcap").read_text() == "what an earlier run left"
+    assert [f.data for f in read_capture(folder / "wan.pcap").frames] == [bytes(99)]
     assert conftest.penumbra("run", "router.yaml").returncode == 0
     assert not (folder / "ctl").exists()
 
@@ -76,6 +77,8 @@ CONFIGURATIONS = {
     "unknown key of the control": ("{socket: ctl}", "{§soket: ctl}", "did you mean 'socket'?"),
     "unknown key of a function": ("neighbours: n", "§neighbors: n", "did you mean 'neighbours'?"),
     "key twice": ("engine: auto", "engine: auto\n§engine: scalar", "'engine'", "twice"),
+    "key without a value": ("control: {socket: ctl}", "§control:", "found nothing"),
+    "routes without a value": ("{routes: routes.txt, n", "{§routes: , n", "found nothing"),
     "port's key twice": (WAN, "{name: wan, device: none, §name: wan2}", "'name'", "twice"),
     "no ports": (GOOD[GOOD.index("ports:") : GOOD.index("workers")], "", "'ports' is missing"),
     "no pipeline": (GOOD[GOOD.index("pipeline:") :], "", "'pipeline' is missing"),
@@ -126,9 +129,11 @@ CONFIGURATIONS = {
     "synthetic destinations": ("pcap:in.pcap", "§synth:dst=everywhere", "uniform", "zipf:FLOWS"),
     "sink": ("sink: count", "sink: §out.txt", "expected count"),
     "sink of a DPDK device": (LAN, "{name: lan, device: net_null0, sink: §lan.pcap}", "sink"),
-    "sink twice": ("sink: count", "sink: §wan.pcap", "line 3"),
-    "sink twice, in other words": ("sink: count", "sink: §./wan.pcap", "line 3"),
-    "sink over the source": ("sink: count", "sink: §in.pcap", "line 3"),
+    "sink twice": ("sink: count", "sink: §wan.pcap", "port 'wan' has the same sink"),
+    "sink twice, in other words": ("sink: count", "sink: §./wan.pcap", "port 'wan' has the same sink"),
+    "sink over the source": ("sink: count", "sink: §in.pcap", "the capture that port 'wan' reads"),
+    "sink over the routes": ("sink: count", "sink: §'pcap:routes.txt'", "routes.txt, which is no capture"),
+    "sink over the configuration": ("sink: count", "sink: §'pcap:router.yaml'", "router.yaml, which is no capture"),
     "socket's path too long": ("socket: ctl", f"socket: §{'x' * 200}", "long"),
     # not YAML at all
     "unclosed map": (LAN, "{name: lan, device: none", "not valid YAML"),
@@ -219,7 +224,7 @@ PORT_FILES = {
     "sink in a missing folder": (LAN, "§{name: lan, device: none, sink: nowhere/out.pcap}", "nowhere/out.pcap"),
     "sink in a file": (LAN, "§{name: lan, device: none, sink: in.pcap/x.pcap}", "in.pcap/x.pcap", "Not a directory"),
     "sink that is a folder": (LAN, "§{name: lan, device: none, sink: folder.pcap}", "folder.pcap", "Is a directory"),
-    "sink over a source by another name": (LAN, "§{name: lan, device: none, sink: link.pcap}", "'wan' reads"),
+    "sink over a source by another name": (LAN, "{name: lan, device: none, sink: §link.pcap}", "'wan' reads"),
 }
 #: What only opening a port can tell.
 UNOPENABLE = {
@@ -244,7 +249,7 @@ def test_file_of_a_port(folder, command, case):
     old, new, *fragments = PORT_FILES[case]
     place = write("router.yaml", GOOD.replace(old, new, 1))
     refused(command, place, fragments)
-    assert (folder / "wan.pcap").read_text() == "what an earlier run left"
+    assert [f.data for f in read_capture(folder / "wan.pcap").frames] == [bytes(99)]
 
 
 @pytest.mark.parametrize("case", UNOPENABLE)
@@ -252,14 +257,14 @@ def test_port_that_cannot_open(folder, case):
     old, new, *fragments = UNOPENABLE[case]
     place = write("router.yaml", GOOD.replace(old, new, 1))
     refused("run", place, fragments)
-    assert (folder / "wan.pcap").read_text() == "what an earlier run left"
+    assert [f.data for f in read_capture(folder / "wan.pcap").frames] == [bytes(99)]
 
 
 def test_socket_that_cannot_be_bound(folder):
     write("router.yaml", GOOD.replace("{socket: ctl}", "{socket: in.pcap/ctl}"))
     done = conftest.penumbra("run", "router.yaml")
     assert done.returncode == 1 and "in.pcap/ctl" in done.stderr
-    assert (folder / "wan.pcap").read_text() == "what an earlier run left"
+    assert [f.data for f in read_capture(folder / "wan.pcap").frames] == [bytes(99)]
 
 
 def test_socket_that_is_a_file_stays_a_file(folder):

@@ -30,8 +30,10 @@ class ConfigNode {
   ConfigNode& operator=(const ConfigNode& other);
   ~ConfigNode() = default;
 
-  /// Whether the key was there at all, and with a value (for the result of get()).
-  bool present() const;
+  /// Whether the key was there at all (for the result of get()). Without a value it is there: all that asks for a value
+  /// then says that it found nothing.
+  bool present() const { return node_.IsDefined(); }
+  bool is_null() const { return node_.IsNull(); }
   bool is_map() const { return node_.IsMap(); }
   bool is_list() const { return node_.IsSequence(); }
   bool is_scalar() const { return node_.IsScalar(); }

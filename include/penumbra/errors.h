@@ -37,6 +37,10 @@ std::string quote(std::string_view text);
 template <class Candidates>
 std::string did_you_mean(const std::string& word, const Candidates& candidates);
 
+/// The same, but "there are: A, B, C" if none is near.
+template <class Candidates>
+std::string did_you_mean_or_list(const std::string& word, const Candidates& candidates);
+
 /// The edit distance (Levenshtein) of two words.
 std::size_t edit_distance(const std::string& a, const std::string& b);
 
@@ -55,6 +59,14 @@ std::string did_you_mean(const std::string& word, const Candidates& candidates) 
     }
   }
   return nearest.empty() ? "" : "did you mean '" + nearest + "'?";
+}
+
+template <class Candidates>
+std::string did_you_mean_or_list(const std::string& word, const Candidates& candidates) {
+  if (std::string hint = did_you_mean(word, candidates); !hint.empty()) return hint;
+  std::string all;
+  for (const auto& candidate : candidates) all += (all.empty() ? "there are: " : ", ") + std::string(candidate);
+  return all;
 }
 
 }  // namespace penumbra

@@ -73,7 +73,7 @@ ConfigNode::ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file,
       name_(std::move(name)),
       mark_(mark) {
   // yaml-cpp puts a value that is not there where the next word stands: the place of its key or parent is better.
-  if (present() && !node_.Mark().is_null()) mark_ = node_.Mark();
+  if (present() && !is_null() && !node_.Mark().is_null()) mark_ = node_.Mark();
 }
 
 ConfigNode& ConfigNode::operator=(const ConfigNode& other) {
@@ -101,10 +101,6 @@ ConfigNode ConfigNode::parse(const std::string& text, const std::string& name, c
   } catch (const YAML::Exception& error) {
     throw InputError({name, error.mark.line + 1, error.mark.column + 1}, "not valid YAML: " + error.msg);
   }
-}
-
-bool ConfigNode::present() const {
-  return node_.IsDefined() && !node_.IsNull();
 }
 
 void ConfigNode::require_map(std::initializer_list<std::string_view> keys) const {

@@ -60,11 +60,15 @@ TEST(ConfigNode, AMissingKeyIsAbsentToEveryAccessor) {
   EXPECT_FALSE(root.at("a").at("b").get("key of a text").present());
 }
 
-TEST(ConfigNode, AKeyWithoutAValueIsMissingAtItsPlace) {
+TEST(ConfigNode, AKeyWithoutAValueIsThereWithNothing) {
   const auto root = parse("x: 1\nempty:\ntilde: ~\n");
-  EXPECT_FALSE(root.get("empty").present());
-  EXPECT_EQ(message_of([&] { root.at("empty"); }), "c.yaml:2:1: 'empty' is missing in the configuration");
-  EXPECT_EQ(message_of([&] { root.at("tilde"); }), "c.yaml:3:1: 'tilde' is missing in the configuration");
+  EXPECT_TRUE(root.get("empty").present());
+  EXPECT_TRUE(root.get("empty").is_null());
+  EXPECT_EQ(message_of([&] { root.at("empty").text(); }), "c.yaml:2:1: expected a text for empty, found nothing");
+  EXPECT_EQ(message_of([&] { root.get("tilde").path(); }), "c.yaml:3:1: expected a text for tilde, found nothing");
+  EXPECT_EQ(message_of([&] { root.get("empty").list(); }), "c.yaml:2:1: expected a list for empty, found nothing");
+  EXPECT_EQ(message_of([&] { root.get("empty").require_map({"x"}); }),
+            "c.yaml:2:1: expected a map with the keys x, found nothing");
 }
 
 TEST(ConfigNode, RefusesUnknownRepeatedAndNonScalarKeys) {

@@ -58,6 +58,11 @@ InterfaceAddress parse_interface_address(const ConfigNode& node) {
     throw node.error(quote(text) + " cannot be a port's address: it is not unicast");
   }
   const Ipv4Prefix network{{address->value & length->mask()}, length->length};
+  // RFC 3021: the two addresses of a /31 are both hosts'.
+  if (network.length <= 30 && (*address == network.address || *address == network.last())) {
+    throw node.error(quote(text) + " cannot be a port's address: it is the " +
+                     (*address == network.address ? "address" : "broadcast address") + " of its network");
+  }
   return {*address, network};
 }
 
@@ -96,22 +101,9 @@ class PortReader {
             "leave 'sink' out");
       }
       port.sink = io::parse_sink(value);
-      note_sink(port.sink, value);
-    }
-    if (const auto* source = std::get_if<io::PcapSource>(&port.device)) {
-      sources_.emplace(source->file.lexically_normal().string(), node.at("device").location().line);
+      port.sink_location = value.location();
     }
     return port;
-  }
-
-  /// What can only be told when all ports are known: no capture is overwritten while it is being read.
-  void finish() const {
-    for (const auto& [file, sink] : sinks_) {
-      if (const auto source = sources_.find(file); source != sources_.end()) {
-        throw sink.error("would overwrite the capture that the device in line " + std::to_string(source->second) +
-                         " reads; name another file");
-      }
-    }
   }
 
  private:
@@ -122,18 +114,7 @@ class PortReader {
     if (!added) throw node.error(what + " stands in line " + std::to_string(first->second) + " already");
   }
 
-  void note_sink(const io::Sink& sink, const ConfigNode& node) {
-    const auto* capture = std::get_if<io::CaptureSink>(&sink);
-    if (capture == nullptr) return;
-    const auto [first, added] = sinks_.emplace(capture->file.lexically_normal().string(), node);
-    if (!added) {
-      throw node.error("the port in line " + std::to_string(first->second.location().line) +
-                       " writes to the same file; name another one");
-    }
-  }
-
-  Lines names_, addresses_, sources_;
-  std::map<std::string, ConfigNode> sinks_;
+  Lines names_, addresses_;
 };
 
 std::vector<io::PortConfig> read_ports(const ConfigNode& node) {
@@ -145,7 +126,6 @@ std::vector<io::PortConfig> read_ports(const ConfigNode& node) {
   std::vector<io::PortConfig> ports;
   ports.reserve(elements.size());
   for (const auto& element : elements) ports.push_back(reader.read(element, static_cast<std::uint16_t>(ports.size())));
-  reader.finish();
   return ports;
 }
 
@@ -189,10 +169,7 @@ std::string check_engine(const ConfigNode& node) {
   std::vector<std::string> names{"auto"};
   for (const auto& engine : engines()) names.push_back(engine.name);
   if (std::find(names.begin(), names.end(), name) != names.end()) return name;
-  const std::string hint = did_you_mean(name, names);
-  std::string all;
-  for (const auto& other : names) all += (all.empty() ? "" : ", ") + other;
-  throw node.error("unknown engine " + quote(name) + "; " + (hint.empty() ? "there are: " + all : hint));
+  throw node.error("unknown engine " + quote(name) + "; " + did_you_mean_or_list(name, names));
 }
 
 StageConfig read_stage(const ConfigNode& entry, const std::string& default_engine) {
@@ -205,13 +182,10 @@ StageConfig read_stage(const ConfigNode& entry, const std::string& default_engin
   if (find_function(names[0]) == nullptr) {
     std::vector<std::string> known;
     for (const auto& function : functions()) known.push_back(function.name);
-    const std::string hint = did_you_mean(names[0], known);
-    std::string all;
-    for (const auto& other : known) all += (all.empty() ? "" : ", ") + other;
-    throw entry.error("unknown function " + quote(names[0]) + "; " + (hint.empty() ? "there are: " + all : hint));
+    throw entry.error("unknown function " + quote(names[0]) + "; " + did_you_mean_or_list(names[0], known));
   }
   const ConfigNode config = entry.is_map() ? entry.get(names[0]) : entry;
-  if (!entry.is_map() || !config.present()) return {names[0], default_engine, config.empty_map()};
+  if (!entry.is_map() || config.is_null()) return {names[0], default_engine, config.empty_map()};
   if (!config.is_map()) return {names[0], default_engine, config};
   const auto keys = config.keys();
   const ConfigNode engine = config.get("engine");

@@ -260,16 +260,21 @@ TEST_F(BuiltinPortTest, OpensAllPortsOrTouchesNothing) {
     return "opened";
   };
   const auto out = folder_ / "out.pcap";
-  write_file(out, {1, 2, 3});
+  const Bytes earlier = pcap_file({{1, Bytes(60, 7)}});
+  write_file(out, earlier);
   const std::vector<PortConfig> missing{port_config("none", out.string(), 0),
                                         port_config("pcap:" + (folder_ / "nothing").string(), "count", 1)};
   EXPECT_THAT(message(missing), AllOf(HasSubstr("test.yaml:1:"), HasSubstr("port 'port1'"), HasSubstr("No such file")));
-  EXPECT_EQ(read_file(out), (Bytes{1, 2, 3}));
+  EXPECT_EQ(read_file(out), earlier);
   EXPECT_THAT(message({port_config("none", (folder_ / "no/out.pcap").string())}), HasSubstr("cannot create"));
   EXPECT_THAT(message({port_config("none", "pcap:/dev/full")}), HasSubstr("No space left"));
   EXPECT_THAT(message({port_config("pcap:" + in, in)}), HasSubstr("overwrite the capture"));
   EXPECT_THAT(message({port_config("none", out.string(), 0), port_config("none", out.string(), 1)}),
               HasSubstr("same sink"));
+  const auto routes = folder_ / "routes.txt";
+  write_file(routes, {'d', 'e', 'f', 'a', 'u', 'l', 't'});
+  EXPECT_THAT(message({port_config("none", "pcap:" + routes.string())}), HasSubstr("which is no capture"));
+  EXPECT_EQ(read_file(routes).size(), 7U);
   EXPECT_EQ(message({port_config("none", "pcap:/dev/null", 0), port_config("none", "pcap:/dev/null", 1)}), "opened");
 }
 

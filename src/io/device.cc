@@ -63,11 +63,11 @@ void apply_options(const ConfigNode& node, const std::string& kind, const std::v
     const auto setter = setters.find(option.name);
     if (setter == setters.end()) {
       const std::string hint = did_you_mean(option.name, names);
-      throw node.error(fmt::format("unknown option '{}' of {}:; {}", option.name, kind,
+      throw node.error(fmt::format("unknown option '{}' of {}; {}", option.name, kind,
                                    hint.empty() ? fmt::format("valid options: {}", fmt::join(names, ", ")) : hint));
     }
     if (std::find(seen.begin(), seen.end(), option.name) != seen.end()) {
-      throw node.error(fmt::format("option '{}' of {}: stands twice", option.name, kind));
+      throw node.error(fmt::format("option '{}' of {} stands twice", option.name, kind));
     }
     seen.push_back(option.name);
     setter->second(option);
@@ -103,7 +103,7 @@ Device parse_pcap_source(const ConfigNode& node, const std::string& text) {
   apply_options(node, "pcap", parts,
                 {{"loop",
                   [&](const Option& option) {
-                    if (option.has_value) throw node.error("option 'loop' of pcap: takes no value");
+                    if (option.has_value) throw node.error("option 'loop' of pcap takes no value");
                     source.loop = true;
                   }},
                  {"rate", [&](const Option& option) { source.rate = parse_rate(node, option); }}});

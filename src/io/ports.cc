@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <system_error>
 
@@ -46,19 +49,37 @@ bool same_file(const std::filesystem::path* a, const std::filesystem::path* b) {
          std::filesystem::equivalent(*a, *b, ignored);
 }
 
-/// A sink writes its file anew: nobody else may read or write it.
+/// Whether that is a file with something in it that no run has written: a route file, say, or the configuration itself.
+bool is_precious(const std::filesystem::path& file) {
+  constexpr std::array<std::uint32_t, 5> kCaptures{0xA1B2C3D4, 0xD4C3B2A1, 0xA1B23C4D, 0x4D3CB2A1, 0x0A0D0D0A};
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored) || std::filesystem::is_empty(file, ignored)) return false;
+  std::array<char, 4> bytes{};
+  std::ifstream(file, std::ios::binary).read(bytes.data(), bytes.size());
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, bytes.data(), sizeof magic);
+  return std::find(kCaptures.begin(), kCaptures.end(), magic) == kCaptures.end();
+}
+
+/// A sink writes its file anew: nobody else may read or write it, and nothing but a capture is overwritten.
 void check_sinks(std::span<const PortConfig> configs) {
   for (const PortConfig& config : configs) {
+    const auto refuse = [&config](const std::string& what) {
+      throw InputError(config.sink_location, fmt::format("port '{}': {}", config.info.name, what));
+    };
+    const auto* sink = sink_file(config);
+    if (sink == nullptr) continue;
     for (const PortConfig& other : configs) {
-      if (same_file(sink_file(config), source_file(other))) {
-        throw InputError(config.location, fmt::format("port '{}': its sink would overwrite the capture that port '{}' "
-                                                      "reads; write to another file",
-                                                      config.info.name, other.info.name));
+      if (same_file(sink, source_file(other))) {
+        refuse(fmt::format("its sink would overwrite the capture that port '{}' reads; write to another file",
+                           other.info.name));
       }
-      if (&config != &other && same_file(sink_file(config), sink_file(other))) {
-        throw InputError(config.location, fmt::format("port '{}': port '{}' has the same sink; write to another file",
-                                                      config.info.name, other.info.name));
-      }
+      if (&other < &config && same_file(sink, sink_file(other)))
+        refuse(fmt::format("port '{}' has the same sink; write to another file", other.info.name));
+    }
+    if (is_precious(*sink)) {
+      refuse(fmt::format("its sink would overwrite {}, which is no capture; write to another file, or remove that one",
+                         sink->string()));
     }
   }
 }

@@ -135,6 +135,7 @@ inline PortConfig port_config(const std::string& device, const std::string& sink
   config.device = parse_device(node.at("device"));
   config.sink = parse_sink(node.at("sink"));
   config.location = node.at("device").location();
+  config.sink_location = node.at("sink").location();
   return config;
 }
 

@@ -87,6 +87,28 @@ nlohmann::json show_engines(const Pipeline& pipeline) {
   return table;
 }
 
+/// What the stages that know the topic show of it: the only one's answer, or the rows of all with their stage. Null if
+/// none knows it.
+nlohmann::json show_stages(const Pipeline& pipeline, std::string_view topic, std::span<const std::string> arguments) {
+  std::vector<const Stage*> knowing;
+  for (const auto& stage : pipeline.stages()) {
+    const auto& topics = stage.info->topics;
+    if (std::ranges::any_of(topics, [&](const auto& each) { return each.name == topic; })) knowing.push_back(&stage);
+  }
+  if (knowing.empty()) return nullptr;
+  if (knowing.size() == 1) return knowing.front()->function->show(topic, arguments);
+  auto table = nlohmann::json::array();
+  for (const auto* stage : knowing) {
+    auto shown = stage->function->show(topic, arguments);
+    if (!shown.is_array()) shown = nlohmann::json::array({std::move(shown)});
+    for (auto& row : shown) {
+      row["stage"] = stage->name;
+      table.push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
 }  // namespace
 
 struct Router::Parts {
@@ -172,15 +194,9 @@ nlohmann::json Router::Parts::show(std::string_view topic, std::span<const std::
       names.push_back(port->info().name);
     }
     throw std::invalid_argument(
-        fmt::format("there is no port '{}'; {}", arguments[0], did_you_mean(arguments[0], names)));
+        fmt::format("there is no port '{}'; {}", arguments[0], did_you_mean_or_list(arguments[0], names)));
   }
-  for (const auto& stage : pipeline.stages()) {
-    const auto& topics_of_stage = stage.info->topics;
-    if (std::any_of(topics_of_stage.begin(), topics_of_stage.end(),
-                    [&](const auto& each) { return each.name == topic; })) {
-      return stage.function->show(topic, arguments);
-    }
-  }
+  if (auto shown = show_stages(pipeline, topic, arguments); !shown.is_null()) return shown;
   const auto known = topics();
   if (std::find(known.begin(), known.end(), topic) == known.end()) {
     throw std::invalid_argument(
@@ -197,7 +213,9 @@ nlohmann::json Router::Parts::show(std::string_view topic, std::span<const std::
 std::vector<std::string> Router::Parts::topics() const {
   std::vector<std::string> names{"ports", "workers", "functions", "drops", "engines"};
   for (const auto& stage : pipeline.stages()) {
-    for (const auto& topic : stage.info->topics) names.push_back(topic.name);
+    for (const auto& topic : stage.info->topics) {
+      if (std::find(names.begin(), names.end(), topic.name) == names.end()) names.push_back(topic.name);
+    }
   }
   return names;
 }

@@ -248,6 +248,14 @@ TEST(Router, ShowsItsParts) {
   EXPECT_TRUE(used);
 }
 
+TEST(Router, ShowsATopicOfEveryStageThatKnowsIt) {
+  TestBed bed({{.name = "wan"}}, 1, 2, test::kSync);
+  const auto rows = bed.router().show("judges", {});
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["stage"], "test_judge");
+  EXPECT_EQ(rows[1]["stage"], "test_judge.2");
+}
+
 TEST(Router, RefusesWhatItCannotShow) {
   TestBed bed({{.name = "wan"}}, 1, 1, test::kSync);
   const Router& router = bed.router();
@@ -260,6 +268,12 @@ TEST(Router, RefusesWhatItCannotShow) {
     FAIL();
   } catch (const std::invalid_argument& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("did you mean 'wan'?"));
+  }
+  try {
+    router.show("ports", std::vector<std::string>{"qqqqqqqq"});
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("there is no port 'qqqqqqqq'; there are: wan"));
   }
 }
 

@@ -94,7 +94,8 @@ Tracer::Wish Tracer::parse_wish(std::span<const std::string> arguments) const {
     } else if (option == "--port") {
       const auto found = std::find(ports_.begin(), ports_.end(), value);
       if (found == ports_.end()) {
-        throw std::invalid_argument(fmt::format("there is no port '{}'; {}", value, did_you_mean(value, ports_)));
+        throw std::invalid_argument(
+            fmt::format("there is no port '{}'; {}", value, did_you_mean_or_list(value, ports_)));
       }
       wish.port = static_cast<std::uint16_t>(found - ports_.begin());
     } else {

@@ -90,10 +90,8 @@ class Echo final : public Function {
 
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
   std::uint64_t offset = kDefaultOffset;
-  if (config.present()) {
-    config.require_map({"offset", "engine"});
-    if (const ConfigNode node = config.get("offset"); node.present()) offset = node.integer(0, kMostOffset);
-  }
+  config.require_map({"offset", "engine"});
+  if (const ConfigNode node = config.get("offset"); node.present()) offset = node.integer(0, kMostOffset);
   return std::make_unique<Echo>(static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(context.ports.size()));
 }
 

@@ -182,7 +182,6 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
   } catch (const std::logic_error& error) {
     throw config.error(error.what());
   }
-  if (!config.present()) return function;
   config.require_map({"routes", "neighbours", "engine"});
   std::vector<std::string> ports;
   for (const PortInfo& port : context.ports) ports.push_back(port.name);
