@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 namespace penumbra::bench {
 namespace {

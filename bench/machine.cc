@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/output.h"

@@ -3,7 +3,7 @@
 // JSON for people: what `show` prints without -j.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace penumbra::cli {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <csignal>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/arguments.h"

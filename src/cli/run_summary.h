@@ -3,7 +3,7 @@
 // What a run has to say for itself when it is over.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

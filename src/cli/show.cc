@@ -3,6 +3,7 @@
 // `penumbra show TOPIC`: asks a running router. Every topic of every registered function is a subcommand.
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/arguments.h"
 #include "cli/ask.h"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "io/traffic.h"
 

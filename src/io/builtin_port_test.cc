@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 

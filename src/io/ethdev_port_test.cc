@@ -5,6 +5,7 @@
 #include <rte_ethdev.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "io/ethdev_probe.h"

@@ -3,6 +3,7 @@
 // Any bytes as a request line: the answer is always one line of JSON that says whether it worked.
 #include <cstdint>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "runtime/control_server.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "penumbra/function.h"
 #include "runtime/test_support.h"
 

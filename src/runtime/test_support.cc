@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "io/eal.h"
 #include "io/packet_pool.h"
@@ -128,6 +129,9 @@ TestPort::~TestPort() = default;
 
 io::RxQueue& TestPort::rx_queue(std::uint16_t queue) {
   return *sources_[queue];
+}
+nlohmann::json TestPort::show() const {
+  return {{"driver", "test"}};
 }
 io::TxQueue& TestPort::tx_queue(std::uint16_t worker) {
   return *sinks_[worker];

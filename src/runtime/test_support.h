@@ -83,7 +83,7 @@ class TestPort final : public io::Port {
   void start() override { started_ = true; }
   void stop() noexcept override { started_ = false; }
   io::Loss ring_loss() const noexcept override { return setup_.ring_loss; }
-  nlohmann::json show() const override { return {{"driver", "test"}}; }
+  nlohmann::json show() const override;
 
   // After a run, or from the worker itself:
   std::uint64_t given() const;                                ///< packets, all receive queues

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "penumbra/errors.h"

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "penumbra/function.h"
 #include "shaders/echo/echo.shader.h"
