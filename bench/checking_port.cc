@@ -67,7 +67,8 @@ class CheckingPort final : public io::Port {
   void start() override { port_->start(); }
   void stop() noexcept override { port_->stop(); }
   io::Loss ring_loss() const noexcept override { return port_->ring_loss(); }
-  nlohmann::json show() const override { return port_->show(); }
+  std::vector<io::DeviceLoss> device_losses() const override { return port_->device_losses(); }
+  nlohmann::ordered_json show() const override { return port_->show(); }
 
  private:
   std::unique_ptr<io::Port> port_;

@@ -77,7 +77,7 @@ class Function {
   virtual std::string trace(const Chunk& chunk, std::uint16_t packet) const = 0;
   /// What `show TOPIC ARGUMENTS...` prints: an array of flat objects (a table) or one object. Topics are those of the
   /// function's FunctionInfo. Throws std::invalid_argument for arguments that it cannot take.
-  virtual nlohmann::json show(std::string_view topic, std::span<const std::string> arguments) const = 0;
+  virtual nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const = 0;
 
   /// Set by the pipeline: where this function's reasons begin in the pipeline's list.
   void set_first_reason(std::uint16_t index) { first_reason_ = index; }

@@ -29,8 +29,8 @@ void add_router_options(CLI::App& command, RouterAddress& address) {
       ->type_name("FILE");
 }
 
-nlohmann::json ask(const RouterAddress& address, const std::string& command, const std::string& topic,
-                   const std::vector<std::string>& arguments) {
+nlohmann::ordered_json ask(const RouterAddress& address, const std::string& command, const std::string& topic,
+                           const std::vector<std::string>& arguments) {
   try {
     // A whole table takes its time, and whoever waits can interrupt.
     return runtime::ask_router(socket_of(address), command, topic, arguments, std::chrono::minutes(2));
@@ -46,8 +46,8 @@ nlohmann::json ask(const RouterAddress& address, const std::string& command, con
   }
 }
 
-void print_answer(const nlohmann::json& answer, bool json) {
-  using Handler = nlohmann::json::error_handler_t;
+void print_answer(const nlohmann::ordered_json& answer, bool json) {
+  using Handler = nlohmann::ordered_json::error_handler_t;
   write_output(json ? answer.dump(2, ' ', false, Handler::replace) + "\n" : render(answer));
 }
 

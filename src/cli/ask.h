@@ -19,9 +19,9 @@ struct RouterAddress {
 void add_router_options(CLI::App& command, RouterAddress& address);
 /// Sends a request. Throws Failure: no_connection if no router listens there, failure with the router's own words if it
 /// refuses.
-nlohmann::json ask(const RouterAddress& address, const std::string& command, const std::string& topic,
-                   const std::vector<std::string>& arguments);
+nlohmann::ordered_json ask(const RouterAddress& address, const std::string& command, const std::string& topic,
+                           const std::vector<std::string>& arguments);
 /// As JSON or for people.
-void print_answer(const nlohmann::json& answer, bool json);
+void print_answer(const nlohmann::ordered_json& answer, bool json);
 
 }  // namespace penumbra::cli

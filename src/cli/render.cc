@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -13,12 +12,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Most objects have their keys in alphabetical order: what names a thing comes first here, other texts follow, then
-/// numbers, and sentences are last.
-constexpr std::array kNamingKeys{"name", "stage",  "worker", "port",    "function", "prefix",
-                                 "step", "packet", "engine", "address", "reason"};
-
 struct Column {
+  std::string group;  ///< the key of the object that it stands in; empty: the row itself
   std::string key;
   bool numbers = true;  ///< every value is a number
   std::size_t width = 0;
@@ -28,22 +23,35 @@ bool is_whole(const json& value) {
   return value.is_number_integer() || value.is_number_unsigned();
 }
 
-std::string whole_text(const std::string& key, const json& value) {
-  if (value.is_number_integer() && !value.is_number_unsigned() && value.get<std::int64_t>() < 0) return value.dump();
-  const auto number = value.get<std::uint64_t>();
-  return key.ends_with("bytes") ? readable_bytes(number) : group_digits(number);
+std::string grouped(std::string digits) {
+  if (digits.size() <= 4) return digits;
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
 }
 
-std::string text_of(const std::string& key, const json& value) {
+/// The digits of a whole number, before a fraction or behind a sign too, are grouped.
+std::string number_text(const json& value) {
+  if (value.is_number_unsigned()) return group_digits(value.get<std::uint64_t>());
+  if (is_whole(value)) {
+    const auto number = value.get<std::int64_t>();
+    const auto size = static_cast<std::uint64_t>(number);
+    return number < 0 ? "-" + group_digits(0 - size) : group_digits(size);
+  }
+  const std::string digits = fmt::format("{:.2f}", value.get<double>());
+  const std::size_t begin = digits.starts_with('-') ? 1 : 0, end = std::min(digits.find('.'), digits.size());
+  return digits.substr(0, begin) + grouped(digits.substr(begin, end - begin)) + digits.substr(end);
+}
+
+/// Elements of an array behind commas, names and values of an object behind blanks.
+std::string text_of(const json& value) {
   if (value.is_null()) return "-";
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_string()) return value.get<std::string>();
-  if (is_whole(value)) return whole_text(key, value);
-  if (value.is_number_float()) return fmt::format("{:.2f}", value.get<double>());
+  if (value.is_number()) return number_text(value);
   std::string text;
   for (const auto& [name, element] : value.items()) {
-    if (!text.empty()) text += value.is_object() || element.is_object() ? "; " : ", ";
-    text += value.is_object() ? fmt::format("{} {}", name, text_of(name, element)) : text_of(key, element);
+    if (!text.empty()) text += value.is_object() ? " " : ", ";
+    text += value.is_object() ? name + " " + text_of(element) : text_of(element);
   }
   return text.empty() ? "-" : text;
 }
@@ -60,25 +68,47 @@ std::string header_of(const std::string& key) {
   return header;
 }
 
-std::size_t rank(const Column& column) {
-  const auto naming = static_cast<std::size_t>(std::ranges::find(kNamingKeys, column.key) - kNamingKeys.begin());
-  if (naming < kNamingKeys.size()) return naming;
-  if (column.key == "help" || column.key == "summary") return kNamingKeys.size() + 2;
-  return kNamingKeys.size() + (column.numbers ? 1 : 0);
-}
-
-std::vector<Column> columns_of(const json& rows) {
-  std::vector<Column> columns;
-  for (const auto& row : rows) {
-    for (const auto& [key, value] : row.items()) {
-      auto column = std::ranges::find(columns, key, &Column::key);
-      if (column == columns.end()) column = columns.insert(columns.end(), {key, true, width_of(key)});
-      column->numbers = column->numbers && (value.is_number() || value.is_null());
-      column->width = std::max(column->width, width_of(text_of(key, value)));
+/// A table's columns while they are collected.
+class Columns {
+ public:
+  explicit Columns(const json& rows) {
+    for (const auto& row : rows) {
+      next_ = 0;
+      for (const auto& [key, value] : row.items()) {
+        if (!value.is_object()) {
+          add("", key, value);
+          continue;
+        }
+        for (const auto& [inner_key, inner] : value.items()) add(key, inner_key, inner);
+      }
     }
   }
-  std::ranges::stable_sort(columns, {}, rank);
-  return columns;
+  std::vector<Column> take() { return std::move(columns_); }
+
+ private:
+  /// A column that earlier rows lack stands where its own row has it.
+  void add(const std::string& group, const std::string& key, const json& value) {
+    auto column = std::ranges::find_if(columns_, [&](const auto& c) { return c.group == group && c.key == key; });
+    if (column == columns_.end()) {
+      column = columns_.insert(columns_.begin() + next_, {group, key, true, width_of(key)});
+    }
+    column->numbers = column->numbers && (value.is_number() || value.is_null());
+    column->width = std::max(column->width, width_of(text_of(value)));
+    next_ = column - columns_.begin() + 1;
+  }
+
+  std::vector<Column> columns_;
+  std::ptrdiff_t next_ = 0;  ///< behind the row's last one
+};
+
+std::string cell_text(const json& row, const Column& column) {
+  if (column.group.empty()) return row.contains(column.key) ? text_of(row[column.key]) : "";
+  const json group = row.value(column.group, json::object());
+  return group.contains(column.key) ? text_of(group[column.key]) : "";
+}
+
+std::string without_end(const std::string& line) {
+  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
 std::string table_line(const std::vector<Column>& columns, const std::string& indent, const auto& cell) {
@@ -88,16 +118,30 @@ std::string table_line(const std::vector<Column>& columns, const std::string& in
     const std::string padding(column.width - width_of(text), ' ');
     line += column.numbers ? padding + text + "  " : text + padding + "  ";
   }
-  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  return without_end(line);
+}
+
+/// The names of groups, each where its first column begins; nothing if there are none.
+std::string group_line(const std::vector<Column>& columns, const std::string& indent) {
+  std::string line = indent, before;
+  std::size_t begin = width_of(indent);
+  for (const auto& column : columns) {
+    if (!column.group.empty() && column.group != before) {
+      const std::size_t width = width_of(line);
+      line += std::string(begin > width ? begin - width : 0, ' ') + header_of(column.group) + "  ";
+    }
+    before = column.group;
+    begin += column.width + 2;
+  }
+  return line == indent ? "" : without_end(line);
 }
 
 std::string table(const json& rows, const std::string& indent) {
-  const auto columns = columns_of(rows);
-  std::string text = table_line(columns, indent, [](const Column& column) { return header_of(column.key); });
+  const auto columns = Columns(rows).take();
+  std::string text = group_line(columns, indent);
+  text += table_line(columns, indent, [](const Column& column) { return header_of(column.key); });
   for (const auto& row : rows) {
-    text += table_line(columns, indent, [&row](const Column& column) {
-      return row.contains(column.key) ? text_of(column.key, row[column.key]) : std::string();
-    });
+    text += table_line(columns, indent, [&row](const Column& column) { return cell_text(row, column); });
   }
   return text;
 }
@@ -107,14 +151,19 @@ bool is_table(const json& value) {
          std::ranges::all_of(value, [](const json& row) { return row.is_object(); });
 }
 
-std::string fields(const json& object) {
+std::string fields(const json& object, const std::string& indent) {
   std::size_t width = 0;
   for (const auto& [key, value] : object.items()) width = std::max(width, width_of(key));
   std::string text;
   for (const auto& [key, value] : object.items()) {
-    const std::string name = header_of(key) + ":";
-    text += is_table(value) ? name + "\n" + table(value, "  ")
-                            : name + std::string(width + 2 - width_of(name), ' ') + text_of(key, value) + "\n";
+    const std::string name = indent + header_of(key) + ":";
+    if (is_table(value)) {
+      text += name + "\n" + table(value, indent + "  ");
+    } else if (value.is_object()) {
+      text += name + "\n" + fields(value, indent + "  ");
+    } else {
+      text += name + std::string(indent.size() + width + 2 - width_of(name), ' ') + text_of(value) + "\n";
+    }
   }
   return text;
 }
@@ -124,27 +173,15 @@ std::string fields(const json& object) {
 std::string render(const json& value) {
   if (value.is_null() || (value.is_array() && value.empty())) return "";
   if (is_table(value)) return table(value, "");
-  if (value.is_object()) return fields(value);
-  if (!value.is_array()) return text_of("", value) + "\n";
+  if (value.is_object()) return fields(value, "");
+  if (!value.is_array()) return text_of(value) + "\n";
   std::string text;
-  for (const auto& element : value) text += text_of("", element) + "\n";
+  for (const auto& element : value) text += text_of(element) + "\n";
   return text;
 }
 
 std::string group_digits(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  if (digits.size() <= 4) return digits;
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
-}
-
-std::string readable_bytes(std::uint64_t bytes) {
-  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+  return grouped(std::to_string(number));
 }
 
 }  // namespace penumbra::cli

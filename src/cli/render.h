@@ -8,15 +8,13 @@
 
 namespace penumbra::cli {
 
-/// An array of objects becomes a table with a header (numbers to the right); an object becomes lines "key: value", with
-/// tables in it indented; any other array a line per element. What is nested deeper is written compactly. Whole numbers
-/// of five digits and more are grouped; values of keys that end in "bytes" carry a unit. Ends with a newline unless
-/// there is nothing to say.
+/// An array of objects becomes a table with a header, columns in the order of the keys, numbers to the right; an object
+/// in a row becomes a group of columns. An object becomes lines "key: value", with tables and objects in it indented;
+/// any other array a line per element. What is nested deeper is written on one line. Digits are grouped as
+/// group_digits() does. Ends with a newline unless there is nothing to say.
 std::string render(const nlohmann::ordered_json& value);
 
 /// 1234567 as "1,234,567"; up to four digits stay together.
 std::string group_digits(std::uint64_t number);
-/// 35651584 as "34.0 MiB".
-std::string readable_bytes(std::uint64_t bytes);
 
 }  // namespace penumbra::cli

@@ -10,18 +10,31 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-TEST(Render, AlignsATableWithNamesFirstAndNumbersRight) {
+TEST(Render, AlignsATableWithColumnsAsGivenAndNumbersRight) {
   const json rows = {{{"packets", 7}, {"name", "wan"}, {"driver", "pcap"}},
                      {{"packets", 1234567}, {"name", "port-with-a-name"}, {"driver", "af_packet"}}};
   EXPECT_EQ(render(rows),
-            "name              driver       packets\n"
-            "wan               pcap               7\n"
-            "port-with-a-name  af_packet  1,234,567\n");
+            "  packets  name              driver\n"
+            "        7  wan               pcap\n"
+            "1,234,567  port-with-a-name  af_packet\n");
 }
 
-TEST(Render, PutsSentencesLast) {
-  EXPECT_EQ(render({{{"help", "no more"}, {"packets", 1}, {"reason", "full"}}}),
-            "reason  packets  help\nfull          1  no more\n");
+TEST(Render, KeepsBytesExact) {
+  EXPECT_EQ(render({{{"rx_bytes", 35651584}}}), "  rx bytes\n35,651,584\n");
+}
+
+TEST(Render, PutsAColumnWhereItsRowHasIt) {
+  EXPECT_EQ(render({{{"a", 1}, {"z", 1}}, {{"a", 2}, {"b", 2}, {"z", 2}}}), "a  b  z\n1     1\n2  2  2\n");
+}
+
+TEST(Render, WritesAnObjectInARowAsAGroupOfColumns) {
+  const json rows = {{{"worker", 0}, {"cycles_per_packet", {{"all", 12000}, {"ipv4.pre", 1.5}}}, {"x", 1}},
+                     {{"worker", 1}, {"x", 2}}};
+  EXPECT_EQ(render(rows),
+            "        cycles per packet\n"
+            "worker     all  ipv4.pre  x\n"
+            "     0  12,000      1.50  1\n"
+            "     1                    2\n");
 }
 
 TEST(Render, LeavesGapsWhereARowLacksAKey) {
@@ -40,10 +53,19 @@ TEST(Render, WritesAnObjectAsLinesAndTablesInIt) {
             "       0     3\n");
 }
 
+TEST(Render, IndentsObjectsInAnObject) {
+  EXPECT_EQ(render({{"ipv4", {{"total", 10000}, {"hops", {{{"via", 1}}}}}}}),
+            "ipv4:\n"
+            "  total: 10,000\n"
+            "  hops:\n"
+            "    via\n"
+            "      1\n");
+}
+
 TEST(Render, WritesWhatIsNestedDeeperOnOneLine) {
   const json rows = {
       {{"packet", 1}, {"steps", {{{"stage", "ipv4"}, {"verdict", "send"}}, {{"stage", "x"}, {"verdict", "drop"}}}}}};
-  EXPECT_EQ(render(rows), "packet  steps\n     1  stage ipv4; verdict send; stage x; verdict drop\n");
+  EXPECT_EQ(render(rows), "packet  steps\n     1  stage ipv4 verdict send, stage x verdict drop\n");
 }
 
 TEST(Render, WritesOneElementALine) {
@@ -60,7 +82,7 @@ TEST(Render, CountsCharactersNotBytes) {
 }
 
 TEST(Render, KeepsSignsAndFractions) {
-  EXPECT_EQ(render({{{"a", -20000}, {"b", 1.005e3}}}), "     a        b\n-20000  1005.00\n");
+  EXPECT_EQ(render({{{"a", -20000}, {"b", -1.005e4}}}), "      a           b\n-20,000  -10,050.00\n");
 }
 
 TEST(GroupDigits, BeginsAtFiveDigits) {
@@ -68,13 +90,6 @@ TEST(GroupDigits, BeginsAtFiveDigits) {
   EXPECT_EQ(group_digits(9999), "9999");
   EXPECT_EQ(group_digits(10000), "10,000");
   EXPECT_EQ(group_digits(18446744073709551615U), "18,446,744,073,709,551,615");
-}
-
-TEST(ReadableBytes, PicksTheUnit) {
-  EXPECT_EQ(readable_bytes(1023), "1023 B");
-  EXPECT_EQ(readable_bytes(1024), "1.0 KiB");
-  EXPECT_EQ(readable_bytes(35651584), "34.0 MiB");
-  EXPECT_EQ(readable_bytes(18446744073709551615U), "16.0 EiB");
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ std::vector<ShowTopic> all_topics() {
 }
 
 /// What this machine offers, for when no router runs.
-nlohmann::json probe_engines() {
-  auto table = nlohmann::json::array();
+nlohmann::ordered_json probe_engines() {
+  auto table = nlohmann::ordered_json::array();
   for (const auto& engine : engines()) {
     const Availability found = engine.probe();
     table.push_back({{"engine", engine.name},

@@ -27,7 +27,7 @@ struct Wish {
 };
 
 /// Each packet with its way below it, a line per step.
-std::string render_traces(const nlohmann::json& traces) {
+std::string render_traces(const nlohmann::ordered_json& traces) {
   std::string text;
   for (const auto& trace : traces) {
     text += fmt::format("packet {}  {}  port {}  worker {}\n  {}\n", trace.at("packet").dump(),

@@ -78,8 +78,8 @@ std::uint64_t BuiltinPort::unwritten() const noexcept {
   return packets;
 }
 
-nlohmann::json BuiltinPort::show() const {
-  nlohmann::json shown{{"driver", driver_}, {"sink", file_ ? file_->path().string() : "count"}};
+nlohmann::ordered_json BuiltinPort::show() const {
+  nlohmann::ordered_json shown{{"driver", driver_}, {"sink", file_ ? file_->path().string() : "count"}};
   if (!file_) return shown;
   shown["unwritten"] = unwritten();
   if (file_->error() != 0) shown["error"] = std::strerror(file_->error());

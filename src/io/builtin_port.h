@@ -29,7 +29,7 @@ class BuiltinPort final : public Port {
   void start() override { replay_.start(); }
   void stop() noexcept override {}
   Loss ring_loss() const noexcept override { return {}; }
-  nlohmann::json show() const override;
+  nlohmann::ordered_json show() const override;
   std::string failure() const override;
 
  private:

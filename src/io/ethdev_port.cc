@@ -194,26 +194,30 @@ void EthdevPort::stop() noexcept {
   if (rss_) rss_->clear();
 }
 
-nlohmann::json EthdevPort::show() const {
-  const std::uint16_t port = device_->port();
-  nlohmann::json shown{{"driver", device_->info().driver_name},
-                       {"device", rte_dev_name(device_->info().device)},
-                       {"software_rss", rss_ != nullptr}};
-  rte_eth_link link{};
-  if (rte_eth_link_get_nowait(port, &link) == 0) {
-    shown["link"] = link.link_status == RTE_ETH_LINK_UP ? "up" : "down";
-    if (link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN) shown["speed_mbps"] = link.link_speed;
-  }
+std::vector<DeviceLoss> EthdevPort::device_losses() const {
+  std::vector<DeviceLoss> losses;
   rte_eth_stats counters{};
-  if (rte_eth_stats_get(port, &counters) == 0) {
-    shown["missed"] = counters.imissed;
-    shown["rx_errors"] = counters.ierrors;
-    shown["rx_no_mbuf"] = counters.rx_nombuf;
-    shown["tx_errors"] = counters.oerrors;
+  if (rte_eth_stats_get(device_->port(), &counters) == 0) {
+    losses = {{"missed", counters.imissed},
+              {"rx_no_mbuf", counters.rx_nombuf},
+              {"rx_errors", counters.ierrors},
+              {"tx_errors", counters.oerrors}};
   }
   std::uint64_t oversized = 0;
   for (const EthdevRxQueue* queue : polled_) oversized += queue->oversized();
-  shown["rx_oversized"] = oversized;
+  losses.push_back({"rx_oversized", oversized});
+  return losses;
+}
+
+nlohmann::ordered_json EthdevPort::show() const {
+  nlohmann::ordered_json shown{{"driver", device_->info().driver_name},
+                               {"device", rte_dev_name(device_->info().device)}};
+  rte_eth_link link{};
+  if (rte_eth_link_get_nowait(device_->port(), &link) == 0) {
+    shown["link"] = link.link_status == RTE_ETH_LINK_UP ? "up" : "down";
+    if (link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN) shown["speed_mbps"] = link.link_speed;
+  }
+  shown["software_rss"] = rss_ != nullptr;
   return shown;
 }
 

@@ -27,7 +27,8 @@ class EthdevPort final : public Port {
   void start() override;
   void stop() noexcept override;
   Loss ring_loss() const noexcept override { return rss_ ? rss_->loss() : Loss{}; }
-  nlohmann::json show() const override;
+  std::vector<DeviceLoss> device_losses() const override;
+  nlohmann::ordered_json show() const override;
 
  private:
   class Device;

@@ -34,6 +34,13 @@ struct Loss {
   std::uint64_t bytes = 0;  ///< frames without FCS
 };
 
+/// Packets that a device lost, by its own count: the runtime counts them neither as received nor, if they were to be
+/// sent, as anything but sent.
+struct DeviceLoss {
+  std::string what;  ///< as a key of `show ports`
+  std::uint64_t packets = 0;
+};
+
 /// A receive queue: used by one worker.
 class RxQueue {
  public:
@@ -93,8 +100,11 @@ class Port {
   /// Packets that software RSS took from a device and dropped because the ring of the worker they belong to was full.
   /// Any thread; 0 where there is no software RSS. The runtime counts them as received and as dropped: rss_ring_full.
   virtual Loss ring_loss() const noexcept = 0;
-  /// Driver, link, speed, and what was lost before Penumbra received it (missed, errors, no mbuf), for `show ports`.
-  virtual nlohmann::json show() const = 0;
+  /// Everything that the device can lose, with what it has lost so far (missed, no mbuf, errors). Any thread. A port
+  /// without a device has none.
+  virtual std::vector<DeviceLoss> device_losses() const { return {}; }
+  /// Driver, device or sink, link, speed: an object for `show ports`.
+  virtual nlohmann::ordered_json show() const = 0;
   /// What has failed since it was opened and what that cost, in words: "FILE: REASON; N packets not written". Empty if
   /// nothing has. Any thread.
   virtual std::string failure() const { return ""; }

@@ -66,18 +66,19 @@ std::string receive_line(const FileDescriptor& socket, Clock::time_point deadlin
 
 }  // namespace
 
-nlohmann::json ask_router(const std::filesystem::path& socket, std::string_view command, std::string_view topic,
-                          std::span<const std::string> arguments, std::chrono::milliseconds timeout) {
+nlohmann::ordered_json ask_router(const std::filesystem::path& socket, std::string_view command, std::string_view topic,
+                                  std::span<const std::string> arguments, std::chrono::milliseconds timeout) {
   const Clock::time_point deadline = Clock::now() + timeout;
   const FileDescriptor connection = connect_to_router(socket);
-  const nlohmann::json request{{"command", command}, {"topic", topic}, {"arguments", arguments}};
-  send_all(connection, request.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n", deadline, socket);
-  const auto answer = nlohmann::json::parse(receive_line(connection, deadline, socket), nullptr, false);
+  const nlohmann::ordered_json request{{"command", command}, {"topic", topic}, {"arguments", arguments}};
+  send_all(connection, request.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n", deadline,
+           socket);
+  const auto answer = nlohmann::ordered_json::parse(receive_line(connection, deadline, socket), nullptr, false);
   if (!answer.is_object() || !answer.contains("ok") || !answer["ok"].is_boolean()) {
     throw std::runtime_error(fmt::format("{}: this is no router's answer", socket.string()));
   }
   if (!answer["ok"].get<bool>()) throw RouterRefusal(answer.value("error", "refused without a reason"));
-  return answer.value("result", nlohmann::json());
+  return answer.value("result", nlohmann::ordered_json());
 }
 
 }  // namespace penumbra::runtime

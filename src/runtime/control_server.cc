@@ -20,8 +20,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Strings that are no UTF-8 (a port's, a packet's) are no reason to fail.
-std::string dump(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string dump(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string refusal(const std::string& error) {
@@ -29,13 +29,13 @@ std::string refusal(const std::string& error) {
 }
 
 /// A text in the request. Throws std::invalid_argument.
-std::string text_of(const nlohmann::json& value, const char* what) {
+std::string text_of(const nlohmann::ordered_json& value, const char* what) {
   if (!value.is_string()) throw std::invalid_argument(fmt::format("expected {} to be a string", what));
   return value.get<std::string>();
 }
 
-nlohmann::json handle(const RequestHandler& handler, std::string_view line) {
-  const auto request = nlohmann::json::parse(line, nullptr, false);
+nlohmann::ordered_json handle(const RequestHandler& handler, std::string_view line) {
+  const auto request = nlohmann::ordered_json::parse(line, nullptr, false);
   if (request.is_discarded()) throw std::invalid_argument("not valid JSON");
   if (!request.is_object()) throw std::invalid_argument("expected a JSON object");
   for (const auto& [key, value] : request.items()) {

@@ -31,7 +31,7 @@ using Arguments = std::span<const std::string>;
 
 /// Carries out a request and returns its result. Throws std::exception with what is wrong.
 using RequestHandler =
-    std::function<nlohmann::json(std::string_view command, std::string_view topic, Arguments arguments)>;
+    std::function<nlohmann::ordered_json(std::string_view command, std::string_view topic, Arguments arguments)>;
 
 /// The answer to one request line, without its newline: parses, has it handled, never throws for any bytes.
 std::string answer(const RequestHandler& handler, std::string_view line);

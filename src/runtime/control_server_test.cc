@@ -20,7 +20,7 @@
 namespace penumbra::runtime {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 constexpr std::chrono::seconds kTimeout{20};

@@ -56,11 +56,11 @@ struct StopAtExit {
   ~StopAtExit() { stop.store(true, std::memory_order_relaxed); }
 };
 
-nlohmann::json show_functions(const Pipeline& pipeline) {
-  auto table = nlohmann::json::array();
+nlohmann::ordered_json show_functions(const Pipeline& pipeline) {
+  auto table = nlohmann::ordered_json::array();
   for (const auto& stage : pipeline.stages()) {
-    std::string topics;
-    for (const auto& topic : stage.info->topics) topics += (topics.empty() ? "" : " ") + topic.name;
+    auto topics = nlohmann::ordered_json::array();
+    for (const auto& topic : stage.info->topics) topics.push_back(topic.name);
     table.push_back({{"stage", stage.name},
                      {"function", stage.info->name},
                      {"engine", stage.engine_name},
@@ -71,13 +71,13 @@ nlohmann::json show_functions(const Pipeline& pipeline) {
   return table;
 }
 
-nlohmann::json show_engines(const Pipeline& pipeline) {
-  auto table = nlohmann::json::array();
+nlohmann::ordered_json show_engines(const Pipeline& pipeline) {
+  auto table = nlohmann::ordered_json::array();
   for (const auto& info : engines()) {
     const Availability availability = info.probe();
-    std::string users;
+    auto users = nlohmann::ordered_json::array();
     for (const auto& stage : pipeline.stages()) {
-      if (stage.engine != nullptr && stage.engine_name == info.name) users += (users.empty() ? "" : " ") + stage.name;
+      if (stage.engine != nullptr && stage.engine_name == info.name) users.push_back(stage.name);
     }
     table.push_back({{"engine", info.name},
                      {"available", availability.available},
@@ -88,9 +88,10 @@ nlohmann::json show_engines(const Pipeline& pipeline) {
   return table;
 }
 
-/// What the stages that know the topic show of it: the only one's answer, or the rows of all with their stage. Null if
-/// none knows it.
-nlohmann::json show_stages(const Pipeline& pipeline, std::string_view topic, std::span<const std::string> arguments) {
+/// What the stages that know the topic show of it: the only one's answer, or an object with all answers by stage. Null
+/// if none knows it.
+nlohmann::ordered_json show_stages(const Pipeline& pipeline, std::string_view topic,
+                                   std::span<const std::string> arguments) {
   std::vector<const Stage*> knowing;
   for (const auto& stage : pipeline.stages()) {
     const auto& topics = stage.info->topics;
@@ -98,16 +99,9 @@ nlohmann::json show_stages(const Pipeline& pipeline, std::string_view topic, std
   }
   if (knowing.empty()) return nullptr;
   if (knowing.size() == 1) return knowing.front()->function->show(topic, arguments);
-  auto table = nlohmann::json::array();
-  for (const auto* stage : knowing) {
-    auto shown = stage->function->show(topic, arguments);
-    if (!shown.is_array()) shown = nlohmann::json::array({std::move(shown)});
-    for (auto& row : shown) {
-      row["stage"] = stage->name;
-      table.push_back(std::move(row));
-    }
-  }
-  return table;
+  nlohmann::ordered_json by_stage;
+  for (const auto* stage : knowing) by_stage[stage->name] = stage->function->show(topic, arguments);
+  return by_stage;
 }
 
 }  // namespace
@@ -117,7 +111,7 @@ struct Router::Parts {
 
   std::vector<std::unique_ptr<Worker>> make_workers();
   Statistics statistics() const;
-  nlohmann::json show(std::string_view topic, std::span<const std::string> arguments) const;
+  nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const;
   std::vector<std::string> topics() const;
 
   const std::vector<unsigned> cores;
@@ -186,7 +180,7 @@ Statistics Router::Parts::statistics() const {
   return statistics;
 }
 
-nlohmann::json Router::Parts::show(std::string_view topic, std::span<const std::string> arguments) const {
+nlohmann::ordered_json Router::Parts::show(std::string_view topic, std::span<const std::string> arguments) const {
   const std::lock_guard lock(show_mutex);
   if (topic == "ports" && arguments.size() == 1) {
     std::vector<std::string> names;
@@ -289,11 +283,11 @@ std::vector<std::string> Router::failures() const {
   return failures;
 }
 
-nlohmann::json Router::show(std::string_view topic, std::span<const std::string> arguments) const {
+nlohmann::ordered_json Router::show(std::string_view topic, std::span<const std::string> arguments) const {
   return parts_->show(topic, arguments);
 }
 
-nlohmann::json Router::trace(std::string_view action, std::span<const std::string> arguments) {
+nlohmann::ordered_json Router::trace(std::string_view action, std::span<const std::string> arguments) {
   return parts_->tracer.command(action, arguments);
 }
 

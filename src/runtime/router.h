@@ -91,10 +91,10 @@ class Router {
   /// Answers `show TOPIC ARGUMENTS...`: an array of flat objects, or one object. Any thread. Topics are ports [PORT],
   /// workers, functions, drops, engines and those of the pipeline's functions. Throws std::invalid_argument for what it
   /// does not know.
-  nlohmann::json show(std::string_view topic, std::span<const std::string> arguments) const;
+  nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const;
 
   /// Does `trace add N [--port PORT] [--filter EXPRESSION]`, `trace show`, `trace clear`. Any thread. Throws likewise.
-  nlohmann::json trace(std::string_view action, std::span<const std::string> arguments);
+  nlohmann::ordered_json trace(std::string_view action, std::span<const std::string> arguments);
 
   /// The n-th function of the pipeline, for tests and benchmarks that change its table while it runs.
   Function& function(std::size_t stage);

@@ -240,21 +240,39 @@ TEST(Router, ShowsItsParts) {
   const auto workers = router.show("workers", {});
   ASSERT_EQ(workers.size(), 2U);
   EXPECT_EQ(workers[0]["packets"], 500);
-  EXPECT_EQ(workers[0]["rx_queues"], "wan:0 lan:0");
+  EXPECT_THAT(workers[0]["rx_queues"], testing::ElementsAre("wan:0", "lan:0"));
   EXPECT_EQ(router.show("functions", {})[0]["engine"], test::kSync);
   EXPECT_EQ(router.show("drops", {}).size(), 4U + 4U);
   EXPECT_EQ(router.show("judges", {})["stage"], 0);
   bool used = false;
-  for (const auto& row : router.show("engines", {})) used = used || row["used_by"] == "test_judge";
+  for (const auto& row : router.show("engines", {})) used = used || row["used_by"] == std::vector{"test_judge"};
   EXPECT_TRUE(used);
+}
+
+std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
+}
+
+TEST(Router, ShowsColumnsInTheOrderOfThePipelineAndWhatWasLostLast) {
+  TestBed bed({{.name = "wan"}}, 1, 1, test::kSync);
+  EXPECT_THAT(keys_of(bed.router().show("ports", {})[0]),
+              testing::ElementsAre("name", "driver", "mac", "mtu", "rx_queues", "rx_packets", "rx_bytes", "tx_packets",
+                                   "tx_bytes", "missed"));
+  const auto worker = bed.router().show("workers", {})[0];
+  EXPECT_THAT(keys_of(worker),
+              testing::ElementsAre("worker", "core", "rx_queues", "packets", "burst", "busy", "cycles_per_packet"));
+  EXPECT_THAT(keys_of(worker["cycles_per_packet"]),
+              testing::ElementsAre("all", "receive", "test_judge.pre", "test_judge.shade", "test_judge.post", "send"));
 }
 
 TEST(Router, ShowsATopicOfEveryStageThatKnowsIt) {
   TestBed bed({{.name = "wan"}}, 1, 2, test::kSync);
   const auto rows = bed.router().show("judges", {});
   ASSERT_EQ(rows.size(), 2U);
-  EXPECT_EQ(rows[0]["stage"], "test_judge");
-  EXPECT_EQ(rows[1]["stage"], "test_judge.2");
+  EXPECT_EQ(rows.at("test_judge").at("stage"), 0);
+  EXPECT_EQ(rows.at("test_judge.2").at("stage"), 1);
 }
 
 TEST(Router, RefusesWhatItCannotShow) {

@@ -98,10 +98,10 @@ void add(Traffic& sum, const Traffic& more) {
   sum.bytes += more.bytes;
 }
 
-std::string queue_names(const Worker& worker, Ports ports) {
-  std::string names;
+std::vector<std::string> queue_names(const Worker& worker, Ports ports) {
+  std::vector<std::string> names;
   for (const auto& queue : worker.receive_queues()) {
-    names += fmt::format("{}{}:{}", names.empty() ? "" : " ", ports[queue.port]->info().name, queue.index);
+    names.push_back(fmt::format("{}:{}", ports[queue.port]->info().name, queue.index));
   }
   return names;
 }
@@ -135,27 +135,28 @@ Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline) {
   return statistics;
 }
 
-nlohmann::json show_ports(Workers workers, Ports ports) {
+nlohmann::ordered_json show_ports(Workers workers, Ports ports) {
   const auto traffic = traffic_by_port(workers, ports);
-  auto table = nlohmann::json::array();
+  auto table = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const PortInfo& info = ports[i]->info();
-    nlohmann::json row{{"name", info.name},
-                       {"mac", to_string(info.mac)},
-                       {"mtu", info.mtu},
-                       {"rx_queues", ports[i]->rx_queues()},
-                       {"rx_packets", traffic[i].received.packets},
-                       {"rx_bytes", traffic[i].received.bytes},
-                       {"tx_packets", traffic[i].sent.packets},
-                       {"tx_bytes", traffic[i].sent.bytes}};
+    nlohmann::ordered_json row{{"name", info.name}};
     row.update(ports[i]->show());
+    row.update({{"mac", to_string(info.mac)},
+                {"mtu", info.mtu},
+                {"rx_queues", ports[i]->rx_queues()},
+                {"rx_packets", traffic[i].received.packets},
+                {"rx_bytes", traffic[i].received.bytes},
+                {"tx_packets", traffic[i].sent.packets},
+                {"tx_bytes", traffic[i].sent.bytes}});
+    for (const auto& [what, packets] : ports[i]->device_losses()) row[what] = packets;
     table.push_back(std::move(row));
   }
   return table;
 }
 
-nlohmann::json show_queues(Workers workers, const io::Port& port) {
-  auto table = nlohmann::json::array();
+nlohmann::ordered_json show_queues(Workers workers, const io::Port& port) {
+  auto table = nlohmann::ordered_json::array();
   for (std::size_t worker = 0; worker < workers.size(); ++worker) {
     const auto& queues = workers[worker]->receive_queues();
     const auto& counters = workers[worker]->counters();
@@ -177,33 +178,34 @@ nlohmann::json show_queues(Workers workers, const io::Port& port) {
   return table;
 }
 
-nlohmann::json show_workers(Workers workers, Ports ports, const Pipeline& pipeline) {
+nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline& pipeline) {
   const auto names = step_names(pipeline);
-  auto table = nlohmann::json::array();
+  auto table = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const Worker& worker = *workers[i];
     const auto& steps = worker.counters().steps;
     const std::uint64_t packets = steps[kReceiveStep].packets.get();
-    nlohmann::json row{{"worker", i},
-                       {"core", worker.core()},
-                       {"rx_queues", queue_names(worker, ports)},
-                       {"packets", packets},
-                       {"burst", ratio(packets, steps[kReceiveStep].chunks.get())}};
+    nlohmann::ordered_json cycles{{"all", 0}};
     std::uint64_t busy = 0;
     for (std::size_t step = 0; step < names.size(); ++step) {
-      const std::uint64_t cycles = steps[step].cycles.get();
-      busy += cycles;
-      if (!names[step].empty()) row["cycles." + names[step]] = ratio(cycles, packets);
+      const std::uint64_t spent = steps[step].cycles.get();
+      busy += spent;
+      if (!names[step].empty()) cycles[names[step]] = ratio(spent, packets);
     }
-    row["busy"] = ratio(busy, worker.cycles());
-    row["cycles"] = ratio(busy, packets);
-    table.push_back(std::move(row));
+    cycles["all"] = ratio(busy, packets);
+    table.push_back({{"worker", i},
+                     {"core", worker.core()},
+                     {"rx_queues", queue_names(worker, ports)},
+                     {"packets", packets},
+                     {"burst", ratio(packets, steps[kReceiveStep].chunks.get())},
+                     {"busy", ratio(busy, worker.cycles())},
+                     {"cycles_per_packet", std::move(cycles)}});
   }
   return table;
 }
 
-nlohmann::json show_drops(const Statistics& statistics, const Pipeline& pipeline) {
-  auto table = nlohmann::json::array();
+nlohmann::ordered_json show_drops(const Statistics& statistics, const Pipeline& pipeline) {
+  auto table = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < statistics.reasons.size(); ++i) {
     const auto& count = statistics.reasons[i];
     table.push_back({{"stage", count.stage},

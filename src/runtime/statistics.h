@@ -23,9 +23,9 @@ using Ports = std::span<const std::unique_ptr<io::Port>>;
 Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline);
 
 /// What `show ports`, `show ports PORT` (by queue), `show workers` and `show drops` print.
-nlohmann::json show_ports(Workers workers, Ports ports);
-nlohmann::json show_queues(Workers workers, const io::Port& port);
-nlohmann::json show_workers(Workers workers, Ports ports, const Pipeline& pipeline);
-nlohmann::json show_drops(const Statistics& statistics, const Pipeline& pipeline);
+nlohmann::ordered_json show_ports(Workers workers, Ports ports);
+nlohmann::ordered_json show_queues(Workers workers, const io::Port& port);
+nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline& pipeline);
+nlohmann::ordered_json show_drops(const Statistics& statistics, const Pipeline& pipeline);
 
 }  // namespace penumbra::runtime

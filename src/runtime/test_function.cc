@@ -70,7 +70,7 @@ class Judge final : public Function {
     return fmt::format("flow {} sequence {}", frame.flow, frame.sequence);
   }
 
-  nlohmann::json show(std::string_view topic, std::span<const std::string> arguments) const override {
+  nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override {
     if (!arguments.empty()) throw std::invalid_argument("judges take no arguments");
     return {{"topic", topic}, {"stage", stage_}};
   }

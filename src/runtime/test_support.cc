@@ -130,7 +130,7 @@ TestPort::~TestPort() = default;
 io::RxQueue& TestPort::rx_queue(std::uint16_t queue) {
   return *sources_[queue];
 }
-nlohmann::json TestPort::show() const {
+nlohmann::ordered_json TestPort::show() const {
   return {{"driver", "test"}};
 }
 io::TxQueue& TestPort::tx_queue(std::uint16_t worker) {

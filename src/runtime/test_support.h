@@ -60,9 +60,10 @@ struct TestPortSetup {
   std::uint64_t flows = 16;                     ///< of each queue
   std::vector<Order> orders{Order::late_send};  ///< which are drawn, per stage
   std::uint64_t seed = 1;
-  io::Loss ring_loss{};  ///< what it says
-  io::Loss unsent{};     ///< what each of its transmit queues says
-  io::Loss unwritten{};  ///< likewise
+  std::uint64_t missed = 0;  ///< what its device says
+  io::Loss ring_loss{};      ///< what it says
+  io::Loss unsent{};         ///< what each of its transmit queues says
+  io::Loss unwritten{};      ///< likewise
 };
 
 struct Sent {
@@ -83,7 +84,8 @@ class TestPort final : public io::Port {
   void start() override { started_ = true; }
   void stop() noexcept override { started_ = false; }
   io::Loss ring_loss() const noexcept override { return setup_.ring_loss; }
-  nlohmann::json show() const override;
+  std::vector<io::DeviceLoss> device_losses() const override { return {{"missed", setup_.missed}}; }
+  nlohmann::ordered_json show() const override;
 
   // After a run, or from the worker itself:
   std::uint64_t given() const;                                ///< packets, all receive queues

@@ -56,7 +56,7 @@ Tracer::Tracer(const Pipeline& pipeline, std::vector<std::string> ports)
 
 Tracer::~Tracer() = default;
 
-nlohmann::json Tracer::command(std::string_view action, std::span<const std::string> arguments) {
+nlohmann::ordered_json Tracer::command(std::string_view action, std::span<const std::string> arguments) {
   if (action == "add") {
     Wish wish = parse_wish(arguments);
     const std::lock_guard lock(mutex_);
@@ -166,8 +166,8 @@ std::string Tracer::in_words(Verdict verdict) const {
   return "?";
 }
 
-nlohmann::json Tracer::done_as_json() const {
-  auto list = nlohmann::json::array();
+nlohmann::ordered_json Tracer::done_as_json() const {
+  auto list = nlohmann::ordered_json::array();
   for (const auto& trace : done_) {
     list.push_back({{"packet", trace.number},
                     {"time", trace.time},

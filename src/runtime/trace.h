@@ -45,7 +45,7 @@ class Tracer {
 
   /// `add N [--port PORT] [--filter EXPRESSION]`, `show`, `clear`. Any thread. `add` takes the place of what was asked
   /// for before. Throws std::invalid_argument with what is wrong, for the filter in libpcap's words.
-  nlohmann::json command(std::string_view action, std::span<const std::string> arguments);
+  nlohmann::ordered_json command(std::string_view action, std::span<const std::string> arguments);
 
   bool armed() const noexcept { return armed_.load(std::memory_order_relaxed); }
 
@@ -68,7 +68,7 @@ class Tracer {
   };
   Wish parse_wish(std::span<const std::string> arguments) const;
   std::string in_words(Verdict verdict) const;
-  nlohmann::json done_as_json() const;
+  nlohmann::ordered_json done_as_json() const;
 
   const Pipeline& pipeline_;
   const std::vector<std::string> ports_;

@@ -78,7 +78,7 @@ class Echo final : public Function {
     return verdict.kind == Verdict::Kind::send ? "port " + std::to_string(verdict.value) : "too short";
   }
 
-  nlohmann::json show(std::string_view topic, std::span<const std::string> /*arguments*/) const override {
+  nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> /*arguments*/) const override {
     throw std::invalid_argument("echo shows nothing, so not '" + std::string(topic) + "' either");
   }
 

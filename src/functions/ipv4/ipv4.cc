@@ -126,14 +126,14 @@ std::string Ipv4Function::trace(const Chunk& chunk, std::uint16_t packet) const 
   return line;
 }
 
-nlohmann::json Ipv4Function::show(std::string_view topic, std::span<const std::string> arguments) const {
+nlohmann::ordered_json Ipv4Function::show(std::string_view topic, std::span<const std::string> arguments) const {
   if (topic == "routes") return show_routes(arguments);
   if (topic == "neighbours" && arguments.empty()) return show_neighbours();
   throw std::invalid_argument(topic == "neighbours" ? "neighbours takes no arguments"
                                                     : "ipv4 does not show '" + std::string(topic) + "'");
 }
 
-nlohmann::json Ipv4Function::show_routes(std::span<const std::string> arguments) const {
+nlohmann::ordered_json Ipv4Function::show_routes(std::span<const std::string> arguments) const {
   if (arguments.size() > 1) throw std::invalid_argument("expected one PREFIX, one ADDRESS or 'all'");
   std::vector<Ipv4Fib::Row> rows;
   if (arguments.empty()) {
@@ -147,9 +147,9 @@ nlohmann::json Ipv4Function::show_routes(std::span<const std::string> arguments)
   } else {
     throw std::invalid_argument("expected a PREFIX, an ADDRESS or 'all', found '" + arguments[0] + "'");
   }
-  auto list = nlohmann::json::array();
+  auto list = nlohmann::ordered_json::array();
   for (const auto& row : rows) {
-    nlohmann::json metric;
+    nlohmann::ordered_json metric;
     if (row.metric) metric = *row.metric;
     list.push_back({{"prefix", to_string(row.prefix)},
                     {"target", row.target},
@@ -165,8 +165,8 @@ nlohmann::json Ipv4Function::show_routes(std::span<const std::string> arguments)
   return list;
 }
 
-nlohmann::json Ipv4Function::show_neighbours() const {
-  auto list = nlohmann::json::array();
+nlohmann::ordered_json Ipv4Function::show_neighbours() const {
+  auto list = nlohmann::ordered_json::array();
   for (const auto& neighbour : fib_.neighbours()) {
     list.push_back(
         {{"address", to_string(neighbour.address)}, {"port", neighbour.port}, {"mac", to_string(neighbour.mac)}});

@@ -30,12 +30,12 @@ class Ipv4Function final : public Function {
   void pre_shade(Chunk& chunk) noexcept override;
   void post_shade(Chunk& chunk) noexcept override;
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
-  nlohmann::json show(std::string_view topic, std::span<const std::string> arguments) const override;
+  nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
 
  private:
   Verdict verdict(Outcome outcome) const;
-  nlohmann::json show_routes(std::span<const std::string> arguments) const;
-  nlohmann::json show_neighbours() const;
+  nlohmann::ordered_json show_routes(std::span<const std::string> arguments) const;
+  nlohmann::ordered_json show_neighbours() const;
 
   std::vector<PortInfo> ports_;
   std::vector<StationFilter> stations_;  ///< by port
