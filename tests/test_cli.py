@@ -306,6 +306,7 @@ def test_summary_for_people_and_progress(bench):
     assert done.returncode == 0
     for word in ("received", "sent", "dropped", "punted", "Mpps", "Gbps", "cycles"):
         assert word in done.stdout
+    assert done.stdout.endswith("\nreceived = sent + dropped + punted: holds\n")
     assert "Mpps" in done.stderr
 
 
@@ -432,7 +433,8 @@ def test_show(bench):
         assert {row["direction"] for row in router.show("ports", "wan")} == {"rx", "tx"}
         assert [row["worker"] for row in router.show("workers")] == [0]
         assert [(row["function"], row["engine"]) for row in router.show("functions")] == [("ipv4", "scalar")]
-        assert {row["reason"] for row in router.show("drops")} >= {
+        assert all(row["packets"] > 0 for row in router.show("drops"))
+        assert {row["reason"] for row in router.show("drops", "all")} >= {
             "runt",
             "truncated",
             "bad_version",
@@ -447,9 +449,10 @@ def test_show(bench):
         assert "scalar" in [row["engine"] for row in router.show("engines")]
         routes = router.show("routes")
         assert "0.0.0.0/0" in json.dumps(routes) and "192.0.2.2" in json.dumps(routes)
-        for topic in ("ports", "workers", "functions", "drops", "engines", "routes", "neighbours"):
-            text = penumbra("show", topic, "--socket", router.socket)
+        for topic in ("ports", "workers", "functions", "drops all", "engines", "routes", "neighbours"):
+            text = penumbra("show", *topic.split(), "--socket", router.socket)
             assert text.returncode == 0 and len(text.stdout.splitlines()) > 1, topic
+        assert penumbra("show", "drops", "--socket", router.socket).stdout.startswith("nothing dropped")
         missing = penumbra("show", "ports", "wam", "--socket", router.socket)
         assert missing.returncode == 1 and "did you mean 'wan'?" in missing.stderr
         router.stop()
@@ -512,6 +515,12 @@ def test_trace(bench):
             return traces
 
         assert trace("show") == []
+        assert penumbra("trace", "show", "--socket", router.socket).stdout.startswith("no packets traced yet")
+        # Nothing sends TCP, so this waits until it is replaced.
+        never = penumbra("trace", "add", "4", "--filter", "tcp", "--socket", router.socket)
+        assert never.stdout == "waiting for 4 packets\n"
+        again = penumbra("trace", "add", "2", "--filter", "tcp", "--socket", router.socket)
+        assert "replaces" in again.stdout and again.stdout.endswith("waited for 4\n")
         trace("add", "3", "--filter", "icmp", "--port", "wan")
         traces = traced(3)
         assert len(traces) == 3

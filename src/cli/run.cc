@@ -69,6 +69,7 @@ class Stoppable {
 RunSummary summarise(const control::RouterConfig& config, const runtime::Router& router) {
   RunSummary summary;
   summary.statistics = router.statistics();
+  summary.device_losses = router.device_losses();
   summary.cores = config.cores;
   for (const auto& port : config.ports) summary.ports.push_back(port.info.name);
   for (const auto& stage : config.pipeline) {

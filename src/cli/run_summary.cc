@@ -53,13 +53,20 @@ json traffic_json(const Traffic& traffic, nanoseconds elapsed) {
           {"wire_bits_per_second", wire_bits_per_second(traffic, elapsed)}};
 }
 
+json device_losses_json(const std::vector<io::DeviceLoss>& losses) {
+  auto object = json::object();
+  for (const auto& [what, packets] : losses) object[what] = packets;
+  return object;
+}
+
 json ports_json(const RunSummary& summary) {
   const auto& statistics = summary.statistics;
   auto list = json::array();
   for (std::size_t i = 0; i < summary.ports.size(); ++i) {
     list.push_back({{"name", summary.ports[i]},
                     {"received", traffic_json(statistics.received_by_port[i], statistics.elapsed)},
-                    {"sent", traffic_json(statistics.sent_by_port[i], statistics.elapsed)}});
+                    {"sent", traffic_json(statistics.sent_by_port[i], statistics.elapsed)},
+                    {"device_losses", device_losses_json(summary.device_losses[i])}});
   }
   return list;
 }
@@ -113,6 +120,18 @@ json ports_table(const RunSummary& summary) {
                     {"Gbps in", wire_bits_per_second(received, elapsed) / 1e9},
                     {"sent", sent.packets},
                     {"Gbps out", wire_bits_per_second(sent, elapsed) / 1e9}});
+  }
+  return rows;
+}
+
+/// What is not zero.
+json device_losses_table(const RunSummary& summary) {
+  auto rows = json::array();
+  for (std::size_t i = 0; i < summary.ports.size(); ++i) {
+    for (const auto& [what, packets] : summary.device_losses[i]) {
+      if (packets != 0)
+        rows.push_back({{"port", summary.ports[i]}, {"lost by the device", what}, {"packets", packets}});
+    }
   }
   return rows;
 }
@@ -209,11 +228,12 @@ std::string to_text(const RunSummary& summary) {
   std::string text =
       fmt::format("{:.3f} s on core{} {}; {}; {}\n", seconds(statistics.elapsed), summary.cores.size() == 1 ? "" : "s",
                   fmt::join(summary.cores, ", "), engines_text(summary), summary.memory);
-  for (const auto& table :
-       {totals_table(statistics), ports_table(summary), reasons_table(statistics), steps_table(statistics)}) {
+  for (const auto& table : {totals_table(statistics), ports_table(summary), device_losses_table(summary),
+                            reasons_table(statistics), steps_table(statistics)}) {
     if (!table.empty()) text += "\n" + render(table);
   }
-  return text;
+  return text + fmt::format("\nreceived = sent + dropped + punted: {}\n",
+                            contradiction(statistics).empty() ? "holds" : "does NOT hold");
 }
 
 }  // namespace penumbra::cli

@@ -24,6 +24,7 @@ std::string contradiction(const runtime::Statistics& statistics);
 struct RunSummary {
   runtime::Statistics statistics;
   std::vector<std::string> ports;
+  std::vector<std::vector<io::DeviceLoss>> device_losses;  ///< of each port
   std::vector<unsigned> cores;
   std::vector<std::pair<std::string, std::string>> engines;  ///< function and the engine that ran it, in pipeline order
   std::string memory;                                        ///< io::Environment::memory

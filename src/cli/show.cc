@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/ask.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "penumbra/engine.h"
 #include "penumbra/function.h"
 
@@ -19,7 +20,7 @@ const std::vector<ShowTopic>& router_topics() {
       {"ports", "Ports with their counters; with a port's name, its queues"},
       {"workers", "Workers: core, queues, packets, cycles"},
       {"functions", "The functions of the pipeline, with their engines"},
-      {"drops", "Packets dropped and punted, by reason"},
+      {"drops", "[all]: packets dropped and punted, by reason; with `all` also the reasons at 0"},
       {"engines", "Engines, and whether they can run here; works without a router too"},
   };
   return kTopics;
@@ -51,7 +52,9 @@ nlohmann::ordered_json probe_engines() {
 
 void show(const RouterAddress& address, const std::string& topic, const std::vector<std::string>& arguments) {
   try {
-    print_answer(ask(address, "show", topic, arguments), address.json);
+    const auto answer = ask(address, "show", topic, arguments);
+    if (!answer.empty() || address.json) return print_answer(answer, address.json);
+    write_output(topic == "drops" ? "nothing dropped or punted; `show drops all` lists the reasons\n" : "none\n");
   } catch (const Failure& failure) {
     const bool optional = topic == "engines" && address.socket.empty();
     if (!optional || failure.code() != ExitCode::no_connection) throw;

@@ -41,7 +41,17 @@ std::string render_traces(const nlohmann::ordered_json& traces) {
 void show(const RouterAddress& address) {
   const auto traces = ask(address, "trace", "show", {});
   if (address.json) return print_answer(traces, true);
-  write_output(render_traces(traces));
+  write_output(traces.empty() ? "no packets traced yet; ask for some with `trace add N`\n" : render_traces(traces));
+}
+
+void ask_for(const RouterAddress& address, const Wish& wish) {
+  const auto answer = ask(address, "trace", "add", wish.arguments());
+  if (address.json) return print_answer(answer, true);
+  std::string text = fmt::format("waiting for {} packets", answer.at("waiting_for").dump());
+  if (const auto replaced = answer.at("replaced").get<std::uint64_t>(); replaced != 0) {
+    text += fmt::format("; this replaces the trace before, which still waited for {}", replaced);
+  }
+  write_output(text + "\n");
 }
 
 void set_up(CLI::App& command) {
@@ -49,12 +59,13 @@ void set_up(CLI::App& command) {
   const auto wish = std::make_shared<Wish>();
   add_router_options(command, *address);
   command.require_subcommand(1);
-  CLI::App* add = command.add_subcommand("add", "Trace the next packets")->fallthrough();
+  CLI::App* add =
+      command.add_subcommand("add", "Trace the next packets, in place of those asked for before")->fallthrough();
   add->add_option("N", wish->packets, "How many packets")->required()->type_name("N");
   add->add_option("--port", wish->port, "Only packets received on this port")->type_name("PORT");
   add->add_option("--filter", wish->filter, "Only packets that match this pcap filter expression")
       ->type_name("EXPRESSION");
-  add->callback([address, wish] { print_answer(ask(*address, "trace", "add", wish->arguments()), address->json); });
+  add->callback([address, wish] { ask_for(*address, *wish); });
   command.add_subcommand("show", "Show the packets traced so far, with each one's way through the stages")
       ->fallthrough()
       ->callback([address] { show(*address); });

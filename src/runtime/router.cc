@@ -126,7 +126,8 @@ struct Router::Parts {
   std::atomic<bool> stop{false};
   std::atomic<bool> ran{false};
   std::atomic<Clock::rep> began{0}, ended{0};  ///< of the run; 0: not yet
-  mutable std::mutex show_mutex;               ///< functions are asked by one thread at a time
+  std::vector<std::vector<io::DeviceLoss>> device_losses;
+  mutable std::mutex show_mutex;  ///< functions are asked by one thread at a time
 };
 
 Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_ports)
@@ -191,6 +192,8 @@ nlohmann::ordered_json Router::Parts::show(std::string_view topic, std::span<con
     throw std::invalid_argument(
         fmt::format("there is no port '{}'; {}", arguments[0], did_you_mean_or_list(arguments[0], names)));
   }
+  const bool all_drops = topic == "drops" && arguments.size() == 1 && arguments[0] == "all";
+  if (all_drops) return show_drops(statistics(), pipeline, true);
   if (auto shown = show_stages(pipeline, topic, arguments); !shown.is_null()) return shown;
   const auto known = topics();
   if (std::find(known.begin(), known.end(), topic) == known.end()) {
@@ -201,7 +204,7 @@ nlohmann::ordered_json Router::Parts::show(std::string_view topic, std::span<con
   if (topic == "ports") return show_ports(workers, ports);
   if (topic == "workers") return show_workers(workers, ports, pipeline);
   if (topic == "functions") return show_functions(pipeline);
-  if (topic == "drops") return show_drops(statistics(), pipeline);
+  if (topic == "drops") return show_drops(statistics(), pipeline, false);
   return show_engines(pipeline);
 }
 
@@ -264,6 +267,8 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   }
   threads.clear();
   parts.ended.store(roll.ended().time_since_epoch().count());
+  // Now, as stopping may reset what a device counts.
+  for (const auto& port : parts.ports) parts.device_losses.push_back(port->device_losses());
   tick(parts.statistics());
 }
 
@@ -281,6 +286,10 @@ std::vector<std::string> Router::failures() const {
     if (std::string failure = port->failure(); !failure.empty()) failures.push_back(std::move(failure));
   }
   return failures;
+}
+
+const std::vector<std::vector<io::DeviceLoss>>& Router::device_losses() const {
+  return parts_->device_losses;
 }
 
 nlohmann::ordered_json Router::show(std::string_view topic, std::span<const std::string> arguments) const {

@@ -87,6 +87,8 @@ class Router {
   Statistics statistics() const;
   /// What has failed at the ports, one text each (io::Port::failure()). Any thread; final after run().
   std::vector<std::string> failures() const;
+  /// What each port's device lost (io::Port::device_losses()), as it was at the end of run().
+  const std::vector<std::vector<io::DeviceLoss>>& device_losses() const;
 
   /// Answers `show TOPIC ARGUMENTS...`: an array of flat objects, or one object. Any thread. Topics are ports [PORT],
   /// workers, functions, drops, engines and those of the pipeline's functions. Throws std::invalid_argument for what it

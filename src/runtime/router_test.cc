@@ -242,7 +242,8 @@ TEST(Router, ShowsItsParts) {
   EXPECT_EQ(workers[0]["packets"], 500);
   EXPECT_THAT(workers[0]["rx_queues"], testing::ElementsAre("wan:0", "lan:0"));
   EXPECT_EQ(router.show("functions", {})[0]["engine"], test::kSync);
-  EXPECT_EQ(router.show("drops", {}).size(), 4U + 4U);
+  EXPECT_EQ(router.show("drops", {}).size(), 0U);
+  EXPECT_EQ(router.show("drops", std::vector<std::string>{"all"}).size(), 4U + 4U);
   EXPECT_EQ(router.show("judges", {})["stage"], 0);
   bool used = false;
   for (const auto& row : router.show("engines", {})) used = used || row["used_by"] == std::vector{"test_judge"};
@@ -265,6 +266,15 @@ TEST(Router, ShowsColumnsInTheOrderOfThePipelineAndWhatWasLostLast) {
               testing::ElementsAre("worker", "core", "rx_queues", "packets", "burst", "busy", "cycles_per_packet"));
   EXPECT_THAT(keys_of(worker["cycles_per_packet"]),
               testing::ElementsAre("all", "receive", "test_judge.pre", "test_judge.shade", "test_judge.post", "send"));
+}
+
+TEST(Router, KeepsWhatDevicesLostUntilTheEndOfTheRun) {
+  TestBed bed({{.name = "wan", .missed = 7}, {.name = "lan"}}, 1, 1, test::kSync);
+  bed.run_and_check({});
+  const auto& losses = bed.router().device_losses();
+  ASSERT_EQ(losses.size(), 2U);
+  EXPECT_EQ(losses[0].at(0).what, "missed");
+  EXPECT_EQ(losses[0].at(0).packets, 7U);
 }
 
 TEST(Router, ShowsATopicOfEveryStageThatKnowsIt) {

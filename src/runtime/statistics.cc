@@ -204,10 +204,11 @@ nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline
   return table;
 }
 
-nlohmann::ordered_json show_drops(const Statistics& statistics, const Pipeline& pipeline) {
+nlohmann::ordered_json show_drops(const Statistics& statistics, const Pipeline& pipeline, bool with_zeros) {
   auto table = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < statistics.reasons.size(); ++i) {
     const auto& count = statistics.reasons[i];
+    if (count.packets == 0 && !with_zeros) continue;
     table.push_back({{"stage", count.stage},
                      {"reason", count.reason},
                      {"kind", count.kind == Verdict::Kind::punt ? "punt" : "drop"},

@@ -22,10 +22,11 @@ using Ports = std::span<const std::unique_ptr<io::Port>>;
 /// received in it.
 Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline);
 
-/// What `show ports`, `show ports PORT` (by queue), `show workers` and `show drops` print.
+/// What `show ports`, `show ports PORT` (by queue), `show workers` and `show drops` print; of drops
+/// those at 0 only if wanted.
 nlohmann::ordered_json show_ports(Workers workers, Ports ports);
 nlohmann::ordered_json show_queues(Workers workers, const io::Port& port);
 nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline& pipeline);
-nlohmann::ordered_json show_drops(const Statistics& statistics, const Pipeline& pipeline);
+nlohmann::ordered_json show_drops(const Statistics& statistics, const Pipeline& pipeline, bool with_zeros);
 
 }  // namespace penumbra::runtime

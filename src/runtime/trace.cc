@@ -60,9 +60,10 @@ nlohmann::ordered_json Tracer::command(std::string_view action, std::span<const 
   if (action == "add") {
     Wish wish = parse_wish(arguments);
     const std::lock_guard lock(mutex_);
+    const std::uint64_t given_up = wish_.packets;
     wish_ = std::move(wish);
     armed_.store(true, std::memory_order_relaxed);
-    return {{"waiting_for", wish_.packets}};
+    return {{"waiting_for", wish_.packets}, {"replaced", given_up}};
   }
   if (action != "show" && action != "clear") {
     throw std::invalid_argument(fmt::format("trace knows add, show and clear, not '{}'", action));

@@ -44,7 +44,8 @@ class Tracer {
   Tracer& operator=(const Tracer&) = delete;
 
   /// `add N [--port PORT] [--filter EXPRESSION]`, `show`, `clear`. Any thread. `add` takes the place of what was asked
-  /// for before. Throws std::invalid_argument with what is wrong, for the filter in libpcap's words.
+  /// for before, and answers how many packets of that were still awaited. Throws std::invalid_argument with what is
+  /// wrong, for the filter in libpcap's words.
   nlohmann::ordered_json command(std::string_view action, std::span<const std::string> arguments);
 
   bool armed() const noexcept { return armed_.load(std::memory_order_relaxed); }

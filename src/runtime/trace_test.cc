@@ -86,6 +86,8 @@ TEST(Trace, ForgetsWhenCleared) {
   EXPECT_EQ(bed.router().trace("show", {}).size(), 10U);
   EXPECT_EQ(bed.router().trace("clear", {})["cleared"], 10);
   EXPECT_EQ(bed.router().trace("show", {}).size(), 0U);
+  EXPECT_EQ(bed.router().trace("add", Words{"5"})["replaced"], 0);
+  EXPECT_EQ(bed.router().trace("add", Words{"3"})["replaced"], 5);
 }
 
 TEST(Trace, SaysWhatIsWrong) {

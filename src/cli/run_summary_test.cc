@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace penumbra::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RunSummary some_summary() {
+  RunSummary summary;
+  summary.statistics.received = summary.statistics.sent = {.packets = 12345, .bytes = 12345 * 60};
+  summary.statistics.received_by_port = {summary.statistics.received, {}};
+  summary.statistics.sent_by_port = {{}, summary.statistics.sent};
+  summary.ports = {"wan", "lan"};
+  summary.device_losses = {{{"missed", 10007}, {"rx_errors", 0}}, {}};
+  return summary;
+}
+
+TEST(RunSummary, SaysWhatDevicesLost) {
+  EXPECT_THAT(to_text(some_summary()), HasSubstr("wan   missed               10,007\n"));
+  EXPECT_THAT(to_text(some_summary()), Not(HasSubstr("rx_errors")));
+  const auto ports = to_json(some_summary()).at("ports");
+  EXPECT_EQ(ports[0]["device_losses"].dump(), R"({"missed":10007,"rx_errors":0})");
+  EXPECT_EQ(ports[1]["device_losses"].dump(), "{}");
+}
+
+TEST(RunSummary, SaysWhetherPacketsAreConserved) {
+  RunSummary summary = some_summary();
+  EXPECT_THAT(to_text(summary), HasSubstr("\nreceived = sent + dropped + punted: holds\n"));
+  ++summary.statistics.received.packets;
+  EXPECT_THAT(to_text(summary), HasSubstr("\nreceived = sent + dropped + punted: does NOT hold\n"));
+  EXPECT_EQ(to_json(summary).at("conserved"), false);
+}
+
+}  // namespace
+}  // namespace penumbra::cli
