@@ -8,15 +8,16 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/gen.h"
 #include "cli/output.h"
-#include "cli/route_json.h"
 #include "control/config.h"
 #include "control/route_generator.h"
+#include "control/route_json.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::cli {
@@ -71,7 +72,7 @@ void write_file(const std::string& file, const std::function<void(std::ostream&)
 void write_json(std::ostream& out, const control::RouteList& list) {
   std::vector<std::string> targets;  // all but the bracket that begins each
   targets.reserve(list.targets.size());
-  for (const auto& target : list.targets) targets.push_back(to_json(target).dump().substr(1));
+  for (const auto& target : list.targets) targets.push_back(control::to_json(target).dump().substr(1));
   const char* separator = "[";
   for (const auto& route : list.routes) {
     fmt::print(out, "{}\n{{\"prefix\":\"{}\",\"metric\":{},{}", separator, to_string(route.prefix), route.metric,

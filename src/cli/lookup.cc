@@ -12,8 +12,8 @@
 #include "cli/command.h"
 #include "cli/input_lines.h"
 #include "cli/output.h"
-#include "cli/route_json.h"
 #include "cli/route_lookup.h"
+#include "control/route_json.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::cli {
@@ -46,7 +46,7 @@ std::string text_of(std::uint32_t address, const RouteLookup::Answer& answer) {
 nlohmann::ordered_json target_json(const std::string* target) {
   if (target == nullptr) return {{"type", "no_route"}};
   if (leads_nowhere(target)) return {{"type", *target}};
-  return to_json(control::parse_routes("0.0.0.0/0 " + *target, "", {}).targets.front());
+  return control::to_json(control::parse_routes("0.0.0.0/0 " + *target, "", {}).targets.front());
 }
 
 /// Writes answers in one of the two forms.

@@ -69,9 +69,10 @@ class Ipv4Fib {
   /// One thing that the table knows of a prefix.
   struct Row {
     Ipv4Prefix prefix;
-    std::string target;
-    std::optional<std::uint32_t> metric;  ///< of routes
-    std::string_view source;              ///< route, connected, local, broadcast, neighbour
+    std::string_view type;                    ///< unicast, local, broadcast, blackhole, unreachable
+    std::vector<control::NextHop> next_hops;  ///< none of the last two
+    std::optional<std::uint32_t> metric;      ///< of routes
+    std::string_view source;                  ///< route, connected, local, broadcast, neighbour
     SetId set = 0;
     bool active = false;  ///< it is what counts for its prefix
   };
@@ -151,6 +152,7 @@ class Ipv4Fib {
   void fill(Content& content, const control::RouteList& list, std::span<const SetId> sets);
   void cover_adjacencies(Content& content);
 
+  std::vector<control::NextHop> next_hops(const Target& target) const;
   std::string text(const Target& target) const;
   void append_rows(Ipv4Prefix prefix, std::optional<SetId> active, std::vector<Row>& rows) const;
   void commit_locked();

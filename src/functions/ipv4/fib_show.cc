@@ -7,25 +7,42 @@
 
 namespace penumbra::ipv4 {
 
-std::string Ipv4Fib::text(const Target& target) const {
+namespace {
+
+std::string_view type_of(const Target& target) {
   switch (target.kind) {
     case Target::Kind::local:
-      return "local dev " + ports_[target.hops.front().port].name;
+      return "local";
     case Target::Kind::broadcast:
-      return "broadcast dev " + ports_[target.hops.front().port].name;
+      return "broadcast";
     case Target::Kind::blackhole:
-      return control::to_string({.kind = control::RouteTarget::Kind::blackhole, .next_hops = {}});
+      return "blackhole";
     case Target::Kind::unreachable:
-      return control::to_string({.kind = control::RouteTarget::Kind::unreachable, .next_hops = {}});
+      return "unreachable";
     case Target::Kind::unicast:
       break;
   }
-  control::RouteTarget unicast;
+  return "unicast";
+}
+
+}  // namespace
+
+std::vector<control::NextHop> Ipv4Fib::next_hops(const Target& target) const {
+  std::vector<control::NextHop> hops;
+  hops.reserve(target.hops.size());
   for (const Hop& hop : target.hops) {
-    const auto gateway = hop.on_link ? std::nullopt : hop.gateway;
-    unicast.next_hops.push_back({.gateway = gateway, .port = ports_[hop.port].name, .weight = hop.weight});
+    const bool gateway = target.kind == Target::Kind::unicast && !hop.on_link;
+    hops.push_back({.gateway = gateway ? std::optional(hop.gateway) : std::nullopt,
+                    .port = ports_[hop.port].name,
+                    .weight = hop.weight});
   }
-  return control::to_string(unicast);
+  return hops;
+}
+
+std::string Ipv4Fib::text(const Target& target) const {
+  if (target.kind == Target::Kind::unicast) return control::to_string({.next_hops = next_hops(target)});
+  const std::string type(type_of(target));
+  return target.hops.empty() ? type : type + " dev " + ports_[target.hops.front().port].name;
 }
 
 std::optional<Ipv4Fib::Answer> Ipv4Fib::lookup(Ipv4Address address) const {
@@ -44,7 +61,8 @@ std::string Ipv4Fib::describe(std::uint16_t next_hop) const {
 void Ipv4Fib::append_rows(Ipv4Prefix prefix, std::optional<SetId> active, std::vector<Row>& rows) const {
   bool taken = false;  // an earlier row is the one that counts
   const auto add = [&](SetId set, std::string_view source, std::optional<std::uint32_t> metric) {
-    rows.push_back({prefix, text(next_hops_.target(set)), metric, source, set, !std::exchange(taken, true)});
+    const Target target = next_hops_.target(set);
+    rows.push_back({prefix, type_of(target), next_hops(target), metric, source, set, !std::exchange(taken, true)});
   };
   const auto interface = interfaces_.find(prefix);
   if (interface != interfaces_.end()) add(interface->second.set, interface->second.source, std::nullopt);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "control/route_json.h"
 #include "control/routes.h"
 #include "penumbra/bytes.h"
 #include "penumbra/errors.h"
@@ -25,6 +26,16 @@ Outcome refusal(const NextHopSlot& slot, std::uint8_t ttl) {
   if (slot.outcome != Outcome::forward && slot.outcome != Outcome::unknown_neighbour) return slot.outcome;
   if (ttl <= 1) return Outcome::ttl_expired;
   return slot.outcome == Outcome::forward ? Outcome::fragmentation_needed : slot.outcome;
+}
+
+nlohmann::ordered_json to_json(const Ipv4Fib::Row& row) {
+  nlohmann::ordered_json shown{{"prefix", to_string(row.prefix)}, {"type", row.type}};
+  if (!row.next_hops.empty()) shown["next_hops"] = control::to_json(row.next_hops);
+  shown["metric"] = row.metric ? nlohmann::ordered_json(*row.metric) : nlohmann::ordered_json();
+  shown["source"] = row.source;
+  shown["active"] = row.active;
+  shown["id"] = row.set;
+  return shown;
 }
 
 }  // namespace
@@ -136,33 +147,31 @@ nlohmann::ordered_json Ipv4Function::show(std::string_view topic, std::span<cons
 nlohmann::ordered_json Ipv4Function::show_routes(std::span<const std::string> arguments) const {
   if (arguments.size() > 1) throw std::invalid_argument("expected one PREFIX, one ADDRESS or 'all'");
   std::vector<Ipv4Fib::Row> rows;
+  std::string without_rows = "the table is empty";
   if (arguments.empty()) {
     rows = fib_.rows(kRowsUnasked);
   } else if (arguments[0] == "all") {
     rows = fib_.rows(SIZE_MAX);
   } else if (const auto address = parse_ipv4_address(arguments[0])) {
     if (const auto answer = fib_.lookup(*address)) rows = fib_.rows(answer->prefix);
+    without_rows = arguments[0] + " unreachable";
   } else if (const auto prefix = parse_ipv4_prefix(arguments[0])) {
     rows = fib_.rows(*prefix);
+    without_rows = "no route to exactly " + arguments[0];
   } else {
     throw std::invalid_argument("expected a PREFIX, an ADDRESS or 'all', found '" + arguments[0] + "'");
   }
   auto list = nlohmann::ordered_json::array();
-  for (const auto& row : rows) {
-    nlohmann::ordered_json metric;
-    if (row.metric) metric = *row.metric;
-    list.push_back({{"prefix", to_string(row.prefix)},
-                    {"target", row.target},
-                    {"metric", metric},
-                    {"source", row.source},
-                    {"active", row.active},
-                    {"id", row.set}});
+  std::size_t shown = 0;  // prefixes; the rows of one stand together
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i == 0 || rows[i].prefix != rows[i - 1].prefix) ++shown;
+    list.push_back(to_json(rows[i]));
   }
-  if (const std::size_t prefixes = fib_.prefixes(); arguments.empty() && prefixes > kRowsUnasked) {
-    list.push_back(
-        {{"prefix", "..."}, {"target", std::to_string(prefixes) + " prefixes; 'routes all' shows every one"}});
-  }
-  return list;
+  const std::size_t total = arguments.empty() ? std::max(shown, fib_.prefixes()) : shown;
+  nlohmann::ordered_json answer{{"routes", std::move(list)}, {"total", total}, {"truncated", shown < total}};
+  if (rows.empty()) answer["note"] = without_rows;
+  if (shown < total) answer["note"] = "'show routes all' shows every one";
+  return answer;
 }
 
 nlohmann::ordered_json Ipv4Function::show_neighbours() const {

@@ -278,17 +278,26 @@ TEST_F(Ipv4Test, ShowsRoutesAndNeighbours) {
     return function_.show(topic, arguments);
   };
   const auto exact = show("routes", {"198.51.100.0/24"});
-  ASSERT_EQ(exact.size(), 2U);
-  EXPECT_EQ(exact[0]["target"], "via 172.16.0.2 dev dmz");
-  EXPECT_EQ(exact[0]["active"], true);
-  EXPECT_EQ(exact[1]["target"], "blackhole");
-  EXPECT_EQ(exact[1]["metric"], 7);
-  EXPECT_EQ(exact[1]["active"], false);
-  const auto longest = show("routes", {"198.51.100.129"});
+  ASSERT_EQ(exact["routes"].size(), 2U);
+  EXPECT_EQ(exact["total"], 1);
+  EXPECT_EQ(exact["truncated"], false);
+  const auto first_exact = exact["routes"][0], second = exact["routes"][1];
+  EXPECT_EQ(first_exact["type"], "unicast");
+  EXPECT_EQ(first_exact["next_hops"].dump(), R"([{"via":"172.16.0.2","dev":"dmz","weight":1}])");
+  EXPECT_EQ(first_exact["active"], true);
+  EXPECT_EQ(second["type"], "blackhole");
+  EXPECT_FALSE(second.contains("next_hops"));
+  EXPECT_EQ(second["metric"], 7);
+  EXPECT_EQ(second["active"], false);
+  const auto longest = show("routes", {"198.51.100.129"})["routes"];
   ASSERT_EQ(longest.size(), 1U);
   EXPECT_EQ(longest[0]["prefix"], "198.51.100.128/25");
-  EXPECT_EQ(show("routes", {"10.0.0.1"})[0]["target"], "local dev lan");
-  EXPECT_EQ(show("routes", {"1.2.3.0/24"}).size(), 0U);
+  const auto local = show("routes", {"10.0.0.1"})["routes"][0];
+  EXPECT_EQ(local["type"], "local");
+  EXPECT_EQ(local["next_hops"].dump(), R"([{"dev":"lan","weight":1}])");
+  const auto none = show("routes", {"1.2.3.0/24"});
+  EXPECT_TRUE(none["routes"].is_array() && none["routes"].empty());
+  EXPECT_EQ(none["note"], "no route to exactly 1.2.3.0/24");
   EXPECT_EQ(show("neighbours", {}).size(), 4U);
   EXPECT_EQ(show("neighbours", {})[0]["mac"], "0a:00:00:00:00:02");
   EXPECT_THROW(show("routes", {"somewhere"}), std::invalid_argument);
@@ -296,13 +305,25 @@ TEST_F(Ipv4Test, ShowsRoutesAndNeighbours) {
   EXPECT_THROW(show("neighbours", {"x"}), std::invalid_argument);
   EXPECT_THROW(show("weather", {}), std::invalid_argument);
 
-  const std::size_t few = show("routes", {}).size();
-  EXPECT_EQ(show("routes", {"all"}).size(), few);
+  const std::size_t few = show("routes", {})["routes"].size();
+  EXPECT_EQ(show("routes", {})["truncated"], false);
+  EXPECT_EQ(show("routes", {"all"})["routes"].size(), few);
+  const std::size_t prefixes = function_.fib().prefixes();
   for (std::uint32_t i = 0; i < 1500; ++i) add_route(to_string(Ipv4Address{0x14000000 + i * 256}) + "/24", kBlackhole);
-  EXPECT_EQ(show("routes", {"all"}).size(), few + 1500);
+  EXPECT_EQ(show("routes", {"all"})["routes"].size(), few + 1500);
+  EXPECT_EQ(show("routes", {"all"})["truncated"], false);
   const auto first = show("routes", {});
-  EXPECT_THAT(first.back()["target"].get<std::string>(), HasSubstr("'routes all'"));
-  EXPECT_LE(first.size(), 1002U);
+  EXPECT_EQ(first["truncated"], true);
+  EXPECT_EQ(first["total"], prefixes + 1500);
+  EXPECT_LE(first["routes"].size(), 1001U);
+  for (const auto& row : first["routes"]) EXPECT_TRUE(parse_ipv4_prefix(row["prefix"].get<std::string>()));
+}
+
+TEST_F(Ipv4Test, SaysWhereNoRouteLeads) {
+  const std::vector<std::string> somewhere{"203.0.113.9"};
+  const auto answer = function_.show("routes", somewhere);
+  EXPECT_EQ(answer["routes"].size(), 0U);
+  EXPECT_EQ(answer["note"], "203.0.113.9 unreachable");
 }
 
 /// A folder with files that goes away again.
