@@ -68,10 +68,9 @@ tsan: setup-test build/.exists $(VENV)/.ready ## all tests with ThreadSanitizer 
 
 .PHONY: fuzz
 fuzz: setup-test build/.exists ## each fuzzer for FUZZ_SECONDS (60)
-	@test -f build/fuzz/build.ninja || cmake --preset fuzz >build/fuzz.log 2>&1 || { cat build/fuzz.log; exit 1; }
-	@cmake -DPENUMBRA_FUZZ_SECONDS=$(FUZZ_SECONDS) build/fuzz >/dev/null
-	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
-	@cd build/fuzz && $(CTEST) -j $(JOBS) -L fuzz
+	$(call build,asan,fuzzers)
+	@cmake -DPENUMBRA_FUZZ_SECONDS=$(FUZZ_SECONDS) build/asan >/dev/null
+	@cd build/asan && $(CTEST) -j $(JOBS) -L fuzz
 
 # --- measuring, packing, order ----------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ constexpr char kReference[] = "rte_lpm bulk";
 class EngineLookup final : public LookupContender {
  public:
   EngineLookup(const std::string& engine, Dir24_8& table)
-      : name_("penumbra " + engine), engine_(create_engine(engine)), table_(table) {
+      : name_("penumbra " + engine), engine_(create_engine(engine)) {
     engine_->use_table(table.table());
     queue_ = engine_->open_queue();
     batch_.shader = engine_->find_shader("ipv4_dir24_8");
@@ -63,7 +63,6 @@ class EngineLookup final : public LookupContender {
 
   std::string name_;
   std::unique_ptr<Engine> engine_;
-  Dir24_8& table_;
   std::unique_ptr<EngineQueue> queue_;
   Batch batch_;
 };

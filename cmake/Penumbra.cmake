@@ -82,7 +82,7 @@ function(penumbra_test)
   endforeach()
 endfunction()
 
-# penumbra_fuzzer(x_fuzz.cc CORPUS folder [DICTIONARY file]): a libFuzzer program; built by the preset `fuzz` only. CTest
+# penumbra_fuzzer(x_fuzz.cc CORPUS folder [DICTIONARY file]): a libFuzzer program; built by the preset `asan` only. CTest
 # runs it over its corpus and then for PENUMBRA_FUZZ_SECONDS.
 function(penumbra_fuzzer source)
   cmake_parse_arguments(arg "" "CORPUS;DICTIONARY" "" ${ARGN})

@@ -23,6 +23,7 @@ DATA = ROOT / os.environ.get("PENUMBRA_SHARED_DATA", "../shared/data")
 CACHE = ROOT / "build" / "captures"
 #: A sanitizer makes the program slow; whoever waits for it waits longer.
 SANITIZED = any(word in str(PROGRAM) for word in ("asan", "tsan"))
+os.environ.setdefault("LSAN_OPTIONS", f"suppressions={ROOT / 'tests' / 'lsan.supp'}:print_suppressions=0")
 PATIENCE = 120 if SANITIZED else 60  # seconds, for anything that should take a few
 
 

@@ -151,7 +151,7 @@ def test_formats(bench, writer, order, nanoseconds):
 def refused(bench, *fragments):
     """A run with this configuration must not start: it says where and why, and leaves no file behind."""
     before = sorted(bench.folder.iterdir())
-    done = conftest.penumbra("run", bench.config, "-j")
+    done = conftest.penumbra("run", bench.config)
     assert done.returncode == 3, done.stderr
     assert done.stdout == ""
     assert sorted(bench.folder.iterdir()) == before

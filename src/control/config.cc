@@ -71,8 +71,9 @@ class PortReader {
  public:
   io::PortConfig read(const ConfigNode& node, std::uint16_t index) {
     node.require_map({"name", "device", "sink", "queues", "mac", "mtu", "addresses", "promiscuous"});
-    io::PortConfig port{
-        .info = {}, .device = io::parse_device(node.at("device")), .sink = {}, .location = node.location()};
+    io::PortConfig port;
+    port.device = io::parse_device(node.at("device"));
+    port.location = node.location();
     const bool built_in = !std::holds_alternative<io::Ethdev>(port.device);
     port.info.index = index;
     port.info.name = check_port_name(node.at("name"));

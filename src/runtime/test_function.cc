@@ -67,7 +67,8 @@ class Judge final : public Function {
 
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override {
     const Frame& frame = frame_of(chunk.packets[packet]);
-    return fmt::format("flow {} sequence {}", frame.flow, frame.sequence);
+    // Copies: what is packed may be misaligned, and fmt takes references.
+    return fmt::format("flow {} sequence {}", std::uint32_t{frame.flow}, std::uint32_t{frame.sequence});
   }
 
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override {

@@ -204,7 +204,7 @@ TestBed::TestBed(std::vector<TestPortSetup> ports, std::uint16_t workers, std::s
 TestBed::~TestBed() = default;
 
 Statistics TestBed::run_and_check(const RunLimits& limits) {
-  router_->run(limits, [this](const Statistics& now) {
+  router_->run(limits, [](const Statistics& now) {
     EXPECT_GE(now.received.packets, now.sent.packets + now.dropped + now.punted);
   });
   const Statistics statistics = router_->statistics();
