@@ -75,8 +75,9 @@ class Function {
 
   /// One line on what the function saw in a packet and did with it, for `trace`. Called after post_shade.
   virtual std::string trace(const Chunk& chunk, std::uint16_t packet) const = 0;
-  /// What `show TOPIC ARGUMENTS...` prints: an array of flat objects (a table) or one object. Topics are those of the
-  /// function's FunctionInfo. Throws std::invalid_argument for arguments that it cannot take.
+  /// What `show TOPIC ARGUMENTS...` prints: an object, or an array of them (a table; an object in one is a group of
+  /// columns). Topics are those of the function's FunctionInfo. Throws std::invalid_argument for arguments that it
+  /// cannot take.
   virtual nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const = 0;
 
   /// Set by the pipeline: where this function's reasons begin in the pipeline's list.

@@ -90,7 +90,7 @@ class Router {
   /// What each port's device lost (io::Port::device_losses()), as it was at the end of run().
   const std::vector<std::vector<io::DeviceLoss>>& device_losses() const;
 
-  /// Answers `show TOPIC ARGUMENTS...`: an array of flat objects, or one object. Any thread. Topics are ports [PORT],
+  /// Answers `show TOPIC ARGUMENTS...`: an object, or an array of them. Any thread. Topics are ports [PORT],
   /// workers, functions, drops, engines and those of the pipeline's functions. Throws std::invalid_argument for what it
   /// does not know.
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const;
