@@ -24,6 +24,7 @@ CACHE = ROOT / "build" / "captures"
 #: A sanitizer makes the program slow; whoever waits for it waits longer.
 SANITIZED = any(word in str(PROGRAM) for word in ("asan", "tsan"))
 os.environ.setdefault("LSAN_OPTIONS", f"suppressions={ROOT / 'tests' / 'lsan.supp'}:print_suppressions=0")
+os.environ.setdefault("TSAN_OPTIONS", f"suppressions={ROOT / 'tests' / 'tsan.supp'}:print_suppressions=0")
 PATIENCE = 120 if SANITIZED else 60  # seconds, for anything that should take a few
 
 

@@ -24,9 +24,14 @@ def unavailable() -> str | None:
     if shutil.which("ip") is None:
         return "needs iproute2"
     name = f"pen{os.getpid()}-try"
-    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
-    subprocess.run(["ip", "netns", "delete", name], capture_output=True)
-    return f"network namespaces cannot be made: {made.stderr.strip()}" if made.returncode else None
+    try:
+        ip("netns", "add", name)
+        ip("netns", "exec", name, "true")
+    except subprocess.CalledProcessError as error:
+        return f"network namespaces cannot be made: {error.stderr.strip()}"
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], capture_output=True)
+    return None
 
 
 def ip(*arguments: str) -> str:

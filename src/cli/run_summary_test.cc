@@ -14,7 +14,7 @@ using ::testing::Not;
 
 RunSummary some_summary() {
   RunSummary summary;
-  summary.statistics.received = summary.statistics.sent = {.packets = 12345, .bytes = 12345 * 60};
+  summary.statistics.received = summary.statistics.sent = {.packets = 12345, .bytes = 740700};
   summary.statistics.received_by_port = {summary.statistics.received, {}};
   summary.statistics.sent_by_port = {{}, summary.statistics.sent};
   summary.ports = {"wan", "lan"};

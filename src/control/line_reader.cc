@@ -85,8 +85,9 @@ bool LineReader::next(Line& line) {
     std::string_view text = take_line();
     if (text.empty()) continue;
     while (goes_on()) {
+      // Both are views of one text.
       const std::string_view more = take_line();
-      text = {text.data(), static_cast<std::size_t>(more.data() + more.size() - text.data())};
+      text = std::string_view(text.begin(), more.end());
     }
     line = Line(&name_, number, text);
     return true;

@@ -40,11 +40,11 @@ std::uint16_t SharedTx::send(rte_mbuf** packets, std::uint16_t count) noexcept {
 
 void SharedTx::pump() noexcept {
   // A thread that finds the device attended leaves its packets to the one that attends it; that one looks into the ring
-  // once more after it has gone, so nothing is left behind. Both orders need sequential consistency.
+  // once more after it has gone, so nothing is left behind: its exchange sees the other's, and with it the packets.
   while (!attended_.exchange(true)) {
     const bool all = transmit_all();
     held_back_.store(!all, std::memory_order_relaxed);
-    attended_.store(false);
+    attended_.exchange(false);
     if (!all || rte_ring_empty(ring_.get()) != 0) return;
   }
 }

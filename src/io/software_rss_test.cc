@@ -141,12 +141,13 @@ TEST_F(SoftwareRssTest, TakesNoMoreThanIsAskedForEvenIfSomeIsLost) {
   Replay device(stream(), 2, {.packets = kPackets});
   const auto rss = make_rss(device, 3);
   std::array<rte_mbuf*, 64> packets{};
-  std::array<std::uint64_t, 2> lost{};
+  constexpr std::uint16_t kTaking = 2;
+  std::array<std::uint64_t, kTaking> lost{};
   // The second one lives on its own device queue and on what the first one passes on; the third one takes nothing.
   std::uint16_t capacity = 1;
   while (!device.queue(0).exhausted() || !device.queue(1).exhausted()) {
     capacity = static_cast<std::uint16_t>(capacity % packets.size() + 1);
-    for (std::uint16_t queue = 0; queue < lost.size(); ++queue) {
+    for (std::uint16_t queue = 0; queue < kTaking; ++queue) {
       const std::uint16_t count = rss->queue(queue).receive(packets.data(), capacity);
       rte_pktmbuf_free_bulk(packets.data(), count);
       ASSERT_LE(count + (rss->queue(queue).lost() - lost[queue]), capacity);

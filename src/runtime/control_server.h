@@ -68,7 +68,7 @@ class ControlServer {
   FileDescriptor wake_;  ///< an eventfd that ends serve()
   RequestHandler handler_;
   std::vector<std::unique_ptr<Client>> clients_;
-  std::chrono::steady_clock::time_point accept_from_{};  ///< not before: accepting has just failed
+  std::chrono::steady_clock::time_point accept_from_;  ///< not before: accepting has just failed
   std::jthread thread_;
 };
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "base/sanitizer_scale.h"
 #include "functions/ipv4/testing.h"
 #include "shaders/dir24_8/dir24_8.shader.h"
 
@@ -245,7 +246,7 @@ class FibWorldTest : public FibTest {
 
 TEST_F(FibWorldTest, AgreesWithTheOracleThroughManyChanges) {
   World world(1);
-  for (int i = 0; i < 3000; ++i) {
+  for (std::size_t i = 0; i < 3000 / kSanitizerScale; ++i) {
     change(world);
     if (i % 3 != 0) continue;
     expect_agreement(fib_);
@@ -264,7 +265,7 @@ TEST_F(FibWorldTest, AgreesWithTheOracleThroughManyChanges) {
 
 TEST_F(FibWorldTest, LoadingEqualsAddingOneByOne) {
   World world(2);
-  for (int round = 0; round < 8; ++round) {
+  for (std::size_t round = 0; round < (kSanitizerScale == 1 ? 8 : 1); ++round) {
     for (int i = 0; i < 100; ++i) change(world);
     control::RouteList list = as_list();
     std::shuffle(list.routes.begin(), list.routes.end(), world.random);
@@ -338,7 +339,7 @@ TEST_F(FibTest, SaysWhenSetsRunOut) {
 }
 
 TEST_F(FibTest, KeepsFiftyThousandRandomPrefixes) {
-  constexpr std::uint32_t kRoutes = 50'000;
+  constexpr std::uint32_t kRoutes = 50'000 / kSanitizerScale;
   World world(4);
   control::RouteList list;
   for (int i = 0; i < 30; ++i) list.targets.push_back(via("192.0.2." + std::to_string(100 + i), "wan"));

@@ -24,7 +24,6 @@
 namespace penumbra {
 namespace {
 
-using dir24_8_oracle::kSanitizerScale;
 using dir24_8_oracle::Oracle;
 using dir24_8_oracle::prefix_of;
 using dir24_8_oracle::QuiescentStates;

@@ -14,17 +14,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/sanitizer_scale.h"
 #include "dir24_8.h"
 #include "dir24_8.shader.h"
 
 namespace penumbra::dir24_8_oracle {
-
-/// How many times smaller a test's work is under a sanitizer.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr std::size_t kSanitizerScale = 16;
-#else
-inline constexpr std::size_t kSanitizerScale = 1;
-#endif
 
 inline Ipv4Prefix prefix_of(std::uint32_t address, unsigned length) {
   Ipv4Prefix prefix{{address}, static_cast<std::uint8_t>(length)};

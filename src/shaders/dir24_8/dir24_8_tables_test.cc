@@ -23,7 +23,6 @@ namespace penumbra {
 namespace {
 
 using dir24_8_oracle::entries_of;
-using dir24_8_oracle::kSanitizerScale;
 using dir24_8_oracle::Oracle;
 
 /// The IPv4 prefixes of a compressed text, the first word of each line, with a next hop that the prefix decides.

@@ -23,7 +23,6 @@ namespace penumbra {
 namespace {
 
 using dir24_8_oracle::entries_of;
-using dir24_8_oracle::kSanitizerScale;
 using dir24_8_oracle::LookupMemory;
 using dir24_8_oracle::Oracle;
 using dir24_8_oracle::prefix_of;
