@@ -60,10 +60,12 @@ asan: setup-test build/.exists $(VENV)/.ready ## all tests with AddressSanitizer
 	@cd build/asan && $(CTEST) -j $(JOBS) -L unit
 	@PENUMBRA_BIN=build/asan/bin/penumbra $(VENV)/bin/python -m pytest tests -q
 
-.PHONY: tsan
-tsan: setup-test build/.exists $(VENV)/.ready ## all tests with ThreadSanitizer (a test takes up to 6 GiB)
+.PHONY: tsan tsan-unit
+tsan-unit: setup-test build/.exists
 	$(call build,tsan,all)
 	@cd build/tsan && $(CTEST) -j $(JOBS) -L unit
+
+tsan: tsan-unit $(VENV)/.ready ## all tests with ThreadSanitizer
 	@PENUMBRA_BIN=build/tsan/bin/penumbra $(VENV)/bin/python -m pytest tests -q
 
 .PHONY: fuzz
