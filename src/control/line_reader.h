@@ -44,8 +44,6 @@ class Line {
   bool skip_attribute(std::string_view word, std::span<const Attribute> attributes);
   /// What is left of the line, from the next word to the last.
   std::string_view rest() const;
-  /// Leaves the line as if all of it had been taken.
-  void skip_rest() { at_ = text_.size(); }
 
   /// "FILE:LINE:COLUMN: MESSAGE" at `word`, which take(), peek() or require() gave.
   InputError error(std::string_view word, const std::string& message) const;
