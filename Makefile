@@ -42,10 +42,14 @@ run: build ## the main job: a full IPv4 table, traffic from capture to capture, 
 
 # --- tests ------------------------------------------------------------------------------------------------------------
 
+# What pip installs: the system tests' packages, and a clang-tidy that passes over system headers, twice as fast as
+# Debian's.
 $(VENV)/.ready: tests/requirements.txt
-	@echo "Installing the Python packages of tests/requirements.txt into $(VENV)"
+$(VENV)/.tidy: tools/requirements.txt
+$(VENV)/.ready $(VENV)/.tidy:
+	@echo "Installing the Python packages of $< into $(VENV)"
 	@/usr/bin/python3 -m venv $(VENV)
-	@$(VENV)/bin/pip install -q --disable-pip-version-check -r tests/requirements.txt
+	@$(VENV)/bin/pip install -q --disable-pip-version-check -r $<
 	@touch $@
 
 .PHONY: test
@@ -62,10 +66,11 @@ asan: setup-test build/.exists $(VENV)/.ready ## all tests with AddressSanitizer
 
 .PHONY: tsan tsan-unit
 tsan-unit: setup-test build/.exists
-	$(call build,tsan,all)
+	$(call build,tsan,unit_tests)
 	@cd build/tsan && $(CTEST) -j $(JOBS) -L unit
 
 tsan: tsan-unit $(VENV)/.ready ## all tests with ThreadSanitizer
+	$(call build,tsan,penumbra_cli)
 	@PENUMBRA_BIN=build/tsan/bin/penumbra $(VENV)/bin/python -m pytest tests -q
 
 .PHONY: fuzz
@@ -94,8 +99,8 @@ check-format: setup-lint
 	@clang-format-19 --dry-run -Werror $(SOURCES)
 
 .PHONY: lint
-lint: check-format build ## clang-format and clang-tidy, without changing anything
-	@tools/tidy build/release $(JOBS)
+lint: check-format build $(VENV)/.tidy ## clang-format and clang-tidy, without changing anything
+	@tools/tidy $(VENV)/bin/clang-tidy build/release $(JOBS)
 
 .PHONY: clean
 clean: ## removes build/

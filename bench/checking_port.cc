@@ -77,7 +77,7 @@ class CheckingPort final : public io::Port {
 
 }  // namespace
 
-std::vector<std::unique_ptr<io::Port>> open_checking_ports(std::span<const io::PortConfig> configs,
+std::vector<std::unique_ptr<io::Port>> open_checking_ports(std::span<const control::PortConfig> configs,
                                                            std::uint16_t workers, CheckedTraffic& traffic) {
   std::vector<std::unique_ptr<io::Port>> ports;
   for (auto& port : io::open_ports(configs, workers)) {

@@ -30,7 +30,7 @@ struct CheckedTraffic {
 };
 
 /// As io::open_ports, each transmit queue checked.
-std::vector<std::unique_ptr<io::Port>> open_checking_ports(std::span<const io::PortConfig> configs,
+std::vector<std::unique_ptr<io::Port>> open_checking_ports(std::span<const control::PortConfig> configs,
                                                            std::uint16_t workers, CheckedTraffic& traffic);
 
 }  // namespace penumbra::bench

@@ -179,7 +179,7 @@ ipv4::Ipv4Fib& fib_of(runtime::Router& router) {
 void run_checked(const control::RouterConfig& config, const Network& network, const ChurnTruth& truth,
                  std::uint64_t seed, Report& report) {
   CheckedTraffic traffic{truth, network.port_of_hop};
-  runtime::Router router(config, [&traffic](std::span<const io::PortConfig> configs, std::uint16_t workers) {
+  runtime::Router router(config, [&traffic](std::span<const control::PortConfig> configs, std::uint16_t workers) {
     return open_checking_ports(configs, workers, traffic);
   });
   Churner churner(fib_of(router), network, truth.plan(), seed);

@@ -135,14 +135,14 @@ class Bench {
 
   static void write_frames(const std::filesystem::path& file, const std::vector<Ipv4Prefix>& prefixes,
                            std::uint64_t seed, MacAddress destination) {
-    io::SynthSource source;
+    control::SynthSource source;
     source.frame_bytes = kFrameBytes;
-    source.destinations = io::SynthSource::Destinations::prefixes;
+    source.destinations = control::SynthSource::Destinations::prefixes;
     source.seed = seed;
     const io::Traffic traffic(source, prefixes, {.destination = destination});
     io::CaptureFile capture(file);
     io::CaptureWriter writer(capture);
-    std::vector<std::uint8_t> frame(io::Traffic::kLargestFrame);
+    std::vector<std::uint8_t> frame(control::SynthSource::kLargestFrame);
     for (std::uint64_t i = 0; i < kFrames; ++i) {
       const std::size_t bytes = traffic.fill(i, frame);
       writer.add(i, {frame.data(), bytes});

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import corpus as corpora
 from captures import read_capture
 from oracle import ipv4
 
@@ -210,6 +211,11 @@ def data() -> pathlib.Path:
     if not DATA.is_dir():
         pytest.skip(f"the shared data is not at {DATA}")
     return DATA
+
+
+@pytest.fixture(scope="session")
+def corpus(data: pathlib.Path) -> corpora.Corpus:
+    return corpora.load(data / "pcap", CACHE)
 
 
 def pytest_sessionstart() -> None:

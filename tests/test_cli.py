@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line as people and scripts use it."""
 
-import gzip
 import json
 import os
 import random
@@ -17,7 +16,7 @@ import conftest
 from captures import frames_of, read_capture, write_pcap
 from conftest import penumbra
 from oracle.compare import compare, expect
-from oracle.routes import LongestPrefixMatch, NextHop, Route, address, dotted, parse_routes
+from oracle.routes import parse_routes
 
 ROUTES = (
     "default via 192.0.2.1 dev lan\n10.0.0.0/8 nexthop via 192.0.2.1 dev lan weight 2 nexthop via 192.0.2.2 dev dmz\n"
@@ -36,6 +35,12 @@ LIVE = [
 ]
 
 
+def in_shell(script):
+    return subprocess.run(
+        ["bash", "-c", script], timeout=conftest.PATIENCE, capture_output=True, text=True, check=False
+    )
+
+
 def some_frames(count):
     generator = random.Random(11)
     ether = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:99")
@@ -51,135 +56,6 @@ def some_frames(count):
 
 
 # --- lookup -----------------------------------------------------------------------------------------------------------
-
-
-def in_words(route):
-    """A unicast route as `lookup` prints it behind its prefix."""
-    hops = [(f"via {dotted(h.gateway)} " if h.gateway is not None else "") + f"dev {h.port}" for h in route.next_hops]
-    if len(hops) == 1:
-        return hops[0]
-    return " ".join(f"nexthop {text} weight {h.weight}" for text, h in zip(hops, route.next_hops))
-
-
-def expected_lookup(table, destination):
-    route = table.find(destination)
-    if route is None or route.kind != "unicast":
-        return f"{dotted(destination)} unreachable"
-    return f"{dotted(destination)} {dotted(route.prefix)}/{route.length} {in_words(route)}"
-
-
-def probes(routes, count):
-    """Of some prefixes the first, last, random and neighbouring addresses; the address space's ends; and others."""
-    generator = random.Random(2)
-    found = {0, 1, 2**32 - 1, 2**31, 2**31 - 1}
-    for route in generator.sample(routes, min(count, len(routes))):
-        last = route.prefix + 2 ** (32 - route.length) - 1
-        found |= {
-            route.prefix,
-            last,
-            generator.randint(route.prefix, last),
-            max(route.prefix - 1, 0),
-            min(last + 1, 2**32 - 1),
-        }
-    return sorted(found | {generator.getrandbits(32) for _ in range(count)})
-
-
-def check_lookup(file, routes, count, *arguments):
-    table = LongestPrefixMatch(routes)
-    destinations = probes(routes, count)
-    done = penumbra("lookup", "--routes", file, *arguments, input="".join(dotted(d) + "\n" for d in destinations))
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(destinations)
-    wrong = [(line, e) for line, e in zip(lines, (expected_lookup(table, d) for d in destinations)) if line != e]
-    assert not wrong, f"{len(wrong)} of {len(lines)} are wrong, first: {wrong[:3]}"
-
-
-@pytest.mark.parametrize("arguments", [[], ["--engine", "scalar"], ["--engine", "auto"]])
-def test_lookup_in_a_generated_table(tmp_path, arguments):
-    """Made by `gen`, read by the oracle's own parser: multipath, blackholes and all lengths occur."""
-    file = tmp_path / "routes.txt"
-    done = penumbra("gen", "routes", "--count", "50k", "--ports", "4", "--seed", "5", "-o", file)
-    assert done.returncode == 0, done.stderr
-    routes = parse_routes(file.read_text())
-    assert len(routes) == 50000
-    assert {r.kind for r in routes} == {"unicast", "blackhole", "unreachable"}
-    assert any(len(r.next_hops) > 1 for r in routes) and any(r.length > 24 for r in routes)
-    check_lookup(file, routes, 5000, *arguments)
-
-
-@pytest.mark.parametrize("name", ["bart_full_v4v6_2025.txt.gz", "ipasn_20080501.dat.gz"])
-def test_lookup_in_a_real_table(tmp_path, data, name):
-    if conftest.SANITIZED and not name.startswith("bart"):
-        pytest.skip("one real table is enough with a sanitizer")
-    with gzip.open(data / "fib" / name, "rt") as lines:
-        prefixes = [line.split()[0] for line in lines if line[0].isdigit() and ":" not in line]
-    routes, text = {}, []
-    for i, prefix in enumerate(prefixes):
-        base, length = prefix.split("/")
-        hop = NextHop(address("198.18.0.1") + i * 2654435761 % 30, f"port{i * 2654435761 % 30 % 4}")
-        if (base, length) not in routes:
-            routes[base, length] = Route(address(base), int(length), "unicast", (hop,))
-            text.append(f"{prefix} via {dotted(hop.gateway)} dev {hop.port}\n")
-    file = tmp_path / "routes.txt"
-    file.write_text("".join(text))
-    check_lookup(file, list(routes.values()), 20000)
-
-
-def test_lookup_of_every_form_of_route(tmp_path):
-    text = """# all forms
-    default via 192.0.2.1 dev lan metric 5
-    default via 192.0.2.2 dev dmz
-    unicast 10.0.0.0/8 nexthop via 192.0.2.1 dev lan weight 3 nexthop dev dmz
-    10.1.0.0/16 dev lan
-    10.1.2.3 via 192.0.2.1 dev wan proto bird metric 32 # a host
-    blackhole 10.2.0.0/16
-    unreachable 10.3.0.0/16 metric 7
-    """
-    file = tmp_path / "routes.txt"
-    file.write_text(text)
-    asked = "8.8.8.8\n10.9.9.9\n  10.1.0.0 \n10.1.2.3\n\n10.2.255.255\n10.3.0.0\n"
-    done = penumbra("lookup", "--routes", file, input=asked)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "8.8.8.8 0.0.0.0/0 via 192.0.2.2 dev dmz",
-        "10.9.9.9 10.0.0.0/8 nexthop via 192.0.2.1 dev lan weight 3 nexthop dev dmz weight 1",
-        "10.1.0.0 10.1.0.0/16 dev lan",
-        "10.1.2.3 10.1.2.3/32 via 192.0.2.1 dev wan",
-        "10.2.255.255 unreachable",
-        "10.3.0.0 unreachable",
-    ]
-    rows = [json.loads(line) for line in penumbra("lookup", "--routes", file, "-j", input=asked).stdout.splitlines()]
-    assert [row["address"] for row in rows] == asked.split()
-    assert [row["type"] for row in rows] == ["unicast"] * 4 + ["blackhole", "unreachable"]
-    assert [row["prefix"] for row in rows[-2:]] == ["10.2.0.0/16", "10.3.0.0/16"]
-    assert rows[1]["next_hops"] == [
-        {"via": "192.0.2.1", "dev": "lan", "weight": 3},
-        {"dev": "dmz", "weight": 1},
-    ]
-
-
-def test_lookup_of_what_is_no_address(tmp_path):
-    file = tmp_path / "routes.txt"
-    file.write_text("default dev lan\n")
-    done = penumbra("lookup", "--routes", file, input="10.0.0.1\n10.0.0\n")
-    assert done.returncode == 3
-    assert "-:2: " in done.stderr and "10.0.0" in done.stderr
-
-
-def test_lookup_answers_at_once(tmp_path):
-    """A person or a script at the other end of a pipe asks, reads, and asks again."""
-    file = tmp_path / "routes.txt"
-    file.write_text("10.0.0.0/8 dev lan\n")
-    with subprocess.Popen(
-        [conftest.PROGRAM, "lookup", "--routes", file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as lookup:
-        for question, answer in (("10.0.0.1", "10.0.0.1 10.0.0.0/8 dev lan"), ("11.0.0.1", "11.0.0.1 unreachable")):
-            lookup.stdin.write(question + "\n")
-            lookup.stdin.flush()
-            assert lookup.stdout.readline() == answer + "\n"
-        lookup.stdin.close()
-        assert lookup.wait(timeout=conftest.PATIENCE) == 0
 
 
 # --- gen --------------------------------------------------------------------------------------------------------------
@@ -314,14 +190,7 @@ def test_a_reader_that_goes_away_does_not_break_a_run(bench):
     bench.configure(PORTS, ROUTES, NEIGHBOURS)
     frames = some_frames(300)
     write_pcap(bench.folder / "in.pcap", frames_of(frames))
-    done = subprocess.run(
-        f"{conftest.PROGRAM} run {bench.config} | true; exit ${{PIPESTATUS[0]}}",
-        shell=True,
-        executable="/bin/bash",
-        timeout=conftest.PATIENCE,
-        capture_output=True,
-        text=True,
-    )
+    done = in_shell(f"{conftest.PROGRAM} run {bench.config} | true; exit ${{PIPESTATUS[0]}}")
     assert done.returncode == 0, done.stderr
     assert sum(map(len, bench.outputs().values())) == 300
 
@@ -330,14 +199,7 @@ def test_a_sink_that_fails_fails_the_run_but_keeps_whole_records(bench):
     """A limit on the size of files stands for a full disk: writing fails in the middle of a record."""
     port = {"name": "wan", "device": "synth:size=1514,count=3000", "sink": "out.pcap"}
     bench.configure([port], pipeline="  - echo")
-    done = subprocess.run(
-        f"ulimit -f 1500; exec {conftest.PROGRAM} run {bench.config} -j",
-        shell=True,
-        executable="/bin/bash",
-        timeout=conftest.PATIENCE,
-        capture_output=True,
-        text=True,
-    )
+    done = in_shell(f"ulimit -f 1500; exec {conftest.PROGRAM} run {bench.config} -j")
     written = (1500 * 1024 - 24) // (16 + 1514)
     assert done.returncode == 1
     assert f"out.pcap: File too large; {3000 - written} packets not written" in done.stderr

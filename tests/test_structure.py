@@ -32,7 +32,7 @@ def leaves(kind):
         ("src/shaders", r"^(io|runtime|functions|control|cli)/|^rte_|^yaml-cpp|^nlohmann"),
         ("src/engines", r"^(io|runtime|functions|control|cli|shaders)/|^rte_|^yaml-cpp"),
         ("src/functions", r"^(io|runtime|cli|engines|scalar)/"),
-        ("src/control", r"^(runtime|functions|engines|shaders|cli)/|^rte_"),
+        ("src/control", r"^(io|runtime|functions|engines|shaders|cli)/|^rte_"),
         ("src/io", r"^(runtime|functions|engines|shaders|cli)/"),
         ("src/runtime", r"^(functions|shaders|cli)/"),
         ("src/cli", r"^engines/"),

@@ -70,10 +70,11 @@ struct EngineInfo {
 bool register_engine(EngineInfo info);
 /// Every engine of this build, best first.
 const std::vector<EngineInfo>& engines();
-/// Creates the named engine, or for "auto" the best available one. Throws std::invalid_argument for an unknown name and
-/// std::runtime_error with the probe's reason when it is not available here.
+/// Creates the named engine. Throws std::invalid_argument for an unknown name and std::runtime_error with the probe's
+/// reason when it is not available here.
 std::unique_ptr<Engine> create_engine(const std::string& name);
-/// The name that create_engine(name) would give an engine of: "auto" resolved. Throws likewise.
-std::string resolve_engine(const std::string& name);
+/// The engine that shall run the shader: the named one, or for "auto" the best available one that has it. Throws
+/// likewise, and std::runtime_error with the engines that have it if this one does not.
+std::string resolve_engine(const std::string& name, const std::string& shader);
 
 }  // namespace penumbra

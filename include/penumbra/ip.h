@@ -13,6 +13,9 @@ namespace penumbra {
 struct Ipv4Address {
   std::uint32_t value = 0;
   auto operator<=>(const Ipv4Address&) const = default;
+  /// Whether a host may have it and a router forwards it: not in 0/8 ("this network"), 127/8, 224/4 or 240/4 (RFC
+  /// 6890).
+  constexpr bool is_unicast() const { return (value >> 24) - 1 < 223 && value >> 24 != 127; }
 };
 
 /// An IPv4 prefix. `address` has no bits set past `length`, which is 0 to 32.

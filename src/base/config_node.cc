@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penumbra/config_node.h"
 
+#include <fmt/ranges.h>
 #include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 
@@ -48,12 +49,6 @@ YAML::Node load_document(const std::string& text, const std::string& name) {
                      "a second document begins here; expected one only");
   }
   return node;
-}
-
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 std::string kind_of(const YAML::Node& node) {
@@ -108,7 +103,9 @@ void ConfigNode::require_map(std::initializer_list<std::string_view> keys) const
 }
 
 void ConfigNode::require_map(const std::vector<std::string>& keys) const {
-  if (!node_.IsMap()) throw error("expected a map with the keys " + join(keys) + ", found " + kind_of(node_));
+  if (!node_.IsMap())
+    throw error("expected a map with the keys " + fmt::format("{}", fmt::join(keys, ", ")) + ", found " +
+                kind_of(node_));
   std::set<std::string> seen;
   for (const auto& entry : node_) {
     const ConfigNode key(entry.first, file_, name_, mark_);
@@ -116,8 +113,9 @@ void ConfigNode::require_map(const std::vector<std::string>& keys) const {
     const std::string& word = entry.first.Scalar();
     if (std::find(keys.begin(), keys.end(), word) == keys.end()) {
       const std::string hint = did_you_mean(word, keys);
-      throw InputError(key.location(), "unknown key " + quote(word) + " in " + name_ +
-                                           (hint.empty() ? "; valid keys: " + join(keys) : "; " + hint));
+      throw InputError(key.location(),
+                       "unknown key " + quote(word) + " in " + name_ +
+                           (hint.empty() ? "; valid keys: " + fmt::format("{}", fmt::join(keys, ", ")) : "; " + hint));
     }
     if (!seen.insert(word).second) throw InputError(key.location(), "key " + quote(word) + " stands twice in " + name_);
   }

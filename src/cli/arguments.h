@@ -3,9 +3,14 @@
 // Kinds of option values that several commands take.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+class Option;
+class Validator;
+}  // namespace CLI
 
 namespace penumbra::cli {
 

@@ -3,10 +3,13 @@
 // What the commands that talk to a running router have in common.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace penumbra::cli {
 

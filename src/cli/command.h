@@ -3,10 +3,14 @@
 // How a subcommand of `penumbra` presents itself. Each is one file that registers one Command; no list names them.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace penumbra::cli {
 

@@ -3,6 +3,8 @@
 // `penumbra completion bash|zsh|fish`.
 #include "cli/completion.h"
 
+#include <CLI/CLI.hpp>
+
 #include "cli/command.h"
 #include "cli/output.h"
 

@@ -3,6 +3,8 @@
 // `penumbra gen routes|traffic`.
 #include "cli/gen.h"
 
+#include <CLI/CLI.hpp>
+
 #include "cli/command.h"
 
 namespace penumbra::cli {

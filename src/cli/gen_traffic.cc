@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "cli/arguments.h"
@@ -28,58 +27,30 @@ struct Options {
 constexpr const char* kSizeHelp = "expected imix or the bytes of a frame without FCS, 60 to 9214";
 constexpr const char* kDestinationsHelp = "expected uniform, prefixes or zipf[:FLOWS[:EXPONENT]]";
 
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-bool set_size(const std::string& text, io::SynthSource& source) {
-  const auto bytes = text == "imix" ? std::optional<std::uint16_t>(0) : parse_number<std::uint16_t>(text);
-  if (!bytes || (text != "imix" && (*bytes < 60 || *bytes > io::Traffic::kLargestFrame))) return false;
-  source.frame_bytes = *bytes;
-  return true;
-}
-
-bool set_destinations(const std::string& text, io::SynthSource& source) {
-  using Destinations = io::SynthSource::Destinations;
-  if (text == "uniform" || text == "prefixes") {
-    source.destinations = text == "uniform" ? Destinations::uniform : Destinations::prefixes;
-    return true;
-  }
-  const auto parts = CLI::detail::split(text, ':');
-  if (parts.front() != "zipf" || parts.size() > 3) return false;
-  source.destinations = Destinations::zipf;
-  const auto flows = parts.size() < 2 ? std::optional(source.flows) : parse_number<std::uint32_t>(parts[1]);
-  const auto exponent = parts.size() < 3 ? std::optional(source.exponent) : parse_number<double>(parts[2]);
-  if (!flows || *flows == 0 || *flows > 100'000'000 || !exponent || !(*exponent >= 0) || *exponent > 10) return false;
-  source.flows = *flows;
-  source.exponent = *exponent;
-  return true;
-}
-
-io::SynthSource parse_source(const Options& options) {
-  io::SynthSource source;
+control::SynthSource parse_source(const Options& options) {
+  control::SynthSource source;
   source.count = options.packets;
   source.seed = options.seed;
-  source.routes = options.routes;
-  if (!set_size(options.size, source)) throw CLI::ValidationError("--size", kSizeHelp);
-  if (!set_destinations(options.destinations, source)) throw CLI::ValidationError("--dst", kDestinationsHelp);
-  if (source.destinations == io::SynthSource::Destinations::prefixes && options.routes.empty()) {
+  const auto bytes = control::parse_frame_size(options.size);
+  if (!bytes) throw CLI::ValidationError("--size", kSizeHelp);
+  source.frame_bytes = *bytes;
+  const bool prefixes = options.destinations == "prefixes";
+  if (prefixes && options.routes.empty()) {
     throw CLI::ValidationError("--dst", "prefixes are taken from --routes FILE, which is missing");
+  }
+  if (!control::parse_destinations(prefixes ? "prefixes:" + options.routes : options.destinations, source)) {
+    throw CLI::ValidationError("--dst", kDestinationsHelp);
   }
   return source;
 }
 
 void generate(const Options& options) {
-  const io::SynthSource source = parse_source(options);
+  const control::SynthSource source = parse_source(options);
   const io::Traffic traffic(source, io::TrafficMix{.odd_share = options.odd_percent / 100});
   const bool to_output = options.output == "-";
   io::CaptureFile file(to_output ? "/dev/stdout" : options.output);
   io::CaptureWriter writer(file);
-  std::vector<std::uint8_t> frame(io::Traffic::kLargestFrame);
+  std::vector<std::uint8_t> frame(control::SynthSource::kLargestFrame);
   constexpr std::uint64_t kNanosecondsApart = 1000;
   for (std::uint64_t i = 0; i < options.packets && file.error() == 0; ++i) {
     const std::size_t bytes = traffic.fill(i, frame);

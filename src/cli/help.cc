@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `penumbra help [COMMAND]` and `penumbra version`: --help and --version as people say them.
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `penumbra man`.
+#include <CLI/CLI.hpp>
+
 #include "cli/command.h"
 #include "cli/man_page.h"
 #include "cli/output.h"

@@ -2,6 +2,7 @@
 #include "cli/man_page.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/command.h"
 #include "cli/version.h"
@@ -140,11 +141,8 @@ std::string names_text(const ParserOption& option) {
 
 void add_option(const ParserOption& option, std::string& page) {
   page += fmt::format(".TP\n{}\n{}", names_text(option), escaped(option.help));
-  if (!option.choices.empty()) {
-    std::string choices;
-    for (const auto& choice : option.choices) choices += (choices.empty() ? "" : ", ") + choice;
-    page += " (" + escaped(choices) + ")";
-  }
+  if (!option.choices.empty())
+    page += fmt::format(" ({})", escaped(fmt::format("{}", fmt::join(option.choices, ", "))));
   if (!option.default_value.empty()) page += ", by default " + escaped(option.default_value);
   page += option.required && !option.names.empty() ? " (required)\n" : "\n";
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/parser_tree.h"
 
+#include <CLI/CLI.hpp>
+
 namespace penumbra::cli {
 namespace {
 

@@ -3,9 +3,12 @@
 // The parser as data: what the man page and the shell completions are generated from.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace penumbra::cli {
 

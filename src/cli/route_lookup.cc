@@ -33,13 +33,11 @@ std::vector<PortInfo> ports_of(const control::RouteList& routes) {
 }  // namespace
 
 RouteLookup::RouteLookup(const control::RouteList& routes, const std::string& engine)
-    : fib_(ports_of(routes), grace_periods_), engine_(create_engine(engine)), targets_(Dir24_8::kMaxNextHops) {
+    : fib_(ports_of(routes), grace_periods_),
+      engine_(create_engine(resolve_engine(engine, fib_.table().name()))),
+      shader_(engine_->find_shader(fib_.table().name())),
+      targets_(Dir24_8::kMaxNextHops) {
   fib_.load(routes);
-  const std::string& name = fib_.table().name();
-  shader_ = engine_->find_shader(name);
-  if (shader_ == nullptr) {
-    throw Failure(ExitCode::failure, fmt::format("engine {} has no shader {}", resolve_engine(engine), name));
-  }
   engine_->use_table(fib_.table());
   queue_ = engine_->open_queue();
 }

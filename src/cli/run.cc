@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -17,7 +18,6 @@
 #include "cli/progress.h"
 #include "cli/run_summary.h"
 #include "io/eal.h"
-#include "penumbra/engine.h"
 #include "runtime/router.h"
 
 namespace penumbra::cli {
@@ -72,9 +72,7 @@ RunSummary summarise(const control::RouterConfig& config, const runtime::Router&
   summary.device_losses = router.device_losses();
   summary.cores = config.cores;
   for (const auto& port : config.ports) summary.ports.push_back(port.info.name);
-  for (const auto& stage : config.pipeline) {
-    summary.engines.emplace_back(stage.function, resolve_engine(stage.engine));
-  }
+  summary.engines = router.engines();
   summary.memory = io::start_eal({}, 0).memory;
   return summary;
 }

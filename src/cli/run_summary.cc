@@ -170,11 +170,9 @@ json steps_table(const Statistics& statistics) {
 }
 
 std::string engines_text(const RunSummary& summary) {
-  std::string text;
-  for (const auto& [function, engine] : summary.engines) {
-    text += fmt::format("{}{} on engine {}", text.empty() ? "" : ", ", function, engine);
-  }
-  return text;
+  std::vector<std::string> texts;
+  for (const auto& [stage, engine] : summary.engines) texts.push_back(fmt::format("{} on engine {}", stage, engine));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct RunSummary {
   std::vector<std::string> ports;
   std::vector<std::vector<io::DeviceLoss>> device_losses;  ///< of each port
   std::vector<unsigned> cores;
-  std::vector<std::pair<std::string, std::string>> engines;  ///< function and the engine that ran it, in pipeline order
+  std::vector<std::pair<std::string, std::string>> engines;  ///< Router::engines()
   std::string memory;                                        ///< io::Environment::memory
 };
 

@@ -3,6 +3,7 @@
 // `penumbra trace add|show|clear`: single packets on their way through a running router.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 

@@ -3,6 +3,7 @@
 // `penumbra verify CONFIG`: what a run from captures to captures sent, held against an independent oracle.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <variant>
@@ -33,12 +34,12 @@ struct PortCaptures {
   std::filesystem::path output;
 };
 
-PortCaptures captures_of(const io::PortConfig& port) {
+PortCaptures captures_of(const control::PortConfig& port) {
   PortCaptures captures;
   captures.port = port.info.index;
-  const auto* source = std::get_if<io::PcapSource>(&port.device);
-  const auto* sink = std::get_if<io::CaptureSink>(&port.sink);
-  if ((source == nullptr && !std::holds_alternative<io::NoSource>(port.device)) || sink == nullptr ||
+  const auto* source = std::get_if<control::PcapSource>(&port.device);
+  const auto* sink = std::get_if<control::CaptureSink>(&port.sink);
+  if ((source == nullptr && !std::holds_alternative<control::NoSource>(port.device)) || sink == nullptr ||
       (source != nullptr && source->loop)) {
     throw InputError(port.location, "port '" + port.info.name +
                                         "': only a port that receives from a capture (device: \"pcap:FILE\", without "
@@ -84,8 +85,8 @@ Findings compare(const control::RouterConfig& config) {
   return ledger.close();
 }
 
-nlohmann::json to_json(const Findings& findings) {
-  nlohmann::json differences;
+nlohmann::ordered_json to_json(const Findings& findings) {
+  nlohmann::ordered_json differences;
   for (std::size_t i = 0; i < verify::kDifferences; ++i) {
     differences[to_string(static_cast<Difference>(i))] = findings.counts[i];
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/config.h"
 
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -53,8 +54,7 @@ InterfaceAddress parse_interface_address(const ConfigNode& node) {
   if (!address || !length || slash == text.size()) {
     throw node.error("expected an IPv4 address with the length of its network (A.B.C.D/LENGTH), found " + quote(text));
   }
-  const std::uint32_t octet = address->value >> 24;
-  if (octet == 0 || octet == 127 || octet >= 224) {
+  if (!address->is_unicast()) {
     throw node.error(quote(text) + " cannot be a port's address: it is not unicast");
   }
   const Ipv4Prefix network{{address->value & length->mask()}, length->length};
@@ -69,12 +69,12 @@ InterfaceAddress parse_interface_address(const ConfigNode& node) {
 /// The ports of one file, and what must not be the same in two of them.
 class PortReader {
  public:
-  io::PortConfig read(const ConfigNode& node, std::uint16_t index) {
+  PortConfig read(const ConfigNode& node, std::uint16_t index) {
     node.require_map({"name", "device", "sink", "queues", "mac", "mtu", "addresses", "promiscuous"});
-    io::PortConfig port;
-    port.device = io::parse_device(node.at("device"));
+    PortConfig port;
+    port.device = parse_device(node.at("device"));
     port.location = node.location();
-    const bool built_in = !std::holds_alternative<io::Ethdev>(port.device);
+    const bool built_in = !std::holds_alternative<Ethdev>(port.device);
     port.info.index = index;
     port.info.name = check_port_name(node.at("name"));
     require_new(names_, port.info.name, node.at("name"), "the name " + quote(port.info.name));
@@ -101,7 +101,7 @@ class PortReader {
             "a sink goes with a built-in source (pcap:, synth:, none); a DPDK device sends by itself, so "
             "leave 'sink' out");
       }
-      port.sink = io::parse_sink(value);
+      port.sink = parse_sink(value);
       port.sink_location = value.location();
     }
     return port;
@@ -118,13 +118,13 @@ class PortReader {
   Lines names_, addresses_;
 };
 
-std::vector<io::PortConfig> read_ports(const ConfigNode& node) {
+std::vector<PortConfig> read_ports(const ConfigNode& node) {
   const auto elements = node.list();
   if (elements.empty() || elements.size() > kMaxPorts) {
     throw node.error("expected 1 to 1024 ports, found " + std::to_string(elements.size()));
   }
   PortReader reader;
-  std::vector<io::PortConfig> ports;
+  std::vector<PortConfig> ports;
   ports.reserve(elements.size());
   for (const auto& element : elements) ports.push_back(reader.read(element, static_cast<std::uint16_t>(ports.size())));
   return ports;
@@ -151,9 +151,8 @@ std::vector<unsigned> read_cores(const ConfigNode& workers) {
   for (const auto& element : node.list()) {
     const auto core = static_cast<unsigned>(element.integer(0, CPU_SETSIZE - 1));
     if (std::find(permitted.begin(), permitted.end(), core) == permitted.end()) {
-      std::string all;
-      for (const unsigned other : permitted) all += (all.empty() ? "" : ", ") + std::to_string(other);
-      throw element.error("this process may not run on core " + std::to_string(core) + ", only on " + all);
+      throw element.error(
+          fmt::format("this process may not run on core {}, only on {}", core, fmt::join(permitted, ", ")));
     }
     if (std::find(cores.begin(), cores.end(), core) != cores.end()) {
       throw element.error("core " + std::to_string(core) + " stands twice; a worker has a core of its own");

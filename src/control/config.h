@@ -9,13 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "io/port.h"
+#include "control/port_config.h"
 #include "penumbra/config_node.h"
 
 namespace penumbra::control {
 
-/// One entry of `pipeline:`. A function's factory never sees `engine:`, and sees a map also where the file has only the
-/// function's name (`- NAME`) or no value (`- NAME:`).
+/// One entry of `pipeline:`. `config` is a map without `engine:`, also where the file has only the function's name
+/// (`- NAME`) or no value (`- NAME:`); where it has something other than a map, that, for the function to refuse.
 struct StageConfig {
   std::string function;
   std::string engine;  ///< the entry's own `engine:`, else the file's
@@ -24,8 +24,8 @@ struct StageConfig {
 
 struct RouterConfig {
   std::filesystem::path file;
-  std::vector<io::PortConfig> ports;  ///< info.index = position
-  std::vector<unsigned> cores;        ///< a worker each
+  std::vector<PortConfig> ports;  ///< info.index = position
+  std::vector<unsigned> cores;    ///< a worker each
   std::vector<StageConfig> pipeline;
   std::filesystem::path socket;  ///< of `penumbra show`; `control: {socket: PATH}`
 };

@@ -62,7 +62,7 @@ TEST(Config, KnowsItsDefaults) {
   EXPECT_TRUE(config.ports[0].info.promiscuous);
   EXPECT_EQ(config.ports[0].info.mtu, 1500);
   EXPECT_EQ(config.ports[0].queues, 0);
-  EXPECT_TRUE(std::holds_alternative<io::CountingSink>(config.ports[0].sink));
+  EXPECT_TRUE(std::holds_alternative<control::CountingSink>(config.ports[0].sink));
   EXPECT_EQ(config.ports[0].location.line, 2);
   EXPECT_EQ(config.ports[1].info.index, 1);
   EXPECT_EQ(config.ports[1].info.mac, MacAddress{0});
@@ -95,8 +95,8 @@ TEST(Config, TakesEveryKey) {
       "control: {socket: run/p.sock}\n");
   const auto& port = config.ports.at(0);
   EXPECT_EQ(port.info.name, "wan.1-a_B");
-  EXPECT_EQ(std::get<io::PcapSource>(port.device).file, "/etc/penumbra/in.pcap");
-  EXPECT_EQ(std::get<io::CaptureSink>(port.sink).file, "/etc/penumbra/out.pcap");
+  EXPECT_EQ(std::get<control::PcapSource>(port.device).file, "/etc/penumbra/in.pcap");
+  EXPECT_EQ(std::get<control::CaptureSink>(port.sink).file, "/etc/penumbra/out.pcap");
   EXPECT_EQ(port.queues, 64);
   EXPECT_EQ(port.info.mac, MacAddress{0x020000001234});
   EXPECT_EQ(port.info.mtu, 9194);

@@ -126,8 +126,7 @@ Ipv4Address parse_neighbour_address(const Line& line, std::string_view word) {
     throw line.error(word, "expected an IPv4 address, found " + quote(word) + "; IPv6 comes with a later version");
   }
   if (!address) throw line.error(word, "expected an IPv4 address (A.B.C.D), found " + quote(word));
-  const std::uint32_t first = address->value >> 24;
-  if (first == 0 || first == 127 || first >= 224) {
+  if (!address->is_unicast()) {
     throw line.error(word, quote(word) + " cannot be a neighbour's address: it is not unicast");
   }
   return *address;

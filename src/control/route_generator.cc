@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <unordered_set>
 
-#include "io/random.h"
+#include "base/random.h"
 
 namespace penumbra::control {
 namespace {
@@ -60,7 +60,7 @@ constexpr double kRunShare = 0.5;         ///< are followed by another one of th
 constexpr double kRunShareLongest = 0.7;  ///< likewise of the /24s
 
 /// True with this probability.
-bool chance(io::Random& random, double probability) {
+bool chance(Random& random, double probability) {
   return static_cast<double>(random.next() >> 11) < probability * 0x1p53;
 }
 
@@ -89,7 +89,7 @@ std::array<std::uint32_t, kMaxLength + 1> share_out(std::uint32_t prefixes) {
 
 class PrefixMaker {
  public:
-  explicit PrefixMaker(io::Random& random) : random_(random) {
+  explicit PrefixMaker(Random& random) : random_(random) {
     std::partial_sum(kOctetWeights.begin(), kOctetWeights.end(), octet_sums_.begin(), std::plus<std::uint32_t>());
   }
 
@@ -136,7 +136,7 @@ class PrefixMaker {
     return prefix;
   }
 
-  io::Random& random_;
+  Random& random_;
   std::array<std::uint32_t, kOctetWeights.size()> octet_sums_{};
   std::vector<Ipv4Prefix> prefixes_;
   std::size_t shorter_ = 0;  ///< so many of prefixes_ are shorter than those being added
@@ -226,7 +226,7 @@ class TableMaker {
   }
 
   const RouteGeneratorOptions& options_;
-  io::Random random_;
+  Random random_;
   GeneratedTable table_;
   std::vector<RouteTarget> targets_;
   std::size_t first_multipath_ = 0;

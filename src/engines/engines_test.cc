@@ -38,7 +38,19 @@ TEST(Engines, SayWhyTheyAreOrAreNotAvailable) {
 }
 
 TEST(Engines, AutoIsTheBestAvailableOne) {
-  EXPECT_EQ(resolve_engine("auto"), conformance::available_engines().front());
+  EXPECT_EQ(resolve_engine("auto", "echo"), conformance::available_engines().front());
+}
+
+TEST(Engines, WithoutAShaderAreNotChosenForIt) {
+  for (const std::string name : {"auto", "scalar"}) {
+    try {
+      resolve_engine(name, "no such shader");
+      FAIL() << name << " has it";
+    } catch (const std::runtime_error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("engine '" + name + "' has no shader 'no such shader'"));
+      EXPECT_THAT(error.what(), HasSubstr("engines that have it here: none"));
+    }
+  }
 }
 
 TEST(Engines, ThatAreUnknownAreNamedWithTheNearestOne) {
@@ -54,7 +66,7 @@ TEST(Engines, ThatAreUnknownAreNamedWithTheNearestOne) {
 class EachEngine : public testing::TestWithParam<std::string> {};
 
 TEST_P(EachEngine, IsWhatItsNameResolvesTo) {
-  EXPECT_EQ(resolve_engine(GetParam()), GetParam());
+  EXPECT_EQ(resolve_engine(GetParam(), "echo"), GetParam());
 }
 
 TEST_P(EachEngine, KnowsNoShaderThatThereIsNot) {

@@ -13,23 +13,13 @@ std::vector<EngineInfo>& registered() {
   return list;
 }
 
-const EngineInfo& choose(const std::string& name) {
-  std::vector<std::string> names{"auto"};
+/// The engines that run here and have the shader, best first.
+std::vector<std::string> engines_with(const std::string& shader) {
+  std::vector<std::string> names;
   for (const auto& info : engines()) {
-    if (name == "auto" && info.probe().available) return info;
-    if (name == info.name) {
-      const Availability availability = info.probe();
-      if (!availability.available) {
-        throw std::runtime_error("engine '" + name + "' is not available here: " + availability.reason);
-      }
-      return info;
-    }
-    names.push_back(info.name);
+    if (info.probe().available && info.create()->find_shader(shader) != nullptr) names.push_back(info.name);
   }
-  if (name == "auto") throw std::runtime_error("no engine of this build is available here");
-  std::string known;
-  for (const auto& each : names) known += (known.empty() ? "" : ", ") + each;
-  throw std::invalid_argument("unknown engine '" + name + "' (there are " + known + ") " + did_you_mean(name, names));
+  return names;
 }
 
 }  // namespace
@@ -46,11 +36,27 @@ const std::vector<EngineInfo>& engines() {
 }
 
 std::unique_ptr<Engine> create_engine(const std::string& name) {
-  return choose(name).create();
+  const auto found = std::ranges::find(engines(), name, &EngineInfo::name);
+  if (found == engines().end()) {
+    std::vector<std::string> names{"auto"};
+    for (const auto& info : engines()) names.push_back(info.name);
+    throw std::invalid_argument("unknown engine '" + name + "'; " + did_you_mean_or_list(name, names));
+  }
+  const Availability availability = found->probe();
+  if (!availability.available) {
+    throw std::runtime_error("engine '" + name + "' is not available here: " + availability.reason);
+  }
+  return found->create();
 }
 
-std::string resolve_engine(const std::string& name) {
-  return choose(name).name;
+std::string resolve_engine(const std::string& name, const std::string& shader) {
+  if (name != "auto" && create_engine(name)->find_shader(shader) != nullptr) return name;
+  const auto having = engines_with(shader);
+  if (name == "auto" && !having.empty()) return having.front();
+  std::string list;
+  for (const auto& engine : having) list += (list.empty() ? "" : ", ") + engine;
+  throw std::runtime_error("engine '" + name + "' has no shader '" + shader +
+                           "'; engines that have it here: " + (list.empty() ? "none" : list));
 }
 
 }  // namespace penumbra

@@ -14,11 +14,11 @@ namespace {
 constexpr std::size_t kSynthBytes = 64U << 20;     ///< of synthetic frames, which are then begun anew
 constexpr std::uint64_t kNanosecondsApart = 1000;  ///< their timestamps
 
-Frames synthesise(const SynthSource& source, MacAddress destination) {
+Frames synthesise(const control::SynthSource& source, MacAddress destination) {
   const Traffic traffic(source, TrafficMix{.odd_share = 0, .destination = destination});
   Frames frames;
   frames.bytes.reserve(kSynthBytes);
-  std::vector<std::uint8_t> frame(Traffic::kLargestFrame);
+  std::vector<std::uint8_t> frame(control::SynthSource::kLargestFrame);
   for (std::uint64_t i = 0; source.count == 0 || i < source.count; ++i) {
     const std::size_t size = traffic.fill(i, frame);
     if (frames.bytes.size() + size > kSynthBytes) break;
@@ -27,33 +27,34 @@ Frames synthesise(const SynthSource& source, MacAddress destination) {
   return frames;
 }
 
-Frames frames_of(const PortConfig& config) {
-  if (const auto* capture = std::get_if<PcapSource>(&config.device)) return load_capture(capture->file);
-  if (const auto* synth = std::get_if<SynthSource>(&config.device)) return synthesise(*synth, config.info.mac);
+Frames frames_of(const control::PortConfig& config) {
+  if (const auto* capture = std::get_if<control::PcapSource>(&config.device)) return load_capture(capture->file);
+  if (const auto* synth = std::get_if<control::SynthSource>(&config.device)) return synthesise(*synth, config.info.mac);
   return {};
 }
 
-ReplayPlan plan_of(const Device& device, std::uint64_t frames) {
-  if (const auto* capture = std::get_if<PcapSource>(&device)) return {capture->loop, frames, capture->rate};
-  if (const auto* synth = std::get_if<SynthSource>(&device)) return {synth->count == 0, synth->count, synth->rate};
+ReplayPlan plan_of(const control::Device& device, std::uint64_t frames) {
+  if (const auto* capture = std::get_if<control::PcapSource>(&device)) return {capture->loop, frames, capture->rate};
+  if (const auto* synth = std::get_if<control::SynthSource>(&device))
+    return {synth->count == 0, synth->count, synth->rate};
   return {};
 }
 
-Replay make_replay(const PortConfig& config, std::uint16_t workers) {
+Replay make_replay(const control::PortConfig& config, std::uint16_t workers) {
   Frames frames = frames_of(config);
   const ReplayPlan plan = plan_of(config.device, frames.entries.size());
   return {std::move(frames), config.queues == 0 ? workers : config.queues, plan};
 }
 
-const char* driver_of(const Device& device) {
-  if (std::holds_alternative<PcapSource>(device)) return "pcap";
-  if (std::holds_alternative<SynthSource>(device)) return "synth";
+const char* driver_of(const control::Device& device) {
+  if (std::holds_alternative<control::PcapSource>(device)) return "pcap";
+  if (std::holds_alternative<control::SynthSource>(device)) return "synth";
   return "none";
 }
 
 }  // namespace
 
-BuiltinPort::BuiltinPort(const PortConfig& config, std::uint16_t workers)
+BuiltinPort::BuiltinPort(const control::PortConfig& config, std::uint16_t workers)
     : info_(config.info),
       sink_(config.sink),
       driver_(driver_of(config.device)),
@@ -62,7 +63,7 @@ BuiltinPort::BuiltinPort(const PortConfig& config, std::uint16_t workers)
 
 void BuiltinPort::open(const PacketPool& pool) {
   replay_.use_pool(pool);
-  if (const auto* capture = std::get_if<CaptureSink>(&sink_)) file_.emplace(capture->file);
+  if (const auto* capture = std::get_if<control::CaptureSink>(&sink_)) file_.emplace(capture->file);
   for (std::uint16_t worker = 0; worker < workers_; ++worker) {
     if (file_) {
       tx_queues_.push_back(std::make_unique<CaptureTxQueue>(*file_));

@@ -16,7 +16,7 @@ namespace penumbra::io {
 class BuiltinPort final : public Port {
  public:
   /// Reads the source whole. Throws InputError or std::runtime_error. Touches no file but for reading.
-  BuiltinPort(const PortConfig& config, std::uint16_t workers);
+  BuiltinPort(const control::PortConfig& config, std::uint16_t workers);
 
   std::uint32_t largest_frame() const { return replay_.largest_frame(); }
   /// Makes the port complete: creates the sink's file. Throws std::system_error.
@@ -36,7 +36,7 @@ class BuiltinPort final : public Port {
   std::uint64_t unwritten() const noexcept;
 
   PortInfo info_;
-  Sink sink_;
+  control::Sink sink_;
   std::string driver_;
   std::uint16_t workers_;
   Replay replay_;

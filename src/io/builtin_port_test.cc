@@ -20,12 +20,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::vector<Record> synthetic_records(std::size_t count, std::uint16_t frame_bytes = 60) {
-  SynthSource source;
+  control::SynthSource source;
   source.frame_bytes = frame_bytes;
   const Traffic traffic(source);
   std::vector<Record> records;
   for (std::size_t i = 0; i < count; ++i) {
-    Bytes frame(Traffic::kLargestFrame);
+    Bytes frame(control::SynthSource::kLargestFrame);
     frame.resize(traffic.fill(i, frame));
     records.push_back({1'700'000'000'000'000'001 + i * 1001, frame});
   }
@@ -46,7 +46,7 @@ void reflect(Port& port) {
   port.stop();
 }
 
-std::unique_ptr<Port> open_one(const PortConfig& config, std::uint16_t workers = 1) {
+std::unique_ptr<Port> open_one(const control::PortConfig& config, std::uint16_t workers = 1) {
   auto ports = open_ports({&config, 1}, workers);
   return std::move(ports.front());
 }
@@ -140,7 +140,7 @@ TEST_F(BuiltinPortTest, CountsExactlyOverAllQueues) {
 
 TEST_F(BuiltinPortTest, GivesTheSeedsTraffic) {
   const auto port = open_one(port_config("synth:count=500,seed=9,size=imix"));
-  SynthSource source;
+  control::SynthSource source;
   source.seed = 9;
   source.frame_bytes = 0;
   const Traffic traffic(source, {.odd_share = 0, .destination = port->info().mac});
@@ -148,7 +148,7 @@ TEST_F(BuiltinPortTest, GivesTheSeedsTraffic) {
   const auto frames = receive_all(port->rx_queue(0));
   ASSERT_EQ(frames.size(), 500U);
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    Bytes expected(Traffic::kLargestFrame);
+    Bytes expected(control::SynthSource::kLargestFrame);
     expected.resize(traffic.fill(i, expected));
     EXPECT_EQ(frames[i], expected);
   }
@@ -191,9 +191,9 @@ TEST_F(BuiltinPortTest, WorkersShareASinkInWholeRecords) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  SynthSource source;
+  control::SynthSource source;
   source.frame_bytes = 0;
-  source.destinations = SynthSource::Destinations::zipf;
+  source.destinations = control::SynthSource::Destinations::zipf;
   source.flows = 100;
   const Traffic traffic(source, {.odd_share = 0, .destination = port->info().mac});
   const auto records = records_of(load_capture(folder_ / "out.pcap"));
@@ -205,7 +205,7 @@ TEST_F(BuiltinPortTest, WorkersShareASinkInWholeRecords) {
     ASSERT_LT(index, seen.size());
     EXPECT_FALSE(seen[index]);
     seen[index] = true;
-    Bytes expected(Traffic::kLargestFrame);
+    Bytes expected(control::SynthSource::kLargestFrame);
     expected.resize(traffic.fill(index, expected));
     ASSERT_EQ(record.frame, expected);
     const std::string flow(expected.begin() + 26, expected.begin() + 38);
@@ -251,7 +251,7 @@ TEST_F(BuiltinPortTest, OwnsUpToWhatAFullDiskDidNotTake) {
 TEST_F(BuiltinPortTest, OpensAllPortsOrTouchesNothing) {
   write_file(folder_ / "in.pcap", pcap_file(synthetic_records(3)));
   const std::string in = (folder_ / "in.pcap").string();
-  const auto message = [](const std::vector<PortConfig>& configs) -> std::string {
+  const auto message = [](const std::vector<control::PortConfig>& configs) -> std::string {
     try {
       open_ports(configs, 1);
     } catch (const InputError& error) {
@@ -263,8 +263,8 @@ TEST_F(BuiltinPortTest, OpensAllPortsOrTouchesNothing) {
   const auto out = folder_ / "out.pcap";
   const Bytes earlier = pcap_file({{1, Bytes(60, 7)}});
   write_file(out, earlier);
-  const std::vector<PortConfig> missing{port_config("none", out.string(), 0),
-                                        port_config("pcap:" + (folder_ / "nothing").string(), "count", 1)};
+  const std::vector<control::PortConfig> missing{port_config("none", out.string(), 0),
+                                                 port_config("pcap:" + (folder_ / "nothing").string(), "count", 1)};
   EXPECT_THAT(message(missing), AllOf(HasSubstr("test.yaml:1:"), HasSubstr("port 'port1'"), HasSubstr("No such file")));
   EXPECT_EQ(read_file(out), earlier);
   EXPECT_THAT(message({port_config("none", (folder_ / "no/out.pcap").string())}), HasSubstr("cannot create"));

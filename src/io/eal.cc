@@ -32,17 +32,17 @@ constexpr std::uint64_t kReserve = 64 * kMebibyte;
 /// Ordinary memory costs nothing until it is touched, so there may as well be enough of it.
 constexpr std::uint64_t kLeastOrdinary = 1024 * kMebibyte;
 
-bool any_port_is_pci(std::span<const PortConfig> ports) {
-  return std::any_of(ports.begin(), ports.end(), [](const PortConfig& port) {
-    const auto* device = std::get_if<Ethdev>(&port.device);
+bool any_port_is_pci(std::span<const control::PortConfig> ports) {
+  return std::any_of(ports.begin(), ports.end(), [](const control::PortConfig& port) {
+    const auto* device = std::get_if<control::Ethdev>(&port.device);
     return device != nullptr && device->is_pci;
   });
 }
 
 /// How large frames may turn out: captures have not been read yet.
-std::uint32_t largest_possible_frame(std::span<const PortConfig> ports) {
-  const bool capture = std::any_of(ports.begin(), ports.end(), [](const PortConfig& port) {
-    return std::holds_alternative<PcapSource>(port.device);
+std::uint32_t largest_possible_frame(std::span<const control::PortConfig> ports) {
+  const bool capture = std::any_of(ports.begin(), ports.end(), [](const control::PortConfig& port) {
+    return std::holds_alternative<control::PcapSource>(port.device);
   });
   return capture ? Frames::kLargest : 0;
 }
@@ -69,8 +69,8 @@ bool advise_huge_pages() {
   return taken;
 }
 
-std::vector<std::string> arguments_for(std::span<const PortConfig> ports, const HugePages& pages, std::uint64_t bytes,
-                                       const cpu_set_t& cores) {
+std::vector<std::string> arguments_for(std::span<const control::PortConfig> ports, const HugePages& pages,
+                                       std::uint64_t bytes, const cpu_set_t& cores) {
   std::vector<std::string> arguments{"penumbra", "--no-shconf", "--no-telemetry",
                                      fmt::format("--file-prefix=penumbra-{}", getpid()), "--log-level=*:error",
                                      // The main thread runs where it ran before; it is not tied to one core.
@@ -87,7 +87,7 @@ std::vector<std::string> arguments_for(std::span<const PortConfig> ports, const 
   return arguments;
 }
 
-Environment start(std::span<const PortConfig> ports, std::uint16_t workers) {
+Environment start(std::span<const control::PortConfig> ports, std::uint16_t workers) {
   const std::uint64_t likely = pool_bytes(pool_size(ports, workers, 0)) + kReserve;
   const HugePages pages = find_huge_pages(likely);
   const bool huge = pages.page_bytes > 0;
@@ -132,7 +132,7 @@ Environment start(std::span<const PortConfig> ports, std::uint16_t workers) {
 
 }  // namespace
 
-const Environment& start_eal(std::span<const PortConfig> ports, std::uint16_t workers) {
+const Environment& start_eal(std::span<const control::PortConfig> ports, std::uint16_t workers) {
   static const Environment kEnvironment = start(ports, workers);
   return kEnvironment;
 }

@@ -21,7 +21,7 @@ struct Environment {
 /// Starts the EAL once in this process; later calls return the first one's findings. Needs neither root nor huge pages;
 /// uses huge pages where they are free and permitted. Probes PCI only if a port names a PCI device. Throws
 /// std::runtime_error with what EAL said.
-const Environment& start_eal(std::span<const PortConfig> ports, std::uint16_t workers);
+const Environment& start_eal(std::span<const control::PortConfig> ports, std::uint16_t workers);
 
 /// Makes the calling thread known to DPDK (mempool caches, RCU) for as long as it lives. Throws std::runtime_error.
 void register_thread();

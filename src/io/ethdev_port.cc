@@ -70,12 +70,12 @@ class EthdevPort::Device {
   bool started_ = false;
 };
 
-EthdevPort::EthdevPort(const PortConfig& config, std::uint16_t workers, const PacketPool& pool)
+EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers, const PacketPool& pool)
     : info_(config.info),
       location_(config.location),
       pool_(pool),
       queues_(config.queues == 0 ? workers : config.queues) {
-  const std::string& devargs = std::get<Ethdev>(config.device).devargs;
+  const std::string& devargs = std::get<control::Ethdev>(config.device).devargs;
   refuse_sockets(devargs);
   device_ = std::make_unique<Device>(devargs);
   const QueuePlan plan = plan_queues(device_->info(), queues_, workers);

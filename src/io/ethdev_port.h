@@ -17,7 +17,7 @@ namespace penumbra::io {
 class EthdevPort final : public Port {
  public:
   /// Creates and configures the device. Throws std::runtime_error.
-  EthdevPort(const PortConfig& config, std::uint16_t workers, const PacketPool& pool);
+  EthdevPort(const control::PortConfig& config, std::uint16_t workers, const PacketPool& pool);
   ~EthdevPort() override;
 
   const PortInfo& info() const override { return info_; }

@@ -20,7 +20,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string refusal(const std::vector<PortConfig>& configs, std::uint16_t workers = 1) {
+std::string refusal(const std::vector<control::PortConfig>& configs, std::uint16_t workers = 1) {
   try {
     for (const auto& port : open_ports(configs, workers)) port->start();
   } catch (const InputError& error) {
@@ -43,7 +43,7 @@ class EthdevPortTest : public ::testing::Test {
   void SetUp() override { need_eal(); }
   void TearDown() override { EXPECT_EQ(rte_eth_dev_count_total(), 0); }
 
-  static std::unique_ptr<Port> open_one(const PortConfig& config, std::uint16_t workers) {
+  static std::unique_ptr<Port> open_one(const control::PortConfig& config, std::uint16_t workers) {
     auto ports = open_ports({&config, 1}, workers);
     return std::move(ports.front());
   }
@@ -73,7 +73,7 @@ TEST_F(EthdevPortTest, OpensANullDevice) {
 }
 
 TEST_F(EthdevPortTest, TakesTheConfiguredAddress) {
-  PortConfig config = port_config("net_null0");
+  control::PortConfig config = port_config("net_null0");
   config.info.mac = MacAddress{0x021122334455};
   const auto port = open_one(config, 1);
   EXPECT_EQ(port->info().mac, config.info.mac);
@@ -119,9 +119,9 @@ TEST_F(EthdevPortTest, GivesBackWhatGoesIntoARing) {
 TEST_F(EthdevPortTest, SpreadsACaptureDeviceBySoftwareAndSharesItsTransmitQueue) {
   constexpr std::uint16_t kWorkers = 3;
   std::vector<Record> records;
-  const Traffic traffic(SynthSource{});
+  const Traffic traffic(control::SynthSource{});
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    Bytes frame(Traffic::kLargestFrame);
+    Bytes frame(control::SynthSource::kLargestFrame);
     frame.resize(traffic.fill(i, frame));
     records.push_back({i * 1000, frame});
   }
@@ -162,8 +162,9 @@ TEST_F(EthdevPortTest, SpreadsACaptureDeviceBySoftwareAndSharesItsTransmitQueue)
 TEST_F(EthdevPortTest, GivesASinkTheTimeOfSendingForWhatADeviceReceived) {
   constexpr std::uint64_t k2020 = 1'577'836'800'000'000'000;
   write_file(folder_ / "in.pcap", pcap_file({{1'000'000'000, Bytes(60, 1)}}));
-  const std::vector<PortConfig> configs{port_config("net_pcap0,rx_pcap=" + (folder_ / "in.pcap").string(), "count", 0),
-                                        port_config("none", (folder_ / "out.pcap").string(), 1)};
+  const std::vector<control::PortConfig> configs{
+      port_config("net_pcap0,rx_pcap=" + (folder_ / "in.pcap").string(), "count", 0),
+      port_config("none", (folder_ / "out.pcap").string(), 1)};
   const auto ports = open_ports(configs, 1);
   ports[0]->start();
   std::array<rte_mbuf*, 8> packets{};

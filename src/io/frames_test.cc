@@ -109,12 +109,12 @@ TEST(LoadCapture, RefusesWhatDoesNotFitIntoMemory) {
 }
 
 TEST(Partition, KeepsEachFlowInOneQueueAndInOrder) {
-  SynthSource source;
-  source.destinations = SynthSource::Destinations::zipf;
+  control::SynthSource source;
+  source.destinations = control::SynthSource::Destinations::zipf;
   source.flows = 50;
   const Traffic traffic(source);
   Frames frames;
-  Bytes frame(Traffic::kLargestFrame);
+  Bytes frame(control::SynthSource::kLargestFrame);
   for (std::uint64_t i = 0; i < 5000; ++i) frames.add(i, {frame.data(), traffic.fill(i, frame)});
   for (const std::uint16_t queues : {1, 2, 3, 7}) {
     const auto parts = partition(frames, queues);

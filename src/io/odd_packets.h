@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "io/random.h"
+#include "base/random.h"
 
 namespace penumbra::io {
 

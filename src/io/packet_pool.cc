@@ -60,13 +60,13 @@ const char* operations() {
 
 }  // namespace
 
-PoolSize pool_size(std::span<const PortConfig> ports, std::uint16_t workers, std::uint32_t largest_frame) {
+PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers, std::uint32_t largest_frame) {
   std::uint32_t packets = (workers + 1U) * (kCache * 3 / 2 + kHeldByWorker);
-  for (const PortConfig& port : ports) {
+  for (const control::PortConfig& port : ports) {
     largest_frame = std::max(largest_frame, port.info.mtu + kLinkBytes);
     const std::uint32_t queues = port.queues == 0 ? workers : port.queues;
     // Of an ethdev: receive queues, transmit queues (more than workers for none), and the rings of software RSS.
-    if (std::holds_alternative<Ethdev>(port.device))
+    if (std::holds_alternative<control::Ethdev>(port.device))
       packets += (2 * queues + workers) * kDescriptors + queues * kRingSlots;
   }
   const std::uint32_t room =

@@ -25,7 +25,7 @@ struct PoolSize {
 
 /// Packets for everything that can be in flight: device queues, rings between workers, the workers' own. The buffer
 /// takes a frame of `largest_frame` bytes or of any port's MTU.
-PoolSize pool_size(std::span<const PortConfig> ports, std::uint16_t workers, std::uint32_t largest_frame);
+PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers, std::uint32_t largest_frame);
 
 /// Bytes of memory that a pool of that size takes, ample.
 std::uint64_t pool_bytes(const PoolSize& size);

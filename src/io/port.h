@@ -11,22 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "io/device.h"
+#include "control/port_config.h"
 #include "penumbra/function.h"
 
 struct rte_mbuf;
 
 namespace penumbra::io {
-
-/// A port as configured.
-struct PortConfig {
-  PortInfo info;
-  Device device;
-  Sink sink;                 ///< of a port with a built-in source
-  std::uint16_t queues = 0;  ///< RX queues; 0: one a worker if the device or the software hash allows, else one
-  SourceLocation location;   ///< for errors while opening
-  SourceLocation sink_location;
-};
 
 /// Packets that were lost inside a port.
 struct Loss {
@@ -113,10 +103,10 @@ class Port {
 /// Looks at the ports' files as open_ports() will, and opens no device: captures are read to their end, the route files
 /// of synthetic sources too, and the folders of sinks must be there. Creates nothing, and needs no EAL. Throws
 /// InputError likewise.
-void check_port_files(std::span<const PortConfig> configs);
+void check_port_files(std::span<const control::PortConfig> configs);
 
-/// Opens every port for `workers` workers, whose threads sit on `cores`; or none: throws InputError at the port's place
+/// Opens every port for `workers` workers, or none: throws InputError at the port's place
 /// with the reason and what to do. The EAL must run (io/eal.h).
-std::vector<std::unique_ptr<Port>> open_ports(std::span<const PortConfig> configs, std::uint16_t workers);
+std::vector<std::unique_ptr<Port>> open_ports(std::span<const control::PortConfig> configs, std::uint16_t workers);
 
 }  // namespace penumbra::io

@@ -23,7 +23,7 @@ namespace {
 
 /// Does something for one port; what it throws becomes an error at the port's place.
 template <class Action>
-auto for_port(const PortConfig& config, const Action& action) {
+auto for_port(const control::PortConfig& config, const Action& action) {
   try {
     return action();
   } catch (const std::exception& error) {
@@ -31,12 +31,12 @@ auto for_port(const PortConfig& config, const Action& action) {
   }
 }
 
-const std::filesystem::path* sink_file(const PortConfig& config) {
-  const auto* sink = std::get_if<CaptureSink>(&config.sink);
+const std::filesystem::path* sink_file(const control::PortConfig& config) {
+  const auto* sink = std::get_if<control::CaptureSink>(&config.sink);
   return sink == nullptr ? nullptr : &sink->file;
 }
-const std::filesystem::path* source_file(const PortConfig& config) {
-  const auto* source = std::get_if<PcapSource>(&config.device);
+const std::filesystem::path* source_file(const control::PortConfig& config) {
+  const auto* source = std::get_if<control::PcapSource>(&config.device);
   return source == nullptr ? nullptr : &source->file;
 }
 
@@ -62,14 +62,14 @@ bool is_precious(const std::filesystem::path& file) {
 }
 
 /// A sink writes its file anew: nobody else may read or write it, and nothing but a capture is overwritten.
-void check_sinks(std::span<const PortConfig> configs) {
-  for (const PortConfig& config : configs) {
+void check_sinks(std::span<const control::PortConfig> configs) {
+  for (const control::PortConfig& config : configs) {
     const auto refuse = [&config](const std::string& what) {
       throw InputError(config.sink_location, fmt::format("port '{}': {}", config.info.name, what));
     };
     const auto* sink = sink_file(config);
     if (sink == nullptr) continue;
-    for (const PortConfig& other : configs) {
+    for (const control::PortConfig& other : configs) {
       if (same_file(sink, source_file(other))) {
         refuse(fmt::format("its sink would overwrite the capture that port '{}' reads; write to another file",
                            other.info.name));
@@ -110,25 +110,25 @@ void require_writable(const std::filesystem::path& file) {
 
 }  // namespace
 
-void check_port_files(std::span<const PortConfig> configs) {
+void check_port_files(std::span<const control::PortConfig> configs) {
   check_sinks(configs);
-  for (const PortConfig& config : configs) {
+  for (const control::PortConfig& config : configs) {
     for_port(config, [&config] {
       if (const auto* file = source_file(config)) load_capture(*file);
-      if (const auto* synth = std::get_if<SynthSource>(&config.device)) Traffic{*synth};
+      if (const auto* synth = std::get_if<control::SynthSource>(&config.device)) Traffic{*synth};
       if (const auto* file = sink_file(config)) require_folder(*file);
     });
   }
 }
 
-std::vector<std::unique_ptr<Port>> open_ports(std::span<const PortConfig> configs, std::uint16_t workers) {
+std::vector<std::unique_ptr<Port>> open_ports(std::span<const control::PortConfig> configs, std::uint16_t workers) {
   check_sinks(configs);
   // What only reads goes first, files that are written last, so that an error leaves none overwritten.
   std::vector<std::unique_ptr<Port>> ports(configs.size());
-  std::vector<std::pair<BuiltinPort*, const PortConfig*>> builtin;
+  std::vector<std::pair<BuiltinPort*, const control::PortConfig*>> builtin;
   std::uint32_t largest_frame = 0;
   for (std::size_t i = 0; i < configs.size(); ++i) {
-    if (std::holds_alternative<Ethdev>(configs[i].device)) continue;
+    if (std::holds_alternative<control::Ethdev>(configs[i].device)) continue;
     auto port = for_port(configs[i], [&] { return std::make_unique<BuiltinPort>(configs[i], workers); });
     largest_frame = std::max(largest_frame, port->largest_frame());
     builtin.emplace_back(port.get(), &configs[i]);
@@ -139,7 +139,7 @@ std::vector<std::unique_ptr<Port>> open_ports(std::span<const PortConfig> config
     if (ports[i] != nullptr) continue;
     ports[i] = for_port(configs[i], [&] { return std::make_unique<EthdevPort>(configs[i], workers, pool); });
   }
-  for (const PortConfig& config : configs) {
+  for (const control::PortConfig& config : configs) {
     if (const auto* file = sink_file(config)) for_port(config, [&] { require_writable(*file); });
   }
   for (const auto& opening : builtin) {

@@ -20,8 +20,8 @@ namespace penumbra::io {
 struct ReplayPlan {
   bool endless = false;
   std::uint64_t packets =
-      0;        ///< unless endless: in all queues together; the frames are begun anew as often as it takes
-  Rate rate{};  ///< of all queues together
+      0;                 ///< unless endless: in all queues together; the frames are begun anew as often as it takes
+  control::Rate rate{};  ///< of all queues together
 };
 
 /// Frames dealt out to queues by flow, each replayed by its own worker in order. The packets are copies: whoever gets

@@ -22,12 +22,12 @@ constexpr std::uint64_t kPackets = 20000;
 
 /// Frame i of the stream carries the time i.
 Frames stream() {
-  SynthSource source;
-  source.destinations = SynthSource::Destinations::zipf;
+  control::SynthSource source;
+  source.destinations = control::SynthSource::Destinations::zipf;
   source.flows = 200;
   const Traffic traffic(source);
   Frames frames;
-  Bytes frame(Traffic::kLargestFrame);
+  Bytes frame(control::SynthSource::kLargestFrame);
   for (std::uint64_t i = 0; i < kPackets; ++i) frames.add(i, {frame.data(), traffic.fill(i, frame)});
   return frames;
 }

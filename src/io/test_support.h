@@ -127,13 +127,14 @@ inline void need_eal() {
 }
 
 /// A port as the configuration would give it.
-inline PortConfig port_config(const std::string& device, const std::string& sink = "count", std::uint16_t index = 0) {
+inline control::PortConfig port_config(const std::string& device, const std::string& sink = "count",
+                                       std::uint16_t index = 0) {
   const ConfigNode node = ConfigNode::parse("{device: '" + device + "', sink: '" + sink + "'}", "test.yaml", "/");
-  PortConfig config;
+  control::PortConfig config;
   config.info.name = "port" + std::to_string(index);
   config.info.index = index;
-  config.device = parse_device(node.at("device"));
-  config.sink = parse_sink(node.at("sink"));
+  config.device = control::parse_device(node.at("device"));
+  config.sink = control::parse_sink(node.at("sink"));
   config.location = node.at("device").location();
   config.sink_location = node.at("sink").location();
   return config;

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/random.h"
 #include "control/routes.h"
 #include "io/odd_packets.h"
 #include "io/packet_bytes.h"
-#include "io/random.h"
 
 namespace penumbra::io {
 namespace {
@@ -32,13 +32,6 @@ struct Flow {
   std::uint8_t protocol = kUdp;
 };
 
-/// 1.0.0.0 to 223.255.255.255 without 127.0.0.0/8: what may stand as the source of a packet, and what a router may
-/// route.
-bool is_unicast(std::uint32_t address) {
-  const std::uint32_t first = address >> 24;
-  return first != 0 && first != 127 && first < 224;
-}
-
 std::uint32_t unicast_address(Random& random) {
   const std::uint64_t bits = random.next();
   const auto place = static_cast<std::uint32_t>((bits >> 32) * 222 >> 32);  // 1 to 126 and 128 to 223
@@ -51,7 +44,7 @@ std::uint32_t address_in(const std::vector<Ipv4Prefix>& prefixes, Random& random
   std::uint32_t address = 0;
   for (int attempt = 0; attempt < 64; ++attempt) {
     address = prefix.address.value | (static_cast<std::uint32_t>(random.next()) & ~prefix.mask());
-    if (is_unicast(address)) break;
+    if (Ipv4Address{address}.is_unicast()) break;
   }
   return address;
 }
@@ -108,8 +101,8 @@ std::vector<std::uint64_t> cumulate(std::uint32_t flows, double exponent) {
   return scaled;
 }
 
-std::vector<Ipv4Prefix> prefixes_of(const SynthSource& source) {
-  if (source.destinations != SynthSource::Destinations::prefixes) return {};
+std::vector<Ipv4Prefix> prefixes_of(const control::SynthSource& source) {
+  if (source.destinations != control::SynthSource::Destinations::prefixes) return {};
   std::vector<Ipv4Prefix> prefixes;
   for (const control::Route& route : control::read_routes(source.routes, {}).routes) prefixes.push_back(route.prefix);
   if (prefixes.empty()) throw InputError({source.routes.string()}, "has no route to take destinations from");
@@ -118,11 +111,12 @@ std::vector<Ipv4Prefix> prefixes_of(const SynthSource& source) {
 
 }  // namespace
 
-Traffic::Traffic(const SynthSource& source, const TrafficMix& mix) : Traffic(source, prefixes_of(source), mix) {}
+Traffic::Traffic(const control::SynthSource& source, const TrafficMix& mix)
+    : Traffic(source, prefixes_of(source), mix) {}
 
-Traffic::Traffic(const SynthSource& source, std::vector<Ipv4Prefix> prefixes, const TrafficMix& mix)
+Traffic::Traffic(const control::SynthSource& source, std::vector<Ipv4Prefix> prefixes, const TrafficMix& mix)
     : source_(source), mix_(mix), prefixes_(std::move(prefixes)), odd_below_(scale(mix.odd_share)) {
-  if (source.destinations == SynthSource::Destinations::zipf) zipf_ = cumulate(source.flows, source.exponent);
+  if (source.destinations == control::SynthSource::Destinations::zipf) zipf_ = cumulate(source.flows, source.exponent);
 }
 
 std::size_t Traffic::fill(std::uint64_t index, std::span<std::uint8_t> frame) const {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "io/device.h"
+#include "control/device.h"
 #include "penumbra/ip.h"
 
 namespace penumbra::io {
@@ -29,18 +29,17 @@ struct TrafficMix {
 /// Immutable after construction; any number of threads may call fill().
 class Traffic {
  public:
-  static constexpr std::size_t kLargestFrame = 9214;
-
   /// Reads the route file of a source with prefix destinations. Throws InputError if it cannot be read or has no route.
-  explicit Traffic(const SynthSource& source, const TrafficMix& mix = {});
+  explicit Traffic(const control::SynthSource& source, const TrafficMix& mix = {});
   /// With these in place of a route file; not empty.
-  Traffic(const SynthSource& source, std::vector<Ipv4Prefix> prefixes, const TrafficMix& mix = {});
+  Traffic(const control::SynthSource& source, std::vector<Ipv4Prefix> prefixes, const TrafficMix& mix = {});
 
-  /// Writes frame number `index` of the stream to `frame`, which has room for kLargestFrame bytes. Returns its bytes.
+  /// Writes frame number `index` of the stream to `frame`, which has room for SynthSource::kLargestFrame bytes. Returns
+  /// its bytes.
   std::size_t fill(std::uint64_t index, std::span<std::uint8_t> frame) const;
 
  private:
-  SynthSource source_;
+  control::SynthSource source_;
   TrafficMix mix_;
   std::vector<Ipv4Prefix> prefixes_;
   std::vector<std::uint64_t> zipf_;  ///< cumulated probabilities of the flows, scaled to 2^64

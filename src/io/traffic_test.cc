@@ -15,7 +15,7 @@ namespace {
 using Frame = std::vector<std::uint8_t>;
 
 Frame frame_of(const Traffic& traffic, std::uint64_t index) {
-  Frame frame(Traffic::kLargestFrame, 0xEE);
+  Frame frame(control::SynthSource::kLargestFrame, 0xEE);
   frame.resize(traffic.fill(index, frame));
   return frame;
 }
@@ -52,8 +52,8 @@ bool transport_is_right(const Frame& frame) {
 }
 
 TEST(Traffic, IsTheSameEachTimeAndOtherForAnotherSeed) {
-  const Traffic first(SynthSource{}), again(SynthSource{});
-  SynthSource other_source;
+  const Traffic first(control::SynthSource{}), again(control::SynthSource{});
+  control::SynthSource other_source;
   other_source.seed = 2;
   const Traffic other(other_source);
   int same = 0;
@@ -67,7 +67,7 @@ TEST(Traffic, IsTheSameEachTimeAndOtherForAnotherSeed) {
 // The numbers are those of the first run: they must not change from one machine or compiler to another.
 TEST(Traffic, IsTheSameOnEveryMachine) {
   std::uint64_t hash = 14695981039346656037U;
-  SynthSource source;
+  control::SynthSource source;
   source.frame_bytes = 0;
   const Traffic traffic(source, TrafficMix{.odd_share = 0.3});
   for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -78,7 +78,7 @@ TEST(Traffic, IsTheSameOnEveryMachine) {
 
 TEST(Traffic, IsWellFormed) {
   for (const std::uint16_t bytes : {60, 61, 590, 1514, 9214, 0}) {
-    SynthSource source;
+    control::SynthSource source;
     source.frame_bytes = bytes;
     const Traffic traffic(source);
     std::set<std::size_t> sizes;
@@ -106,7 +106,7 @@ TEST(Traffic, IsWellFormed) {
 }
 
 TEST(Traffic, ReachesEveryCornerOfTheUnicastAddresses) {
-  const Traffic traffic(SynthSource{});
+  const Traffic traffic(control::SynthSource{});
   std::map<std::uint32_t, int> slash8;
   constexpr int kFrames = 22200;
   for (std::uint64_t i = 0; i < kFrames; ++i) ++slash8[destination_of(frame_of(traffic, i)) >> 24];
@@ -116,8 +116,8 @@ TEST(Traffic, ReachesEveryCornerOfTheUnicastAddresses) {
 
 TEST(Traffic, StaysInThePrefixes) {
   const std::vector<Ipv4Prefix> prefixes{{{0x0A000000}, 8}, {{0xC0000200}, 24}, {{0xC6336401}, 32}, {{0}, 0}};
-  SynthSource source;
-  source.destinations = SynthSource::Destinations::prefixes;
+  control::SynthSource source;
+  source.destinations = control::SynthSource::Destinations::prefixes;
   const Traffic traffic(source, {prefixes.begin(), prefixes.begin() + 3});
   std::array<int, 3> counts{};
   for (std::uint64_t i = 0; i < 3000; ++i) {
@@ -136,8 +136,8 @@ TEST(Traffic, StaysInThePrefixes) {
 }
 
 TEST(Traffic, FollowsZipf) {
-  SynthSource source;
-  source.destinations = SynthSource::Destinations::zipf;
+  control::SynthSource source;
+  source.destinations = control::SynthSource::Destinations::zipf;
   source.flows = 100;
   const Traffic traffic(source);
   std::map<std::string, int> counts;  // by addresses, protocol and ports
@@ -162,7 +162,7 @@ TEST(Traffic, FollowsZipf) {
 
 TEST(Traffic, MixesInTheShareOfOddPackets) {
   constexpr int kFrames = 20000;
-  const Traffic traffic(SynthSource{}, TrafficMix{.odd_share = 0.25});
+  const Traffic traffic(control::SynthSource{}, TrafficMix{.odd_share = 0.25});
   int odd = 0;
   std::set<std::string> kinds;
   for (std::uint64_t i = 0; i < kFrames; ++i) {
@@ -205,8 +205,8 @@ TEST(Traffic, MixesInTheShareOfOddPackets) {
 }
 
 TEST(Traffic, NeedsARoute) {
-  SynthSource source;
-  source.destinations = SynthSource::Destinations::prefixes;
+  control::SynthSource source;
+  source.destinations = control::SynthSource::Destinations::prefixes;
   source.routes = "/nowhere/routes.txt";
   EXPECT_THROW(Traffic{source}, InputError);
 }

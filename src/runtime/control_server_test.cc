@@ -288,7 +288,7 @@ TEST(ControlClient, AsksARunningRouter) {
   auto config = test::test_config({"wan"}, 1, 1, test::kSync);
   config.socket = folder / "control.sock";
   test::packet_memory();
-  Router router(config, [](std::span<const io::PortConfig> configs, std::uint16_t workers) {
+  Router router(config, [](std::span<const control::PortConfig> configs, std::uint16_t workers) {
     std::vector<std::unique_ptr<io::Port>> ports;
     ports.push_back(std::make_unique<test::TestPort>(test::TestPortSetup{.name = "wan", .endless = true},
                                                      configs[0].info, std::uint16_t{1}, workers));

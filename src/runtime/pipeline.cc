@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <stdexcept>
 
@@ -11,21 +10,8 @@
 #include "runtime/router.h"
 
 namespace penumbra::runtime {
-namespace {
 
-/// In words, for an error: the engines of this build that have the shader and run here.
-std::string engines_with(const std::string& shader) {
-  std::string names;
-  for (const auto& info : engines()) {
-    if (!info.probe().available || info.create()->find_shader(shader) == nullptr) continue;
-    names += (names.empty() ? "" : ", ") + info.name;
-  }
-  return names.empty() ? "none" : names;
-}
-
-}  // namespace
-
-std::vector<PortInfo> port_infos(std::span<const io::PortConfig> configs) {
+std::vector<PortInfo> port_infos(std::span<const control::PortConfig> configs) {
   std::vector<PortInfo> infos;
   infos.reserve(configs.size());
   for (const auto& config : configs) infos.push_back(config.info);
@@ -58,45 +44,21 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
     if (const std::string shader = stage.function->shader(); !shader.empty()) choose_engine(stage, config, shader);
     stages_.push_back(std::move(stage));
   }
-  // `auto` may have looked at engines that it did not take.
-  std::erase_if(engines_, [this](const auto& entry) {
-    return std::none_of(stages_.begin(), stages_.end(),
-                        [&entry](const Stage& stage) { return stage.engine == entry.second.get(); });
-  });
 }
 
 void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader) {
   try {
-    stage.engine_name = config.engine;
-    if (config.engine == "auto") {
-      const auto has_shader = [&](const EngineInfo& info) {
-        return info.probe().available && engine(info.name).find_shader(shader) != nullptr;
-      };
-      const auto best = std::find_if(engines().begin(), engines().end(), has_shader);
-      if (best != engines().end()) stage.engine_name = best->name;
-    }
-    stage.engine = &engine(stage.engine_name);
-  } catch (const InputError&) {
-    throw;
+    stage.engine_name = resolve_engine(config.engine, shader);
+    auto& engine = engines_[stage.engine_name];
+    if (engine == nullptr) engine = create_engine(stage.engine_name);
+    stage.engine = engine.get();
   } catch (const std::exception& error) {
     throw config.config.error(error.what());
   }
   stage.shader = stage.engine->find_shader(shader);
-  if (stage.shader == nullptr) {
-    throw config.config.error(
-        fmt::format("engine '{}' has no shader '{}', which the function {} needs; engines that "
-                    "have it here: {}",
-                    stage.engine_name, shader, config.function, engines_with(shader)));
-  }
   stage.table = stage.function->table();
   if (stage.table == nullptr) throw std::logic_error("function " + config.function + " has a shader but no table");
   stage.engine->use_table(*stage.table);
-}
-
-Engine& Pipeline::engine(const std::string& name) {
-  auto& engine = engines_[name];
-  if (engine == nullptr) engine = create_engine(name);
-  return *engine;
 }
 
 std::string Pipeline::reason_name(std::uint16_t reason) const {

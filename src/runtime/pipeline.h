@@ -36,7 +36,7 @@ struct Stage {
 };
 
 /// What functions are told of configured ports.
-std::vector<PortInfo> port_infos(std::span<const io::PortConfig> configs);
+std::vector<PortInfo> port_infos(std::span<const control::PortConfig> configs);
 
 class Pipeline {
  public:
@@ -57,7 +57,6 @@ class Pipeline {
 
  private:
   void choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader);
-  Engine& engine(const std::string& name);
 
   std::vector<PipelineReason> reasons_;
   std::vector<Stage> stages_;

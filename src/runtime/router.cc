@@ -228,6 +228,14 @@ Router::Router(const control::RouterConfig& config, const OpenPorts& open_ports)
   });
 }
 
+std::vector<std::pair<std::string, std::string>> Router::engines() const {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const auto& stage : parts_->pipeline.stages()) {
+    if (stage.engine != nullptr) pairs.emplace_back(stage.name, stage.engine_name);
+  }
+  return pairs;
+}
+
 Router::~Router() {
   if (parts_->server != nullptr) parts_->server->stop();
 }

@@ -62,7 +62,7 @@ struct Statistics {
 };
 
 /// How a router comes by its ports; tests bring their own.
-using OpenPorts = std::function<std::vector<std::unique_ptr<io::Port>>(std::span<const io::PortConfig> configs,
+using OpenPorts = std::function<std::vector<std::unique_ptr<io::Port>>(std::span<const control::PortConfig> configs,
                                                                        std::uint16_t workers)>;
 
 class Router {
@@ -89,6 +89,9 @@ class Router {
   std::vector<std::string> failures() const;
   /// What each port's device lost (io::Port::device_losses()), as it was at the end of run().
   const std::vector<std::vector<io::DeviceLoss>>& device_losses() const;
+
+  /// The pipeline's stages that run a shader, in order, each with the name of the engine that runs it.
+  std::vector<std::pair<std::string, std::string>> engines() const;
 
   /// Answers `show TOPIC ARGUMENTS...`: an object, or an array of them. Any thread. Topics are ports [PORT],
   /// workers, functions, drops, engines and those of the pipeline's functions. Throws std::invalid_argument for what it

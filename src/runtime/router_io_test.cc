@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The router over real ports: built-in sources, sinks and DPDK devices. The function is echo, by destination address.
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -20,10 +21,10 @@ namespace {
 
 control::RouterConfig configure(const std::string& ports, std::uint16_t workers) {
   const auto cores = test::test_config({}, workers, 0, "").cores;
-  std::string list;
-  for (const unsigned core : cores) list += (list.empty() ? "" : ", ") + std::to_string(core);
-  auto config = control::parse_config(
-      "ports:\n" + ports + "workers: {cores: [" + list + "]}\npipeline:\n  - echo: {offset: 30}\n", "test.yaml", ".");
+  auto config =
+      control::parse_config(fmt::format("ports:\n{}workers: {{cores: [{}]}}\npipeline:\n  - echo: {{offset: 30}}\n",
+                                        ports, fmt::join(cores, ", ")),
+                            "test.yaml", ".");
   config.socket.clear();
   return config;
 }
@@ -69,8 +70,8 @@ TEST(RouterWithPorts, KeepsAPacketLimitThoughRingsOverflow) {
   {
     io::CaptureFile file(capture);
     io::CaptureWriter writer(file);
-    const io::Traffic traffic(io::SynthSource{});
-    std::vector<std::uint8_t> frame(io::Traffic::kLargestFrame);
+    const io::Traffic traffic(control::SynthSource{});
+    std::vector<std::uint8_t> frame(control::SynthSource::kLargestFrame);
     for (std::uint64_t i = 0; i < 500; ++i) writer.add(0, {frame.data(), traffic.fill(i, frame)});
     writer.flush();
   }

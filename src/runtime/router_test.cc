@@ -176,7 +176,7 @@ TEST(Router, SaysWhenAWorkerCannotBeSetUp) {
   config.cores[1] = 100000;
   test::packet_memory();
   test::TestPort* port = nullptr;
-  Router router(config, [&port](std::span<const io::PortConfig> configs, std::uint16_t workers) {
+  Router router(config, [&port](std::span<const control::PortConfig> configs, std::uint16_t workers) {
     auto made = std::make_unique<test::TestPort>(TestPortSetup{.name = "a", .endless = true}, configs[0].info,
                                                  std::uint16_t{1}, workers);
     port = made.get();
@@ -198,7 +198,7 @@ TEST(Router, OpensNoPortWhenAFunctionCannotBeMade) {
   auto config = test::test_config({"a"}, 1, 1, test::kSync);
   config.pipeline[0].config = ConfigNode::parse("stage: 99", "test.yaml", ".");
   bool opened = false;
-  const auto open = [&opened](std::span<const io::PortConfig>, std::uint16_t) {
+  const auto open = [&opened](std::span<const control::PortConfig>, std::uint16_t) {
     opened = true;
     return std::vector<std::unique_ptr<io::Port>>{};
   };

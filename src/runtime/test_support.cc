@@ -167,10 +167,10 @@ control::RouterConfig test_config(const std::vector<std::string>& ports, std::ui
                                   const std::string& engine) {
   control::RouterConfig config;
   for (const auto& name : ports) {
-    io::PortConfig port;
+    control::PortConfig port;
     port.info.name = name;
     port.info.index = static_cast<std::uint16_t>(config.ports.size());
-    port.device = io::NoSource{};
+    port.device = control::NoSource{};
     config.ports.push_back(std::move(port));
   }
   const auto cores = usable_cores();
@@ -189,16 +189,17 @@ TestBed::TestBed(std::vector<TestPortSetup> ports, std::uint16_t workers, std::s
   for (const auto& setup : setups_) names.push_back(setup.name);
   config_ = test_config(names, workers, stages, engine);
   packet_memory();
-  router_ = std::make_unique<Router>(config_, [this](std::span<const io::PortConfig> configs, std::uint16_t count) {
-    std::vector<std::unique_ptr<io::Port>> opened;
-    for (std::size_t i = 0; i < configs.size(); ++i) {
-      auto port =
-          std::make_unique<TestPort>(setups_[i], configs[i].info, static_cast<std::uint16_t>(configs.size()), count);
-      ports_.push_back(port.get());
-      opened.push_back(std::move(port));
-    }
-    return opened;
-  });
+  router_ =
+      std::make_unique<Router>(config_, [this](std::span<const control::PortConfig> configs, std::uint16_t count) {
+        std::vector<std::unique_ptr<io::Port>> opened;
+        for (std::size_t i = 0; i < configs.size(); ++i) {
+          auto port = std::make_unique<TestPort>(setups_[i], configs[i].info,
+                                                 static_cast<std::uint16_t>(configs.size()), count);
+          ports_.push_back(port.get());
+          opened.push_back(std::move(port));
+        }
+        return opened;
+      });
 }
 
 TestBed::~TestBed() = default;

@@ -66,9 +66,9 @@ inline Outcome other_ethertype(std::uint16_t ethertype) {
   return Outcome::other_ethertype;
 }
 
-/// Whether an address that begins with this byte may be a unicast destination or source: not 0/8, 127/8, 224/4, 240/4.
+/// Whether an address that begins with this byte is unicast.
 inline bool is_ordinary(std::uint8_t first_byte) {
-  return static_cast<std::uint8_t>(first_byte - 1) < 223 && first_byte != 127;
+  return Ipv4Address{std::uint32_t{first_byte} << 24}.is_unicast();
 }
 
 /// For addresses of which one is not ordinary. A host that has no address yet sends from 0.0.0.0 to all or to a group.

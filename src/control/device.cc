@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/device.h"
+#include "control/device.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace penumbra::io {
+namespace penumbra::control {
 namespace {
 
 constexpr std::string_view kDeviceForms =
@@ -25,6 +25,9 @@ constexpr std::array<std::string_view, 19> kVirtualDrivers{
     "net_ring",      "net_tap",    "net_tun",     "net_vdev_netvsc", "net_virtio_user", "virtio_user", "eth_af_packet",
     "eth_bond",      "eth_null",   "eth_pcap",    "eth_ring",        "eth_tap"};
 constexpr std::array<std::string_view, 4> kBuses{"pci", "vdev", "vmbus", "auxiliary"};
+
+constexpr std::uint32_t kMostFlows = 1U << 24;
+constexpr double kMostExponent = 10;
 
 /// `NAME` or `NAME=VALUE`.
 struct Option {
@@ -74,13 +77,19 @@ void apply_options(const ConfigNode& node, const std::string& kind, const std::v
   }
 }
 
-/// A number between the bounds, both included; all of the value must be one.
+/// A number between the bounds, both included; all of the text must be one.
+template <class Number>
+std::optional<Number> number_in(std::string_view text, Number least, Number most) {
+  Number number{};
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  // Written so that a NaN fails.
+  if (failure == std::errc{} && end == text.data() + text.size() && number >= least && number <= most) return number;
+  return std::nullopt;
+}
+
 template <class Number>
 Number parse_number(const ConfigNode& node, const Option& option, std::string_view value, Number least, Number most) {
-  Number number{};
-  const auto [end, failure] = std::from_chars(value.data(), value.data() + value.size(), number);
-  // Written so that a NaN fails.
-  if (failure == std::errc{} && end == value.data() + value.size() && number >= least && number <= most) return number;
+  if (const auto number = number_in(value, least, most)) return *number;
   throw node.error(
       fmt::format("expected a number from {} to {} for {}=, found '{}'", least, most, option.name, option.value));
 }
@@ -111,27 +120,21 @@ Device parse_pcap_source(const ConfigNode& node, const std::string& text) {
 }
 
 void set_destinations(const ConfigNode& node, const Option& option, SynthSource& source) {
-  const std::vector<std::string> parts = split(option.value, ':');
-  if (option.value == "uniform") {
-    source.destinations = SynthSource::Destinations::uniform;
-  } else if (parts[0] == "prefixes" && option.value.size() > parts[0].size() + 1) {
-    source.destinations = SynthSource::Destinations::prefixes;
-    source.routes = node.path(option.value.substr(parts[0].size() + 1));
-  } else if (parts[0] == "zipf" && (parts.size() == 2 || parts.size() == 3)) {
-    source.destinations = SynthSource::Destinations::zipf;
-    source.flows = parse_number<std::uint32_t>(node, option, parts[1], 1, 1U << 24);
-    if (parts.size() == 3) source.exponent = parse_number<double>(node, option, parts[2], 0, 10);
-  } else {
+  if (!parse_destinations(option.value, source)) {
     throw node.error(
-        fmt::format("expected uniform, prefixes:FILE or zipf:FLOWS[:EXPONENT] for dst=, found '{}'", option.value));
+        fmt::format("expected uniform, prefixes:FILE or zipf[:FLOWS[:EXPONENT]] for dst= (1 to {} flows, exponent 0 to "
+                    "{}), found '{}'",
+                    kMostFlows, kMostExponent, option.value));
   }
+  if (!source.routes.empty()) source.routes = node.path(source.routes.string());
 }
 
 Device parse_synth_source(const ConfigNode& node, const std::string& text) {
   SynthSource source;
   const auto frame_bytes = [&](const Option& option) -> std::uint16_t {
-    if (option.value == "imix") return 0;
-    return parse_number<std::uint16_t>(node, option, option.value, 60, 9214);
+    if (const auto bytes = parse_frame_size(option.value)) return *bytes;
+    throw node.error(fmt::format("expected imix or a number from {} to {} for size=, found '{}'",
+                                 SynthSource::kLeastFrame, SynthSource::kLargestFrame, option.value));
   };
   const auto whole = [&](const Option& option, std::uint64_t least) {
     return parse_number<std::uint64_t>(node, option, option.value, least, UINT64_MAX);
@@ -191,6 +194,34 @@ Device parse_ethdev(const ConfigNode& node, const std::string& text) {
 
 }  // namespace
 
+std::optional<std::uint16_t> parse_frame_size(std::string_view text) {
+  if (text == "imix") return 0;
+  return number_in(text, SynthSource::kLeastFrame, SynthSource::kLargestFrame);
+}
+
+bool parse_destinations(std::string_view text, SynthSource& source) {
+  using Destinations = SynthSource::Destinations;
+  constexpr std::string_view kPrefixes = "prefixes:";
+  if (text.starts_with(kPrefixes) && text.size() > kPrefixes.size()) {
+    source.destinations = Destinations::prefixes;
+    source.routes = text.substr(kPrefixes.size());
+    return true;
+  }
+  const std::vector<std::string> parts = split(std::string(text), ':');
+  if (text == "uniform") {
+    source.destinations = Destinations::uniform;
+    return true;
+  }
+  if (parts[0] != "zipf" || parts.size() > 3) return false;
+  const auto flows = parts.size() < 2 ? source.flows : number_in<std::uint32_t>(parts[1], 1, kMostFlows);
+  const auto exponent = parts.size() < 3 ? source.exponent : number_in<double>(parts[2], 0, kMostExponent);
+  if (!flows || !exponent) return false;
+  source.destinations = Destinations::zipf;
+  source.flows = *flows;
+  source.exponent = *exponent;
+  return true;
+}
+
 Device parse_device(const ConfigNode& node) {
   const std::string text = node.text();
   if (text.empty()) throw node.error(fmt::format("expected {}", kDeviceForms));
@@ -209,4 +240,4 @@ Sink parse_sink(const ConfigNode& node) {
   throw node.error(fmt::format("expected count, pcap:FILE or a path that ends in .pcap, found '{}'", text));
 }
 
-}  // namespace penumbra::io
+}  // namespace penumbra::control

@@ -7,11 +7,12 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "penumbra/config_node.h"
 
-namespace penumbra::io {
+namespace penumbra::control {
 
 /// How fast a built-in source gives packets: as fast as they are taken, or so many a second.
 struct Rate {
@@ -25,9 +26,10 @@ struct PcapSource {
   Rate rate;
 };
 
-/// `synth:[size=BYTES|imix][,dst=uniform|prefixes:FILE|zipf:FLOWS[:EXPONENT]][,count=N][,rate=PPS][,seed=N]`
+/// `synth:[size=BYTES|imix][,dst=uniform|prefixes:FILE|zipf[:FLOWS[:EXPONENT]]][,count=N][,rate=PPS][,seed=N]`
 /// BYTES is the frame without FCS, 60 to 9214.
 struct SynthSource {
+  static constexpr std::uint16_t kLeastFrame = 60, kLargestFrame = 9214;
   enum class Destinations { uniform, prefixes, zipf };
   std::uint16_t frame_bytes = 60;  ///< 0: IMIX, 7 of 60, 4 of 590, 1 of 1514
   Destinations destinations = Destinations::uniform;
@@ -57,9 +59,16 @@ struct CaptureSink {
 struct CountingSink {};  ///< `count`: counts and forgets; the default
 using Sink = std::variant<CountingSink, CaptureSink>;
 
+/// `BYTES|imix`: the value for frame_bytes. Nothing for anything else.
+std::optional<std::uint16_t> parse_frame_size(std::string_view text);
+/// `uniform`, `prefixes:FILE` or `zipf[:FLOWS[:EXPONENT]]`, 1 to 16,777,216 flows, exponent 0 to 10: sets the fields of
+/// `source` that belong to destinations; FILE stays as it is written. Returns false, source as it was, for anything
+/// else.
+bool parse_destinations(std::string_view text, SynthSource& source);
+
 /// Parses `device:`. Throws InputError with the place and the accepted forms. Does not look at the file system.
 Device parse_device(const ConfigNode& node);
 /// Parses `sink:`: `count`, `pcap:FILE` or a bare path that ends in .pcap. Throws InputError likewise.
 Sink parse_sink(const ConfigNode& node);
 
-}  // namespace penumbra::io
+}  // namespace penumbra::control

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace penumbra::io {
+namespace penumbra {
 
 /// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014): the same numbers
 /// everywhere, and cheap to start anew for each frame of a stream.
@@ -25,4 +25,4 @@ class Random {
   std::uint64_t state_;
 };
 
-}  // namespace penumbra::io
+}  // namespace penumbra

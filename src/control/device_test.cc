@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/device.h"
+#include "control/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace penumbra::io {
+namespace penumbra::control {
 namespace {
 
 using ::testing::HasSubstr;
@@ -83,7 +83,7 @@ TEST(ParseDevice, RefusesWithAdvice) {
   EXPECT_THAT(refusal(parse_device, "synth:size=65596"), HasSubstr("from 60 to 9214"));
   EXPECT_THAT(refusal(parse_device, "synth:sise=60"), HasSubstr("did you mean 'size'?"));
   EXPECT_THAT(refusal(parse_device, "synth:count=-1"), HasSubstr("found '-1'"));
-  EXPECT_THAT(refusal(parse_device, "synth:dst=zip:4"), HasSubstr("zipf:FLOWS"));
+  EXPECT_THAT(refusal(parse_device, "synth:dst=zip:4"), HasSubstr("zipf[:FLOWS[:EXPONENT]]"));
   EXPECT_THAT(refusal(parse_device, "synth:dst=prefixes:"), HasSubstr("prefixes:FILE"));
   EXPECT_THAT(refusal(parse_device, "net_af_paket0,iface=eth1"), HasSubstr("did you mean 'net_af_packet'?"));
   EXPECT_THAT(refusal(parse_device, "non"), HasSubstr("did you mean 'none'?"));
@@ -98,4 +98,4 @@ TEST(ParseSink, TakesItsForms) {
 }
 
 }  // namespace
-}  // namespace penumbra::io
+}  // namespace penumbra::control
