@@ -3,13 +3,17 @@
 // `penumbra show TOPIC`: asks a running router. Every topic of every registered function is a subcommand.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 
 #include "cli/arguments.h"
 #include "cli/ask.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/watch.h"
 #include "penumbra/engine.h"
 #include "penumbra/function.h"
 
@@ -20,7 +24,7 @@ const std::vector<ShowTopic>& router_topics() {
   static const std::vector<ShowTopic> kTopics{
       {"ports", "Ports with their counters; with a port's name, its queues"},
       {"workers", "Workers: core, queues, packets, cycles"},
-      {"functions", "The functions of the pipeline, with their engines"},
+      {"functions", "The functions of the pipeline, with their engines, cycles and bursts"},
       {"drops", "[all]: packets dropped and punted, by reason; with `all` also the reasons at 0"},
       {"engines", "Engines, and whether they can run here; works without a router too"},
   };
@@ -51,16 +55,42 @@ nlohmann::ordered_json probe_engines() {
   return table;
 }
 
+/// The topics that count, and so have rates.
+constexpr std::array<std::string_view, 4> kWatched{"ports", "workers", "functions", "drops"};
+
+/// Raw counters are for programs.
+nlohmann::ordered_json for_people(nlohmann::ordered_json answer) {
+  if (!answer.is_array()) return answer;
+  for (auto& row : answer) {
+    if (row.is_object()) row.erase("counters");
+  }
+  return answer;
+}
+
 void show(const RouterAddress& address, const std::string& topic, const std::vector<std::string>& arguments) {
   try {
     const auto answer = ask(address, "show", topic, arguments);
-    if (!answer.empty() || address.json) return print_answer(answer, address.json);
+    if (address.json) return print_answer(answer, true);
+    if (!answer.empty()) return print_answer(for_people(answer), false);
     write_output(topic == "drops" ? "nothing dropped or punted; `show drops all` lists the reasons\n" : "none\n");
   } catch (const Failure& failure) {
     const bool optional = topic == "engines" && address.socket.empty();
     if (!optional || failure.code() != ExitCode::no_connection) throw;
     print_answer(probe_engines(), address.json);
   }
+}
+
+/// `--watch`, alone or with a time, as which a word behind it is taken.
+void add_watch(CLI::App& command, std::optional<double>& seconds) {
+  const auto convert = [](std::string& text) -> std::string {
+    if (text != "true") return as_seconds()(text);  // CLI11's word for an option without a value
+    text = "1";
+    return "";
+  };
+  command.add_option("--watch", seconds, "Ask again every so many seconds (1), and show rates; until SIGINT")
+      ->expected(0, 1)
+      ->transform(CLI::Validator(convert, ""))
+      ->type_name("SECONDS");
 }
 
 void set_up(CLI::App& command) {
@@ -71,7 +101,12 @@ void set_up(CLI::App& command) {
     CLI::App* child = command.add_subcommand(topic.name, topic.help)->fallthrough();
     const auto arguments = std::make_shared<std::vector<std::string>>();
     child->add_option("ARGUMENTS", *arguments, "What to show of it")->type_name("TEXT");
-    child->callback([address, arguments, name = topic.name] { show(*address, name, *arguments); });
+    const auto period = std::make_shared<std::optional<double>>();
+    if (std::ranges::find(kWatched, topic.name) != kWatched.end()) add_watch(*child, *period);
+    child->callback([address, arguments, period, name = topic.name] {
+      if (*period) return watch(*address, name, *arguments, **period);
+      show(*address, name, *arguments);
+    });
   }
 }
 

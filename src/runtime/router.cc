@@ -56,21 +56,6 @@ struct StopAtExit {
   ~StopAtExit() { stop.store(true, std::memory_order_relaxed); }
 };
 
-nlohmann::ordered_json show_functions(const Pipeline& pipeline) {
-  auto table = nlohmann::ordered_json::array();
-  for (const auto& stage : pipeline.stages()) {
-    auto topics = nlohmann::ordered_json::array();
-    for (const auto& topic : stage.info->topics) topics.push_back(topic.name);
-    table.push_back({{"stage", stage.name},
-                     {"function", stage.info->name},
-                     {"engine", stage.engine_name},
-                     {"shader", stage.shader == nullptr ? "" : stage.shader->name},
-                     {"topics", topics},
-                     {"summary", stage.info->summary}});
-  }
-  return table;
-}
-
 nlohmann::ordered_json show_engines(const Pipeline& pipeline) {
   auto table = nlohmann::ordered_json::array();
   for (const auto& info : engines()) {
@@ -203,7 +188,7 @@ nlohmann::ordered_json Router::Parts::show(std::string_view topic, std::span<con
   if (!arguments.empty()) throw std::invalid_argument(fmt::format("show {}: too many arguments", topic));
   if (topic == "ports") return show_ports(workers, ports);
   if (topic == "workers") return show_workers(workers, ports, pipeline);
-  if (topic == "functions") return show_functions(pipeline);
+  if (topic == "functions") return show_functions(workers, pipeline);
   if (topic == "drops") return show_drops(statistics(), pipeline, false);
   return show_engines(pipeline);
 }

@@ -262,10 +262,31 @@ TEST(Router, ShowsColumnsInTheOrderOfThePipelineAndWhatWasLostLast) {
               testing::ElementsAre("name", "driver", "mac", "mtu", "rx_queues", "rx_packets", "rx_bytes", "tx_packets",
                                    "tx_bytes", "missed"));
   const auto worker = bed.router().show("workers", {})[0];
-  EXPECT_THAT(keys_of(worker),
-              testing::ElementsAre("worker", "core", "rx_queues", "packets", "burst", "busy", "cycles_per_packet"));
+  EXPECT_THAT(keys_of(worker), testing::ElementsAre("worker", "core", "rx_queues", "packets", "burst", "busy",
+                                                    "cycles_per_packet", "packets_per_chunk", "counters"));
   EXPECT_THAT(keys_of(worker["cycles_per_packet"]),
               testing::ElementsAre("all", "receive", "test_judge.pre", "test_judge.shade", "test_judge.post", "send"));
+  EXPECT_THAT(keys_of(worker["packets_per_chunk"]),
+              testing::ElementsAre("receive", "test_judge.pre", "test_judge.shade", "test_judge.post", "send"));
+}
+
+TEST(Router, ShowsWhatAStageCosts) {
+  TestBed bed({{.name = "wan", .packets_per_queue = 1000, .orders = {Order::late_pass}}}, 1, 2, test::kSync);
+  bed.run_and_check({});
+  const auto functions = bed.router().show("functions", {});
+  const auto worker = bed.router().show("workers", {})[0];
+  ASSERT_EQ(functions.size(), 2U);
+  double all = worker["cycles_per_packet"]["receive"].get<double>() + worker["cycles_per_packet"]["send"].get<double>();
+  for (const auto& row : functions) {
+    EXPECT_EQ(row["packets"], 1000);
+    EXPECT_EQ(row["burst"], worker["burst"]);
+    EXPECT_GT(row["cycles_per_packet"]["shade"].get<double>(), 0);
+    const std::string stage = row["stage"];
+    EXPECT_EQ(row["burst"], worker["packets_per_chunk"][stage + ".pre"]);
+    EXPECT_EQ(row["cycles_per_packet"]["pre"], worker["cycles_per_packet"][stage + ".pre"]);
+    all += row["cycles_per_packet"]["all"].get<double>();
+  }
+  EXPECT_NEAR(all, worker["cycles_per_packet"]["all"].get<double>(), 0.05);  // each is rounded
 }
 
 TEST(Router, KeepsWhatDevicesLostUntilTheEndOfTheRun) {

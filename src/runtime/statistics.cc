@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -185,21 +186,61 @@ nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline
     const Worker& worker = *workers[i];
     const auto& steps = worker.counters().steps;
     const std::uint64_t packets = steps[kReceiveStep].packets.get();
-    nlohmann::ordered_json cycles{{"all", 0}};
+    nlohmann::ordered_json cycles{{"all", 0}}, bursts;
     std::uint64_t busy = 0;
     for (std::size_t step = 0; step < names.size(); ++step) {
       const std::uint64_t spent = steps[step].cycles.get();
       busy += spent;
-      if (!names[step].empty()) cycles[names[step]] = ratio(spent, packets);
+      if (names[step].empty()) continue;
+      cycles[names[step]] = ratio(spent, packets);
+      bursts[names[step]] = ratio(steps[step].packets.get(), steps[step].chunks.get());
     }
     cycles["all"] = ratio(busy, packets);
+    const std::uint64_t all = worker.cycles(), chunks = steps[kReceiveStep].chunks.get();
     table.push_back({{"worker", i},
                      {"core", worker.core()},
                      {"rx_queues", queue_names(worker, ports)},
                      {"packets", packets},
-                     {"burst", ratio(packets, steps[kReceiveStep].chunks.get())},
-                     {"busy", ratio(busy, worker.cycles())},
-                     {"cycles_per_packet", std::move(cycles)}});
+                     {"burst", ratio(packets, chunks)},
+                     {"busy", ratio(busy, all)},
+                     {"cycles_per_packet", std::move(cycles)},
+                     {"packets_per_chunk", std::move(bursts)},
+                     {"counters", {{"chunks", chunks}, {"busy_cycles", busy}, {"cycles", all}}}});
+  }
+  return table;
+}
+
+nlohmann::ordered_json show_functions(Workers workers, const Pipeline& pipeline) {
+  static constexpr std::array<const char*, kStepsPerStage> kSteps{"pre", "shade", "post"};
+  auto table = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < pipeline.stages().size(); ++i) {
+    const Stage& stage = pipeline.stages()[i];
+    const auto sum_of = [&](std::size_t step, Counter StepCounters::* counter) {
+      std::uint64_t sum = 0;
+      for (const auto& worker : workers) sum += (worker->counters().steps[step_of_stage(i) + step].*counter).get();
+      return sum;
+    };
+    const std::uint64_t packets = sum_of(0, &StepCounters::packets), chunks = sum_of(0, &StepCounters::chunks);
+    nlohmann::ordered_json cycles{{"all", 0}};
+    std::uint64_t busy = 0;
+    for (std::size_t step = 0; step < kSteps.size(); ++step) {
+      const std::uint64_t spent = sum_of(step, &StepCounters::cycles);
+      busy += spent;
+      cycles[kSteps[step]] = ratio(spent, packets);
+    }
+    cycles["all"] = ratio(busy, packets);
+    auto topics = nlohmann::ordered_json::array();
+    for (const auto& topic : stage.info->topics) topics.push_back(topic.name);
+    table.push_back({{"stage", stage.name},
+                     {"function", stage.info->name},
+                     {"engine", stage.engine_name},
+                     {"shader", stage.shader == nullptr ? "" : stage.shader->name},
+                     {"packets", packets},
+                     {"burst", ratio(packets, chunks)},
+                     {"cycles_per_packet", std::move(cycles)},
+                     {"counters", {{"chunks", chunks}, {"busy_cycles", busy}}},
+                     {"topics", std::move(topics)},
+                     {"summary", stage.info->summary}});
   }
   return table;
 }

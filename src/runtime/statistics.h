@@ -22,11 +22,13 @@ using Ports = std::span<const std::unique_ptr<io::Port>>;
 /// received in it.
 Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline);
 
-/// What `show ports`, `show ports PORT` (by queue), `show workers` and `show drops` print; of drops
-/// those at 0 only if wanted.
+/// What `show ports`, `show ports PORT` (by queue), `show workers`, `show functions` and `show drops` print; of drops
+/// those at 0 only if wanted. Of a worker cycles are per packet that it received, of a function per packet that it was
+/// given. `counters` are what the ratios beside them are made of.
 nlohmann::ordered_json show_ports(Workers workers, Ports ports);
 nlohmann::ordered_json show_queues(Workers workers, const io::Port& port);
 nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline& pipeline);
+nlohmann::ordered_json show_functions(Workers workers, const Pipeline& pipeline);
 nlohmann::ordered_json show_drops(const Statistics& statistics, const Pipeline& pipeline, bool with_zeros);
 
 }  // namespace penumbra::runtime
