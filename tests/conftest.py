@@ -46,13 +46,14 @@ class Summary:
     def __init__(self, text: str) -> None:
         self.json = json.loads(text)
         self.received = self.json["received"]["packets"]
+        self.from_host = self.json["from_host"]["packets"]
         self.sent = self.json["sent"]["packets"]
         self.dropped, self.punted = self.json["dropped"], self.json["punted"]
         #: (kind, reason) -> packets, without the reasons that did not occur
         self.reasons = {(r["kind"], r["reason"]): r["packets"] for r in self.json["reasons"] if r["packets"]}
         self.received_by_port = {p["name"]: p["received"]["packets"] for p in self.json["ports"]}
         self.sent_by_port = {p["name"]: p["sent"]["packets"] for p in self.json["ports"]}
-        assert self.received == self.sent + self.dropped + self.punted
+        assert self.received + self.from_host == self.sent + self.dropped + self.punted
         assert self.dropped == sum(n for (kind, _), n in self.reasons.items() if kind == "drop")
         assert self.punted == sum(n for (kind, _), n in self.reasons.items() if kind == "punt")
         assert self.received == sum(self.received_by_port.values())

@@ -126,7 +126,7 @@ CONFIGURATIONS = {
     "unknown option of a capture": ("pcap:in.pcap", "§pcap:in.pcap,lop", "did you mean 'loop'?"),
     "rate no number": ("pcap:in.pcap", "§pcap:in.pcap,rate=fast", "rate="),
     "synthetic frame too small": ("pcap:in.pcap", "§synth:size=20", "60", "9214"),
-    "synthetic destinations": ("pcap:in.pcap", "§synth:dst=everywhere", "uniform", "zipf:FLOWS"),
+    "synthetic destinations": ("pcap:in.pcap", "§synth:dst=everywhere", "uniform", "zipf[:FLOWS"),
     "sink": ("sink: count", "sink: §out.txt", "expected count"),
     "sink of a DPDK device": (LAN, "{name: lan, device: net_null0, sink: §lan.pcap}", "sink"),
     "sink twice": ("sink: count", "sink: §wan.pcap", "port 'wan' has the same sink"),

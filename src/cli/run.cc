@@ -81,6 +81,7 @@ void run(const Options& options) {
   stop_on_signal();
   const control::RouterConfig config = control::load_config(options.config);
   runtime::Router router(config);
+  for (const auto& warning : router.warnings()) fmt::print(stderr, "{}\n", warning);
   {
     const Stoppable stoppable(router);
     Progress progress(options.progress);

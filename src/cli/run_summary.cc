@@ -65,6 +65,7 @@ json ports_json(const RunSummary& summary) {
   for (std::size_t i = 0; i < summary.ports.size(); ++i) {
     list.push_back({{"name", summary.ports[i]},
                     {"received", traffic_json(statistics.received_by_port[i], statistics.elapsed)},
+                    {"from_host", traffic_json(statistics.from_host_by_port[i], statistics.elapsed)},
                     {"sent", traffic_json(statistics.sent_by_port[i], statistics.elapsed)},
                     {"device_losses", device_losses_json(summary.device_losses[i])}});
   }
@@ -103,10 +104,14 @@ json total_row(const char* name, const Traffic& traffic, nanoseconds elapsed) {
 }
 
 json totals_table(const Statistics& statistics) {
-  return {total_row("received", statistics.received, statistics.elapsed),
-          total_row("sent", statistics.sent, statistics.elapsed),
-          {{"", "dropped"}, {"packets", statistics.dropped}},
-          {{"", "punted"}, {"packets", statistics.punted}}};
+  auto rows = json::array({total_row("received", statistics.received, statistics.elapsed)});
+  if (statistics.from_host.packets > 0) {
+    rows.push_back(total_row("from the host", statistics.from_host, statistics.elapsed));
+  }
+  rows.push_back(total_row("sent", statistics.sent, statistics.elapsed));
+  rows.push_back({{"", "dropped"}, {"packets", statistics.dropped}});
+  rows.push_back({{"", "punted"}, {"packets", statistics.punted}});
+  return rows;
 }
 
 json ports_table(const RunSummary& summary) {
@@ -186,14 +191,18 @@ double packets_per_second(const Traffic& traffic, nanoseconds elapsed) {
 }
 
 std::string contradiction(const Statistics& statistics) {
+  const std::uint64_t came = statistics.received.packets + statistics.from_host.packets;
   const std::uint64_t accounted = statistics.sent.packets + statistics.dropped + statistics.punted;
-  if (statistics.received.packets != accounted) {
-    return fmt::format("{} packets were received, but {} sent + {} dropped + {} punted = {}",
-                       statistics.received.packets, statistics.sent.packets, statistics.dropped, statistics.punted,
-                       accounted);
+  if (came != accounted) {
+    return fmt::format("{} packets were received and {} came from the host, but {} sent + {} dropped + {} punted = {}",
+                       statistics.received.packets, statistics.from_host.packets, statistics.sent.packets,
+                       statistics.dropped, statistics.punted, accounted);
   }
   const auto differs = [](const Traffic& a, const Traffic& b) { return a.packets != b.packets || a.bytes != b.bytes; };
   if (differs(sum_of(statistics.received_by_port), statistics.received)) return "ports do not add up to all received";
+  if (differs(sum_of(statistics.from_host_by_port), statistics.from_host)) {
+    return "ports do not add up to all that came from the host";
+  }
   if (differs(sum_of(statistics.sent_by_port), statistics.sent)) return "ports do not add up to all sent";
   if (sum_of(statistics.reasons, Verdict::Kind::drop) != statistics.dropped)
     return "reasons do not add up to all drops";
@@ -203,7 +212,7 @@ std::string contradiction(const Statistics& statistics) {
 
 json to_json(const RunSummary& summary) {
   const auto& statistics = summary.statistics;
-  json engines;
+  auto engines = json::array();
   for (const auto& [function, engine] : summary.engines)
     engines.push_back({{"function", function}, {"engine", engine}});
   return {{"elapsed_seconds", seconds(statistics.elapsed)},
@@ -211,6 +220,7 @@ json to_json(const RunSummary& summary) {
           {"engines", engines},
           {"memory", summary.memory},
           {"received", traffic_json(statistics.received, statistics.elapsed)},
+          {"from_host", traffic_json(statistics.from_host, statistics.elapsed)},
           {"sent", traffic_json(statistics.sent, statistics.elapsed)},
           {"dropped", statistics.dropped},
           {"punted", statistics.punted},
@@ -230,7 +240,8 @@ std::string to_text(const RunSummary& summary) {
                             reasons_table(statistics), steps_table(statistics)}) {
     if (!table.empty()) text += "\n" + render(table);
   }
-  return text + fmt::format("\nreceived = sent + dropped + punted: {}\n",
+  return text + fmt::format("\nreceived{} = sent + dropped + punted: {}\n",
+                            statistics.from_host.packets > 0 ? " + from the host" : "",
                             contradiction(statistics).empty() ? "holds" : "does NOT hold");
 }
 

@@ -2,6 +2,7 @@
 #include "control/config.h"
 
 #include <fmt/ranges.h>
+#include <net/if.h>
 #include <sched.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -66,11 +67,22 @@ InterfaceAddress parse_interface_address(const ConfigNode& node) {
   return {*address, network};
 }
 
+/// `true` for an interface of the port's name, or an interface's name; `false` for none.
+std::string parse_twin(const ConfigNode& node, const std::string& port) {
+  const std::string text = node.text();
+  if (text == "false") return "";
+  std::string name = text == "true" ? port : text;
+  // The kernel's rule (dev_valid_name), without what no shell likes.
+  if (name.size() < IFNAMSIZ && is_port_name(name) && name != "." && name != "..") return name;
+  throw node.error("expected true, false or the name of an interface (1 to 15 letters, digits, '_', '.', '-'), found " +
+                   quote(name));
+}
+
 /// The ports of one file, and what must not be the same in two of them.
 class PortReader {
  public:
   PortConfig read(const ConfigNode& node, std::uint16_t index) {
-    node.require_map({"name", "device", "sink", "queues", "mac", "mtu", "addresses", "promiscuous"});
+    node.require_map({"name", "device", "sink", "queues", "mac", "mtu", "addresses", "promiscuous", "twin"});
     PortConfig port;
     port.device = parse_device(node.at("device"));
     port.location = node.location();
@@ -95,6 +107,10 @@ class PortReader {
         require_new(addresses_, address, element, "the address " + address);
       }
     }
+    if (const ConfigNode value = node.get("twin"); value.present()) {
+      port.twin = parse_twin(value, port.info.name);
+      if (!port.twin.empty()) require_new(twins_, port.twin, value, "the twin " + quote(port.twin));
+    }
     if (const ConfigNode value = node.get("sink"); value.present()) {
       if (!built_in) {
         throw value.error(
@@ -115,7 +131,7 @@ class PortReader {
     if (!added) throw node.error(what + " stands in line " + std::to_string(first->second) + " already");
   }
 
-  Lines names_, addresses_;
+  Lines names_, addresses_, twins_;
 };
 
 std::vector<PortConfig> read_ports(const ConfigNode& node) {
@@ -206,6 +222,24 @@ std::vector<StageConfig> read_pipeline(const ConfigNode& node, const std::string
   return stages;
 }
 
+/// A map from reasons to packets a second; `each` is for those that it does not name.
+PuntLimits read_punts(const ConfigNode& node) {
+  constexpr std::uint64_t kMost = 100'000'000;
+  PuntLimits limits;
+  if (!node.present()) return limits;
+  if (!node.is_map()) throw node.error("expected reasons with packets a second (`each: 10000`)");
+  for (const auto& key : node.keys()) {
+    const ConfigNode value = node.get(key);
+    const auto rate = static_cast<double>(value.integer(1, kMost));
+    if (key == "each") {
+      limits.each = rate;
+    } else {
+      limits.own.push_back({key, rate, value.location()});
+    }
+  }
+  return limits;
+}
+
 std::filesystem::path read_socket(const ConfigNode& control) {
   if (control.present()) control.require_map({"socket"});
   const ConfigNode node = control.get("socket");
@@ -220,13 +254,14 @@ std::filesystem::path read_socket(const ConfigNode& control) {
 }
 
 RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& file) {
-  root.require_map({"ports", "workers", "engine", "pipeline", "control"});
+  root.require_map({"ports", "workers", "engine", "pipeline", "punts", "control"});
   RouterConfig config;
   config.file = file;
   config.ports = read_ports(root.at("ports"));
   config.cores = read_cores(root.get("workers"));
   const ConfigNode engine = root.get("engine");
   config.pipeline = read_pipeline(root.at("pipeline"), engine.present() ? check_engine(engine) : "auto");
+  config.punts = read_punts(root.get("punts"));
   config.socket = read_socket(root.get("control"));
   return config;
 }
@@ -239,6 +274,11 @@ RouterConfig load_config(const std::filesystem::path& file) {
 
 RouterConfig parse_config(const std::string& text, const std::string& name, const std::filesystem::path& directory) {
   return read_config(ConfigNode::parse(text, name, directory), name);
+}
+
+double PuntLimits::limit_of(std::string_view reason) const {
+  const auto found = std::ranges::find(own, reason, &Own::reason);
+  return found == own.end() ? each : found->packets_per_second;
 }
 
 bool is_port_name(std::string_view name) {

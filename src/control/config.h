@@ -22,11 +22,26 @@ struct StageConfig {
   ConfigNode config;   ///< the function's own keys
 };
 
+/// `punts:`, how many packets a second the host is given for each reason, and those reasons that have a number of their
+/// own ("ipv4.ttl_expired").
+struct PuntLimits {
+  struct Own {
+    std::string reason;
+    double packets_per_second;
+    SourceLocation location;
+  };
+  double each = 10'000;
+  std::vector<Own> own;
+
+  double limit_of(std::string_view reason) const;
+};
+
 struct RouterConfig {
   std::filesystem::path file;
   std::vector<PortConfig> ports;  ///< info.index = position
   std::vector<unsigned> cores;    ///< a worker each
   std::vector<StageConfig> pipeline;
+  PuntLimits punts;
   std::filesystem::path socket;  ///< of `penumbra show`; `control: {socket: PATH}`
 };
 

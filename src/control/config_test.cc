@@ -84,6 +84,7 @@ TEST(Config, TakesEveryKey) {
       "    mac: 02:00:00:00:12:34\n"
       "    mtu: 9194\n"
       "    promiscuous: false\n"
+      "    twin: wan0\n"
       "    addresses: [192.0.2.1/24, 10.1.2.3/8, 198.51.100.7/32]\n"
       "workers: {cores: [" +
       std::to_string(first_core()) +
@@ -92,6 +93,7 @@ TEST(Config, TakesEveryKey) {
       "pipeline:\n"
       "  - sample: {engine: auto, depth: 3}\n"
       "  - sample: {depth: 4}\n"
+      "punts: {each: 500, sample.odd: 7}\n"
       "control: {socket: run/p.sock}\n");
   const auto& port = config.ports.at(0);
   EXPECT_EQ(port.info.name, "wan.1-a_B");
@@ -100,6 +102,7 @@ TEST(Config, TakesEveryKey) {
   EXPECT_EQ(port.queues, 64);
   EXPECT_EQ(port.info.mac, MacAddress{0x020000001234});
   EXPECT_EQ(port.info.mtu, 9194);
+  EXPECT_EQ(port.twin, "wan0");
   EXPECT_FALSE(port.info.promiscuous);
   ASSERT_EQ(port.info.addresses.size(), 3U);
   EXPECT_EQ(to_string(port.info.addresses[1].address), "10.1.2.3");
@@ -109,9 +112,20 @@ TEST(Config, TakesEveryKey) {
   EXPECT_EQ(config.pipeline[0].engine, "auto");
   EXPECT_THAT(config.pipeline[0].config.keys(), ElementsAre("depth"));
   EXPECT_EQ(config.pipeline[0].config.at("depth").integer(0, 9), 3U);
-  EXPECT_EQ(config.pipeline[0].config.at("depth").location().line, 13);
+  EXPECT_EQ(config.pipeline[0].config.at("depth").location().line, 14);
   EXPECT_EQ(config.pipeline[1].engine, "scalar");
   EXPECT_EQ(config.socket, "/etc/penumbra/run/p.sock");
+  EXPECT_EQ(config.punts.limit_of("sample.odd"), 7);
+  EXPECT_EQ(config.punts.limit_of("sample.even"), 500);
+}
+
+TEST(Config, CallsATwinLikeItsPortUnlessTold) {
+  const auto config = parse(
+      "ports: [{name: a, device: none, twin: true}, {name: b, device: none, twin: false}, {name: c, device: none}]\n"
+      "pipeline: [sample]\n");
+  EXPECT_EQ(config.ports[0].twin, "a");
+  EXPECT_EQ(config.ports[1].twin, "");
+  EXPECT_EQ(config.ports[2].twin, "");
 }
 
 TEST(Config, GivesAFunctionAMapEvenWhereTheFileHasNone) {
@@ -153,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
     Top, ConfigErrors,
     ::testing::Values(
         BadCase{"", 0, 0, "is empty"}, BadCase{"# nothing but a comment\n", 0, 0, "is empty"},
-        BadCase{"[1, 2]", 1, 1, "expected a map with the keys ports, workers, engine, pipeline, control, found a list"},
+        BadCase{"[1, 2]", 1, 1, "expected a map with the keys ports, workers, engine, pipeline, punts, control, found a list"},
         BadCase{"port: []\n", 1, 1, "unknown key 'port' in the configuration; did you mean 'ports'?"},
         BadCase{"pipeline: [sample]\n", 1, 1, "'ports' is missing"},
         BadCase{"ports:\npipeline: [sample]\n", 1, 1, "expected a list for ports, found nothing"},
@@ -194,6 +208,15 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{with_port(", mac: 01:00:00:00:00:01"), 1, 38, "it is a group address"},
         BadCase{with_port(", mac: 00:00:00:00:00:00"), 1, 38, "it is zero"},
         BadCase{with_port(", promiscuous: yes"), 1, 46, "expected true or false for ports[0].promiscuous, found 'yes'"},
+        BadCase{with_port(", twin: sixteen_letters_"), 1, 39, "1 to 15 letters"},
+        BadCase{with_port(", twin: ."), 1, 39, "the name of an interface"},
+        BadCase{with_port(", twin: a/b"), 1, 39, "the name of an interface"},
+        BadCase{"ports: [{name: longer_than_sixteen, device: none, twin: true}]\npipeline: [sample]\n", 1, 57,
+                "found 'longer_than_sixteen'"},
+        BadCase{"ports:\n- {name: a, device: none, twin: x}\n- {name: b, device: none, twin: x}\npipeline: [sample]\n",
+                3, 33, "the twin 'x' stands in line 2 already"},
+        BadCase{with_port("") + "punts: 5\n", 3, 8, "expected reasons with packets a second"},
+        BadCase{with_port("") + "punts: {each: 0}\n", 3, 15, "from 1 to 100000000"},
         BadCase{with_port(", addresses: 192.0.2.1/24"), 1, 44, "expected a list"},
         BadCase{with_port(", addresses: [192.0.2.1]"), 1, 45, "(A.B.C.D/LENGTH), found '192.0.2.1'"},
         BadCase{with_port(", addresses: [192.0.2.1/33]"), 1, 45, "(A.B.C.D/LENGTH)"},

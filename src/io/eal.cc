@@ -69,6 +69,11 @@ bool advise_huge_pages() {
   return taken;
 }
 
+std::uint64_t packet_bytes(std::span<const control::PortConfig> ports, std::uint16_t workers,
+                           std::uint32_t largest_frame) {
+  return pool_bytes(pool_size(ports, workers, largest_frame)) + pool_bytes(host_pool_size(ports, workers));
+}
+
 std::vector<std::string> arguments_for(std::span<const control::PortConfig> ports, const HugePages& pages,
                                        std::uint64_t bytes, const cpu_set_t& cores) {
   std::vector<std::string> arguments{"penumbra", "--no-shconf", "--no-telemetry",
@@ -88,11 +93,11 @@ std::vector<std::string> arguments_for(std::span<const control::PortConfig> port
 }
 
 Environment start(std::span<const control::PortConfig> ports, std::uint16_t workers) {
-  const std::uint64_t likely = pool_bytes(pool_size(ports, workers, 0)) + kReserve;
+  const std::uint64_t likely = packet_bytes(ports, workers, 0) + kReserve;
   const HugePages pages = find_huge_pages(likely);
   const bool huge = pages.page_bytes > 0;
   const std::uint64_t ordinary =
-      std::max(kLeastOrdinary, pool_bytes(pool_size(ports, workers, largest_possible_frame(ports))) + kReserve);
+      std::max(kLeastOrdinary, packet_bytes(ports, workers, largest_possible_frame(ports)) + kReserve);
   const std::uint64_t bytes = huge ? likely : ordinary;
 
   cpu_set_t cores;

@@ -2,8 +2,12 @@
 #include "io/ethdev_port.h"
 
 #include <fmt/format.h>
+#include <net/if.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +21,22 @@ namespace penumbra::io {
 namespace {
 
 constexpr std::uint64_t kRssTypes = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
+
+/// Whether the device is a socket on a Linux interface.
+bool is_socket(const std::string& devargs) {
+  const std::string name = devargs.substr(0, devargs.find(','));
+  return name.find("_af_packet") != std::string::npos || name.find("_af_xdp") != std::string::npos;
+}
+
+/// Whether a Linux interface is up and has a carrier. The drivers of sockets do not look.
+bool is_running(const std::string& interface) {
+  const int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  const bool known = descriptor >= 0 && ioctl(descriptor, SIOCGIFFLAGS, &request) == 0;
+  if (descriptor >= 0) close(descriptor);
+  return known && (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+}
 
 /// One packet socket only: the driver of DPDK 22.11 joins its sockets by PACKET_FANOUT with the flag ROLLOVER, and no
 /// devarg changes that: a flow whose socket is full goes on in another one and overtakes itself.
@@ -77,6 +97,7 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
       queues_(config.queues == 0 ? workers : config.queues) {
   const std::string& devargs = std::get<control::Ethdev>(config.device).devargs;
   refuse_sockets(devargs);
+  if (is_socket(devargs)) interface_ = devarg(devargs, "iface");
   device_ = std::make_unique<Device>(devargs);
   const QueuePlan plan = plan_queues(device_->info(), queues_, workers);
   configure(plan);
@@ -209,13 +230,20 @@ std::vector<DeviceLoss> EthdevPort::device_losses() const {
   return losses;
 }
 
+bool EthdevPort::link_up() const noexcept {
+  if (!interface_.empty()) return is_running(interface_);
+  rte_eth_link link{};
+  // A driver that does not know is no reason to keep the host from using its twin.
+  return rte_eth_link_get_nowait(device_->port(), &link) != 0 || link.link_status == RTE_ETH_LINK_UP;
+}
+
 nlohmann::ordered_json EthdevPort::show() const {
   nlohmann::ordered_json shown{{"driver", device_->info().driver_name},
                                {"device", rte_dev_name(device_->info().device)}};
+  shown["link"] = link_up() ? "up" : "down";
   rte_eth_link link{};
-  if (rte_eth_link_get_nowait(device_->port(), &link) == 0) {
-    shown["link"] = link.link_status == RTE_ETH_LINK_UP ? "up" : "down";
-    if (link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN) shown["speed_mbps"] = link.link_speed;
+  if (rte_eth_link_get_nowait(device_->port(), &link) == 0 && link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN) {
+    shown["speed_mbps"] = link.link_speed;
   }
   shown["software_rss"] = rss_ != nullptr;
   return shown;

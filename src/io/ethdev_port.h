@@ -28,6 +28,8 @@ class EthdevPort final : public Port {
   void stop() noexcept override;
   Loss ring_loss() const noexcept override { return rss_ ? rss_->loss() : Loss{}; }
   std::vector<DeviceLoss> device_losses() const override;
+  bool link_up() const noexcept override;
+  std::string host_interface() const override { return interface_; }
   nlohmann::ordered_json show() const override;
 
  private:
@@ -39,6 +41,7 @@ class EthdevPort final : public Port {
   void make_tx_queues(const QueuePlan& plan, std::uint16_t workers);
 
   PortInfo info_;
+  std::string interface_;  ///< of af_packet and af_xdp
   SourceLocation location_;
   PacketPool pool_;  ///< before the device, which gives its packets back when it is closed
   std::unique_ptr<Device> device_;

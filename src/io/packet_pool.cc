@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <variant>
 
+#include "io/packet_ring.h"
+
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -58,6 +60,10 @@ const char* operations() {
 }
 #endif
 
+bool any_twin(std::span<const control::PortConfig> ports) {
+  return std::ranges::any_of(ports, [](const auto& port) { return !port.twin.empty(); });
+}
+
 }  // namespace
 
 PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers, std::uint32_t largest_frame) {
@@ -69,9 +75,19 @@ PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t wor
     if (std::holds_alternative<control::Ethdev>(port.device))
       packets += (2 * queues + workers) * kDescriptors + queues * kRingSlots;
   }
+  if (any_twin(ports)) {
+    packets += workers * kRingSlots;  // punted, on their way to the host
+  }
   const std::uint32_t room =
       std::clamp<std::uint32_t>(largest_frame + RTE_PKTMBUF_HEADROOM, RTE_MBUF_DEFAULT_BUF_SIZE, 65535);
   return {packets, static_cast<std::uint16_t>(room)};
+}
+
+PoolSize host_pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers) {
+  constexpr std::uint32_t kInHand = 128;
+  std::uint32_t room = RTE_MBUF_DEFAULT_BUF_SIZE;
+  for (const auto& port : ports) room = std::max(room, port.info.mtu + kLinkBytes + RTE_PKTMBUF_HEADROOM);
+  return {any_twin(ports) ? workers * (kRingSlots + kInHand) + kCache * 3 / 2 : 0, static_cast<std::uint16_t>(room)};
 }
 
 std::uint64_t pool_bytes(const PoolSize& size) {

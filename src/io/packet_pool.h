@@ -15,7 +15,6 @@ struct rte_mempool;
 namespace penumbra::io {
 
 inline constexpr std::uint16_t kDescriptors = 1024;  ///< of each ethdev queue
-inline constexpr std::uint16_t kRingSlots = 1024;    ///< of each ring between workers
 
 /// How much of it is needed.
 struct PoolSize {
@@ -26,6 +25,10 @@ struct PoolSize {
 /// Packets for everything that can be in flight: device queues, rings between workers, the workers' own. The buffer
 /// takes a frame of `largest_frame` bytes or of any port's MTU.
 PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers, std::uint32_t largest_frame);
+
+/// For what the host sends by way of twins: the rings to the workers, and what both ends hold. No packets without a
+/// twin.
+PoolSize host_pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers);
 
 /// Bytes of memory that a pool of that size takes, ample.
 std::uint64_t pool_bytes(const PoolSize& size);

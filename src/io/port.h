@@ -93,6 +93,10 @@ class Port {
   /// Everything that the device can lose, with what it has lost so far (missed, no mbuf, errors). Any thread. A port
   /// without a device has none.
   virtual std::vector<DeviceLoss> device_losses() const { return {}; }
+  /// Whether packets can come and go: there is a cable, a peer. Any thread.
+  virtual bool link_up() const noexcept { return true; }
+  /// The Linux interface behind it that the host's stack sees too ("eth1"), or "".
+  virtual std::string host_interface() const { return ""; }
   /// Driver, device or sink, link, speed: an object for `show ports`.
   virtual nlohmann::ordered_json show() const = 0;
   /// What has failed since it was opened and what that cost, in words: "FILE: REASON; N packets not written". Empty if

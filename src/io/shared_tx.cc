@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "io/packet_pool.h"
+#include "io/packet_ring.h"
 
 namespace penumbra::io {
 

@@ -1,34 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings' variant with C11 atomics: as fast on x86-64, and ThreadSanitizer understands it.
-#define RTE_USE_C11_MEM_MODEL
 #include "io/software_rss.h"
 
 #include <fmt/format.h>
-#include <rte_errno.h>
-#include <rte_lcore.h>
 #include <rte_mbuf.h>
-#include <rte_ring.h>
 
 #include <array>
-#include <stdexcept>
+#include <optional>
 
 #include "io/flow_spread.h"
-#include "io/packet_pool.h"
+#include "io/packet_ring.h"
 #include "penumbra/chunk.h"
 
 namespace penumbra::io {
 namespace {
-
-using Ring = std::unique_ptr<rte_ring, decltype(&rte_ring_free)>;
-
-Ring create_ring(const std::string& name) {
-  Ring ring(rte_ring_create(name.c_str(), kRingSlots, static_cast<int>(rte_socket_id()), RING_F_SP_ENQ | RING_F_SC_DEQ),
-            &rte_ring_free);
-  if (ring == nullptr) {
-    throw std::runtime_error(fmt::format("no memory for the ring {}: {}", name, rte_strerror(rte_errno)));
-  }
-  return ring;
-}
 
 /// Packets on their way to another queue.
 struct Parcel {
@@ -46,8 +30,8 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
     if (input_ == nullptr) return;
     parcels_.resize(queues);
     for (std::uint16_t target = 0; target < queues; ++target) {
-      rings_.push_back(target == index ? Ring(nullptr, &rte_ring_free)
-                                       : create_ring(fmt::format("{}_{}_{}", name, index, target)));
+      auto& ring = rings_.emplace_back();
+      if (target != index) ring.emplace(fmt::format("{}_{}_{}", name, index, target));
     }
   }
 
@@ -77,7 +61,7 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
     for (const auto& feeder : all_.queues_) {
       // In this order: what the feeder put into the ring before it finished must be seen.
       if (!feeder->finished_.load(std::memory_order_acquire)) return false;
-      if (feeder.get() != this && !feeder->rings_.empty() && rte_ring_empty(feeder->rings_[index_].get()) == 0) {
+      if (feeder.get() != this && !feeder->rings_.empty() && !feeder->rings_[index_]->empty()) {
         return false;
       }
     }
@@ -89,20 +73,15 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
   }
 
   void clear() noexcept {
-    void* packet = nullptr;
-    for (const Ring& ring : rings_) {
-      while (ring != nullptr && rte_ring_sc_dequeue(ring.get(), &packet) == 0) {
-        rte_pktmbuf_free(static_cast<rte_mbuf*>(packet));
-      }
+    for (auto& ring : rings_) {
+      if (ring) ring->clear();
     }
   }
 
  private:
   /// What another worker has received for this one, at most `room`.
   std::uint16_t take_from(Queue& feeder, rte_mbuf** packets, std::uint16_t room) const noexcept {
-    if (feeder.rings_.empty()) return 0;
-    return static_cast<std::uint16_t>(
-        rte_ring_sc_dequeue_burst(feeder.rings_[index_].get(), reinterpret_cast<void**>(packets), room, nullptr));
+    return feeder.rings_.empty() ? 0 : feeder.rings_[index_]->take(packets, room);
   }
 
   /// Takes from the device, keeps this worker's own packets, at most `capacity`, and passes on the others'.
@@ -134,8 +113,7 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
     for (std::size_t target = 0; target < parcels_.size(); ++target) {
       Parcel& parcel = parcels_[target];
       if (parcel.size == 0) continue;
-      const unsigned taken = rte_ring_sp_enqueue_burst(
-          rings_[target].get(), reinterpret_cast<void**>(parcel.packets.data()), parcel.size, nullptr);
+      const std::uint16_t taken = rings_[target]->put(parcel.packets.data(), parcel.size);
       for (unsigned i = taken; i < parcel.size; ++i) count_lost(*parcel.packets[i]);
       rte_pktmbuf_free_bulk(parcel.packets.data() + taken, parcel.size - taken);
       parcel.size = 0;
@@ -151,7 +129,7 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
   SoftwareRss& all_;
   std::uint16_t index_;
   std::unique_ptr<RxQueue> input_;
-  std::vector<Ring> rings_;  ///< to each other queue; none without an input
+  std::vector<std::optional<PacketRing>> rings_;  ///< to each other queue; none without an input
   std::vector<Parcel> parcels_;
   std::size_t first_ = 0;       ///< whose turn it is to be asked first
   std::atomic<bool> finished_;  ///< puts nothing into its rings any more

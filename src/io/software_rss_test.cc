@@ -10,6 +10,7 @@
 
 #include "io/ethdev_queues.h"
 #include "io/flow_spread.h"
+#include "io/packet_ring.h"
 #include "io/replay.h"
 #include "io/shared_tx.h"
 #include "io/test_support.h"

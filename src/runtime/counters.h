@@ -62,10 +62,15 @@ constexpr std::size_t step_count(std::size_t stages) {
 class WorkerCounters {
  public:
   WorkerCounters(std::size_t rx_queues, std::size_t ports, std::size_t stages, std::size_t reasons)
-      : received(rx_queues), sent(ports), steps(step_count(stages)), reasons_((reasons + kPerLine - 1) / kPerLine) {}
+      : received(rx_queues),
+        sent(ports),
+        from_host(ports),
+        steps(step_count(stages)),
+        reasons_((reasons + kPerLine - 1) / kPerLine) {}
 
-  std::vector<QueueCounters> received;  ///< by the worker's own receive queues
-  std::vector<QueueCounters> sent;      ///< by port: the worker's transmit queue there
+  std::vector<QueueCounters> received;   ///< by the worker's own receive queues
+  std::vector<QueueCounters> sent;       ///< by port: the worker's transmit queue there
+  std::vector<QueueCounters> from_host;  ///< by port: what the host gave to be sent there
   std::vector<StepCounters> steps;
 
   Counter& reason(std::size_t index) { return reasons_[index / kPerLine].counters[index % kPerLine]; }

@@ -10,16 +10,23 @@
 
 namespace penumbra::runtime {
 
-Egress::Egress(std::size_t reasons, std::vector<io::TxQueue*> queues, WorkerCounters& counters, Tracer& tracer)
-    : reasons_(reasons), queues_(std::move(queues)), counters_(counters), tracer_(tracer), groups_(queues_.size()) {}
+Egress::Egress(std::size_t reasons, std::vector<io::TxQueue*> queues, HostPath* host, WorkerCounters& counters,
+               Tracer& tracer)
+    : reasons_(reasons),
+      queues_(std::move(queues)),
+      host_(host),
+      counters_(counters),
+      tracer_(tracer),
+      groups_(queues_.size()) {}
 
 void Egress::finish(Flight& flight) noexcept {
   constexpr auto kUndecided = static_cast<std::uint16_t>(RuntimeReason::undecided);
   Refused refused;
   std::array<std::uint16_t, Chunk::kCapacity> ports;  // those that packets go to, each once
   std::uint16_t port_count = 0;
+  bool host_has_work = false;
   for (std::uint16_t i = 0; i < flight.size; ++i) {
-    const Verdict verdict = flight.verdicts[i];
+    Verdict& verdict = flight.verdicts[i];
     if (verdict.kind == Verdict::Kind::send && verdict.value < groups_.size()) {
       Group& group = groups_[verdict.value];
       if (group.count == 0) ports[port_count++] = verdict.value;
@@ -28,10 +35,20 @@ void Egress::finish(Flight& flight) noexcept {
     }
     // A function that names a port or a reason that does not exist has not decided.
     const bool decided = verdict.kind >= Verdict::Kind::drop && verdict.value < reasons_;
-    counters_.reason(decided ? verdict.value : kUndecided).add(1);
+    if (decided && verdict.kind == Verdict::Kind::punt && host_ != nullptr && host_->has_twin(flight.rx_port)) {
+      verdict = host_->punt(flight.worker, flight.rx_port, verdict.value, flight.packets[i]);
+      counters_.reason(verdict.value).add(1);
+      if (verdict.kind == Verdict::Kind::punt) {
+        host_has_work = true;
+        continue;
+      }
+    } else {
+      counters_.reason(decided ? verdict.value : kUndecided).add(1);
+    }
     refused.packets[refused.count++] = flight.packets[i];
   }
   const std::uint16_t decided_against = refused.count;
+  if (host_has_work) host_->wake();
   for (std::uint16_t i = 0; i < port_count; ++i) send(ports[i], refused);
   if (flight.traced) {
     Refused unsent;
@@ -67,6 +84,17 @@ void Egress::send(std::uint16_t port, Refused& refused) noexcept {
   if (taken < count) {
     counters_.reason(static_cast<std::size_t>(RuntimeReason::tx_full)).add(static_cast<std::uint64_t>(count - taken));
   }
+}
+
+void Egress::send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept {
+  Refused refused;
+  for (std::uint16_t i = 0; i < count; ++i) {
+    Group& group = groups_[packets[i]->port];
+    group.packets[group.count++] = packets[i];
+    // One port after the other: those of a burst mostly are of one.
+    if (i + 1 == count || packets[i + 1]->port != packets[i]->port) send(packets[i]->port, refused);
+  }
+  if (refused.count > 0) rte_pktmbuf_free_bulk(refused.packets.data(), refused.count);
 }
 
 void Egress::note_traces(Flight& flight, const Refused& unsent) const {

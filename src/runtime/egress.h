@@ -9,6 +9,7 @@
 #include "penumbra/chunk.h"
 #include "runtime/counters.h"
 #include "runtime/flight.h"
+#include "runtime/host_path.h"
 #include "runtime/trace.h"
 
 namespace penumbra::runtime {
@@ -20,11 +21,14 @@ class Egress {
   /// How often a transmit queue is asked again to take the rest before the rest is dropped as tx_full.
   static constexpr unsigned kAttempts = 16;
 
-  /// `reasons` is the length of the pipeline's list, `queues` the worker's transmit queues by port.
-  Egress(std::size_t reasons, std::vector<io::TxQueue*> queues, WorkerCounters& counters, Tracer& tracer);
+  /// `reasons` is the length of the pipeline's list, `queues` the worker's transmit queues by port; `host` may be null.
+  Egress(std::size_t reasons, std::vector<io::TxQueue*> queues, HostPath* host, WorkerCounters& counters,
+         Tracer& tracer);
 
   /// Afterwards none of the chunk's packets is the worker's.
   void finish(Flight& flight) noexcept;
+  /// Sends what the host wants sent, each out of the port that its mbuf names; at most Chunk::kCapacity packets.
+  void send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept;
   /// Lets the transmit queues write out what they hold back.
   void close() noexcept;
 
@@ -41,6 +45,7 @@ class Egress {
 
   std::size_t reasons_;
   std::vector<io::TxQueue*> queues_;
+  HostPath* host_;
   WorkerCounters& counters_;
   Tracer& tracer_;
   std::vector<Group> groups_;  ///< by port; empty between chunks

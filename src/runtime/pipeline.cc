@@ -3,13 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <algorithm>
 #include <stdexcept>
 
 #include "penumbra/errors.h"
 #include "runtime/router.h"
 
 namespace penumbra::runtime {
+namespace {
+
+constexpr std::size_t kMostReasons = 1U << 15;  ///< as many again may stand for those over their limit
+
+}  // namespace
 
 std::vector<PortInfo> port_infos(std::span<const control::PortConfig> configs) {
   std::vector<PortInfo> infos;
@@ -26,6 +31,9 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
       {"router", {"tx_full", Kind::drop, "the egress port did not take it"}},
       {"router", {"rss_ring_full", Kind::drop, "the ring of the worker that software RSS chose was full"}},
       {"router", {"sink_failed", Kind::drop, "the sink's file cannot be written any more (show ports says why)"}},
+      {"router", {"host_full", Kind::drop, "punted, but the host's thread did not keep up"}},
+      {"router",
+       {"host_lost", Kind::drop, "punted, but the port's twin did not take it (down, out of memory, deleted)"}},
   };
   std::map<std::string, unsigned> uses;
   for (const auto& config : configs) {
@@ -36,7 +44,7 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
     stage.name = use == 1 ? config.function : fmt::format("{}.{}", config.function, use);
     stage.function = stage.info->create(config.config, {ports, grace_periods});
     const auto& reasons = stage.function->reasons();
-    if (reasons_.size() + reasons.size() > std::numeric_limits<std::uint16_t>::max()) {
+    if (reasons_.size() + reasons.size() > kMostReasons) {
       throw config.config.error("the pipeline has too many functions");
     }
     stage.function->set_first_reason(static_cast<std::uint16_t>(reasons_.size()));
@@ -44,6 +52,22 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
     if (const std::string shader = stage.function->shader(); !shader.empty()) choose_engine(stage, config, shader);
     stages_.push_back(std::move(stage));
   }
+  add_over_limits();
+}
+
+/// Behind all others, so that the functions' stand together.
+void Pipeline::add_over_limits() {
+  const std::size_t count = reasons_.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    over_limit_.push_back(static_cast<std::uint16_t>(i));
+    const PipelineReason punted = reasons_[i];
+    if (punted.reason.kind != Verdict::Kind::punt) continue;
+    over_limit_[i] = static_cast<std::uint16_t>(reasons_.size());
+    reasons_.push_back({punted.stage,
+                        {punted.reason.name + "_over_limit", Verdict::Kind::drop,
+                         "more of these than the host is given in a second (punts:)"}});
+  }
+  for (std::size_t i = count; i < reasons_.size(); ++i) over_limit_.push_back(static_cast<std::uint16_t>(i));
 }
 
 void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader) {
@@ -66,6 +90,19 @@ std::string Pipeline::reason_name(std::uint16_t reason) const {
   return reasons_[reason].stage + "." + reasons_[reason].reason.name;
 }
 
+void Pipeline::check(const control::PuntLimits& limits) const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < reasons_.size(); ++i) {
+    const auto index = static_cast<std::uint16_t>(i);
+    if (reasons_[i].reason.kind == Verdict::Kind::punt) names.push_back(reason_name(index));
+  }
+  for (const auto& own : limits.own) {
+    if (std::ranges::find(names, own.reason) != names.end()) continue;
+    throw InputError(own.location, fmt::format("nothing is punted for the reason {}; {}", quote(own.reason),
+                                               did_you_mean_or_list(own.reason, names)));
+  }
+}
+
 void Pipeline::bind(std::span<const PortInfo> ports) {
   for (auto& stage : stages_) stage.function->bind(ports);
 }
@@ -81,6 +118,7 @@ void check_pipeline(const control::RouterConfig& config) {
   const auto ports = port_infos(config.ports);
   NoReaders no_readers;
   const Pipeline pipeline(config.pipeline, ports, no_readers);
+  pipeline.check(config.punts);
 }
 
 }  // namespace penumbra::runtime

@@ -17,7 +17,7 @@
 namespace penumbra::runtime {
 
 /// The runtime's own reasons: the first of the pipeline's list, in this order, under the stage "router".
-enum class RuntimeReason : std::uint16_t { undecided, tx_full, rss_ring_full, sink_failed };
+enum class RuntimeReason : std::uint16_t { undecided, tx_full, rss_ring_full, sink_failed, host_full, host_lost };
 
 struct PipelineReason {
   std::string stage;
@@ -48,7 +48,12 @@ class Pipeline {
   const std::vector<PipelineReason>& reasons() const { return reasons_; }
   /// "ipv4.no_route", "router.tx_full"; of any index.
   std::string reason_name(std::uint16_t reason) const;
+  /// Of a reason to punt: the drop in its place for what is over its limit, "ipv4.arp_over_limit". Of any other:
+  /// itself.
+  std::uint16_t over_limit(std::uint16_t reason) const { return over_limit_[reason]; }
 
+  /// Throws InputError if a limit is for a reason that nothing is punted for.
+  void check(const control::PuntLimits& limits) const;
   /// Tells the functions the ports' final MAC addresses and MTUs.
   void bind(std::span<const PortInfo> ports);
   /// A queue per stage for one worker; null for a stage without a shader. Throws std::runtime_error when an engine has
@@ -56,9 +61,11 @@ class Pipeline {
   std::vector<std::unique_ptr<EngineQueue>> open_queues();
 
  private:
+  void add_over_limits();
   void choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader);
 
   std::vector<PipelineReason> reasons_;
+  std::vector<std::uint16_t> over_limit_;
   std::vector<Stage> stages_;
   std::map<std::string, std::unique_ptr<Engine>> engines_;  ///< destroyed before the tables that they mirror
 };

@@ -34,9 +34,37 @@ TEST(Pipeline, NumbersReasonsWithItsOwnFirst) {
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::tx_full)), "router.tx_full");
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::rss_ring_full)), "router.rss_ring_full");
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::sink_failed)), "router.sink_failed");
-  EXPECT_EQ(pipeline.reason_name(4), "test_judge.dropped");
-  EXPECT_EQ(pipeline.reason_name(8), "test_judge.2.dropped");
-  EXPECT_EQ(pipeline.reasons().size(), 4U + 2 * 4);
+  EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::host_full)), "router.host_full");
+  EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::host_lost)), "router.host_lost");
+  EXPECT_EQ(pipeline.reason_name(6), "test_judge.dropped");
+  EXPECT_EQ(pipeline.reason_name(10), "test_judge.2.dropped");
+  EXPECT_EQ(pipeline.reasons().size(), 6U + 2 * 4 + 2);
+}
+
+TEST(Pipeline, HasADropForWhatIsOverThePuntsLimit) {
+  const Pipeline pipeline = make(test::test_config({"a"}, 1, 2, test::kSync));
+  std::size_t punts = 0;
+  for (std::uint16_t i = 0; i < pipeline.reasons().size(); ++i) {
+    const std::uint16_t over = pipeline.over_limit(i);
+    if (pipeline.reasons()[i].reason.kind != Verdict::Kind::punt) {
+      EXPECT_EQ(over, i);
+      continue;
+    }
+    ++punts;
+    EXPECT_EQ(pipeline.reason_name(over), pipeline.reason_name(i) + "_over_limit");
+    EXPECT_EQ(pipeline.reasons()[over].reason.kind, Verdict::Kind::drop);
+  }
+  EXPECT_EQ(punts, 2U);
+}
+
+TEST(Pipeline, RefusesLimitsOfWhatIsNotPunted) {
+  auto config = test::test_config({"a"}, 1, 1, test::kSync);
+  config.punts.own = {{.reason = "test_judge.late_punted", .packets_per_second = 5, .location = {"test.yaml", 3, 4}}};
+  EXPECT_EQ(error_of(config), "");
+  config.punts.own[0].reason = "test_judge.late_puntet";
+  EXPECT_THAT(error_of(config), AllOf(HasSubstr("test.yaml:3:4"), HasSubstr("did you mean 'test_judge.late_punted'?")));
+  config.punts.own[0].reason = "test_judge.dropped";
+  EXPECT_THAT(error_of(config), HasSubstr("nothing is punted for the reason 'test_judge.dropped'"));
 }
 
 TEST(Pipeline, SharesOneEngineAmongStages) {

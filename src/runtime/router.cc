@@ -14,6 +14,7 @@
 #include "penumbra/engine.h"
 #include "penumbra/errors.h"
 #include "runtime/control_server.h"
+#include "runtime/host_path.h"
 #include "runtime/statistics.h"
 
 namespace penumbra::runtime {
@@ -107,6 +108,7 @@ struct Router::Parts {
   std::unique_ptr<ControlServer> server;
   std::vector<std::unique_ptr<io::Port>> ports;
   std::vector<PortInfo> bound_ports;
+  std::unique_ptr<HostPath> host;  ///< none: no port has a twin
   std::vector<std::unique_ptr<Worker>> workers;
   std::atomic<bool> stop{false};
   std::atomic<bool> ran{false};
@@ -121,12 +123,15 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
       configured_ports(port_infos(config.ports)),
       pipeline(config.pipeline, configured_ports, grace_periods),
       tracer(pipeline, names_of(configured_ports)) {
+  pipeline.check(config.punts);
   if (!config.socket.empty()) server = std::make_unique<ControlServer>(config.socket);
   const auto worker_count = static_cast<std::uint16_t>(cores.size());
   io::start_eal(config.ports, worker_count);
   ports = open_ports(config.ports, worker_count);
   for (const auto& port : ports) bound_ports.push_back(port->info());
   pipeline.bind(bound_ports);
+  const auto has_twin = [](const auto& port) { return !port.twin.empty(); };
+  if (std::ranges::any_of(config.ports, has_twin)) host = std::make_unique<HostPath>(config, ports, pipeline);
   workers = make_workers();
 }
 
@@ -139,6 +144,7 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
                       .core = cores[i],
                       .receive = {},
                       .transmit = {},
+                      .host = host.get(),
                       .pipeline = pipeline,
                       .grace_periods = grace_periods,
                       .tracer = tracer};
@@ -147,6 +153,8 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
   }
   std::size_t turn = 0;
   for (const auto& port : ports) {
+    // A worker that has a queue of the port, so that it is there as long as the port is.
+    if (host != nullptr) host->serve(port->info().index, static_cast<std::uint16_t>(turn % setups.size()));
     for (std::uint16_t queue = 0; queue < port->rx_queues(); ++queue) {
       setups[turn++ % setups.size()].receive.push_back({&port->rx_queue(queue), port->info().index, queue});
     }
@@ -158,7 +166,7 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
 }
 
 Statistics Router::Parts::statistics() const {
-  Statistics statistics = sum(workers, ports, pipeline);
+  Statistics statistics = sum(workers, ports, pipeline, host.get());
   const Clock::rep from = began.load();
   const Clock::rep to = ended.load() != 0 ? ended.load() : Clock::now().time_since_epoch().count();
   if (from != 0) statistics.elapsed = Clock::duration(to - from);
@@ -186,7 +194,7 @@ nlohmann::ordered_json Router::Parts::show(std::string_view topic, std::span<con
         fmt::format("there is nothing to show under '{}'; topics: {}", topic, fmt::join(known, ", ")));
   }
   if (!arguments.empty()) throw std::invalid_argument(fmt::format("show {}: too many arguments", topic));
-  if (topic == "ports") return show_ports(workers, ports);
+  if (topic == "ports") return show_ports(workers, ports, host.get());
   if (topic == "workers") return show_workers(workers, ports, pipeline);
   if (topic == "functions") return show_functions(workers, pipeline);
   if (topic == "drops") return show_drops(statistics(), pipeline, false);
@@ -213,6 +221,10 @@ Router::Router(const control::RouterConfig& config, const OpenPorts& open_ports)
   });
 }
 
+std::vector<std::string> Router::warnings() const {
+  return parts_->host == nullptr ? std::vector<std::string>{} : parts_->host->warnings();
+}
+
 std::vector<std::pair<std::string, std::string>> Router::engines() const {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const auto& stage : parts_->pipeline.stages()) {
@@ -232,6 +244,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   const StartedPorts started(parts.ports);
   PacketQuota quota(limits.packets);
   RollCall roll(static_cast<unsigned>(parts.workers.size()));
+  if (parts.host != nullptr) parts.host->start();
   std::vector<std::jthread> threads;
   const StopAtExit stop_at_exit{parts.stop};
   for (const auto& worker : parts.workers) {
@@ -259,6 +272,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
     next_tick = std::max(next_tick + kTick, now);
   }
   threads.clear();
+  if (parts.host != nullptr) parts.host->stop();
   parts.ended.store(roll.ended().time_since_epoch().count());
   // Now, as stopping may reset what a device counts.
   for (const auto& port : parts.ports) parts.device_losses.push_back(port->device_losses());

@@ -49,13 +49,15 @@ struct StepCost {
   std::uint64_t chunks = 0;
 };
 
-/// A moment's sum over all workers. received = sent + dropped + punted + in flight; nothing is in flight after run().
+/// A moment's sum over all workers. received + from_host = sent + dropped + punted + in flight; nothing is in flight
+/// after run().
 struct Statistics {
   std::chrono::nanoseconds elapsed{0};
   Traffic received, sent;
+  Traffic from_host;  ///< what the host gave to be sent, by way of the ports' twins
   std::uint64_t dropped = 0;
   std::uint64_t punted = 0;
-  std::vector<Traffic> received_by_port, sent_by_port;
+  std::vector<Traffic> received_by_port, sent_by_port, from_host_by_port;
   std::vector<ReasonCount> reasons;  ///< every reason there is, also those at 0
   std::vector<StepCost> steps;
   double tsc_hz = 0;
@@ -85,6 +87,8 @@ class Router {
   void stop() noexcept;
 
   Statistics statistics() const;
+  /// What somebody has to set by hand for the host's stack and the ports' twins to work, in words.
+  std::vector<std::string> warnings() const;
   /// What has failed at the ports, one text each (io::Port::failure()). Any thread; final after run().
   std::vector<std::string> failures() const;
   /// What each port's device lost (io::Port::device_losses()), as it was at the end of run().

@@ -53,6 +53,7 @@ void add_steps(Statistics& statistics, Workers workers, const Pipeline& pipeline
 /// What went through one port, all workers together.
 struct PortTraffic {
   Traffic received, sent;
+  Traffic from_host;
   io::Loss ring_loss;  ///< received, but refused by software RSS
   io::Loss unsent;     ///< taken by transmit queues in vain, as unwritten; neither is among `sent`
   io::Loss unwritten;
@@ -87,6 +88,9 @@ std::vector<PortTraffic> traffic_by_port(Workers workers, Ports ports) {
       add(traffic[worker->receive_queues()[i].port].received, worker->counters().received[i]);
     }
   }
+  for (std::size_t port = 0; port < ports.size(); ++port) {
+    for (const auto& worker : workers) add(traffic[port].from_host, worker->counters().from_host[port]);
+  }
   for (auto& port : traffic) {
     port.received.packets += port.ring_loss.packets;
     port.received.bytes += port.ring_loss.bytes;
@@ -109,15 +113,21 @@ std::vector<std::string> queue_names(const Worker& worker, Ports ports) {
 
 }  // namespace
 
-Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline) {
+Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const HostPath* host) {
+  constexpr auto kHostLost = static_cast<std::size_t>(RuntimeReason::host_lost);
   Statistics statistics;
-  // The reasons come before what was received (see Counter).
+  // What the host's thread lost, then the reasons, then what was received (see Counter).
+  std::vector<std::uint64_t> lost(pipeline.reasons().size());
+  for (std::size_t i = 0; host != nullptr && i < lost.size(); ++i) lost[i] = host->lost(i);
   std::vector<std::uint64_t> reasons;
+  std::uint64_t all_lost = 0;
   for (std::size_t i = 0; i < pipeline.reasons().size(); ++i) {
     std::uint64_t packets = 0;
     for (const auto& worker : workers) packets += worker->counters().reason(i).get();
-    reasons.push_back(packets);
+    reasons.push_back(packets - std::min(packets, lost[i]));
+    all_lost += packets - reasons.back();
   }
+  reasons[kHostLost] += all_lost;
   for (const auto& port : traffic_by_port(workers, ports)) {
     reasons[static_cast<std::size_t>(RuntimeReason::rss_ring_full)] += port.ring_loss.packets;
     reasons[static_cast<std::size_t>(RuntimeReason::tx_full)] += port.unsent.packets;
@@ -126,6 +136,8 @@ Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline) {
     statistics.sent_by_port.push_back(port.sent);
     add(statistics.received, port.received);
     add(statistics.sent, port.sent);
+    statistics.from_host_by_port.push_back(port.from_host);
+    add(statistics.from_host, port.from_host);
   }
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const auto& [stage, reason] = pipeline.reasons()[i];
@@ -136,7 +148,7 @@ Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline) {
   return statistics;
 }
 
-nlohmann::ordered_json show_ports(Workers workers, Ports ports) {
+nlohmann::ordered_json show_ports(Workers workers, Ports ports, const HostPath* host) {
   const auto traffic = traffic_by_port(workers, ports);
   auto table = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -150,6 +162,11 @@ nlohmann::ordered_json show_ports(Workers workers, Ports ports) {
                 {"rx_bytes", traffic[i].received.bytes},
                 {"tx_packets", traffic[i].sent.packets},
                 {"tx_bytes", traffic[i].sent.bytes}});
+    if (host != nullptr && host->has_twin(info.index)) {
+      row.update(host->show(info.index));
+      row["from_host_packets"] = traffic[i].from_host.packets;
+      row["from_host_bytes"] = traffic[i].from_host.bytes;
+    }
     for (const auto& [what, packets] : ports[i]->device_losses()) row[what] = packets;
     table.push_back(std::move(row));
   }

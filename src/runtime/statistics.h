@@ -19,13 +19,13 @@ using Workers = std::span<const std::unique_ptr<Worker>>;
 using Ports = std::span<const std::unique_ptr<io::Port>>;
 
 /// This moment's sum over all workers, elapsed time and clock rate left 0. What is sent, dropped or punted in it was
-/// received in it.
-Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline);
+/// received in it. `host` may be null.
+Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const HostPath* host);
 
 /// What `show ports`, `show ports PORT` (by queue), `show workers`, `show functions` and `show drops` print; of drops
 /// those at 0 only if wanted. Of a worker cycles are per packet that it received, of a function per packet that it was
 /// given. `counters` are what the ratios beside them are made of.
-nlohmann::ordered_json show_ports(Workers workers, Ports ports);
+nlohmann::ordered_json show_ports(Workers workers, Ports ports, const HostPath* host);
 nlohmann::ordered_json show_queues(Workers workers, const io::Port& port);
 nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline& pipeline);
 nlohmann::ordered_json show_functions(Workers workers, const Pipeline& pipeline);

@@ -9,6 +9,7 @@
 #include <rte_prefetch.h>
 #include <sched.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
@@ -31,9 +32,10 @@ Worker::Worker(WorkerSetup setup)
       core_(setup.core),
       receive_(std::move(setup.receive)),
       grace_periods_(setup.grace_periods),
+      host_(setup.host),
       counters_(receive_.size(), setup.transmit.size(), setup.pipeline.stages().size(),
                 setup.pipeline.reasons().size()),
-      egress_(setup.pipeline.reasons().size(), std::move(setup.transmit), counters_, setup.tracer),
+      egress_(setup.pipeline.reasons().size(), std::move(setup.transmit), setup.host, counters_, setup.tracer),
       conveyor_(setup.pipeline, setup.pipeline.open_queues(), counters_, setup.tracer, egress_),
       open_(receive_.size()) {
   std::iota(open_.begin(), open_.end(), std::size_t{0});
@@ -81,6 +83,7 @@ void Worker::work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePe
     }
     const bool enough = quota.used_up();
     if (!enough && rounds < kRoundsWithoutQuiescence && receive_from_all(quota)) idle = false;
+    if (host_ != nullptr && send_from_host()) idle = false;
     if (conveyor_.in_flight() > 0) {
       if (rounds < kRoundsWithoutQuiescence) ++rounds;
     } else {
@@ -131,6 +134,15 @@ bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
   const std::uint64_t now = rte_rdtsc();
   counters_.steps[kReceiveStep].add(now - begin, flight.size);
   conveyor_.enter(now);
+  return true;
+}
+
+bool Worker::send_from_host() noexcept {
+  std::array<rte_mbuf*, Chunk::kCapacity> packets;
+  const std::uint16_t count = host_->take(index_, packets.data(), Chunk::kCapacity);
+  if (count == 0) return false;
+  for (std::uint16_t i = 0; i < count; ++i) counters_.from_host[packets[i]->port].add(1, packets[i]->data_len);
+  egress_.send_from_host(packets.data(), count);
   return true;
 }
 

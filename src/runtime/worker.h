@@ -30,6 +30,7 @@ struct WorkerSetup {
   unsigned core = 0;
   std::vector<ReceiveQueue> receive;
   std::vector<io::TxQueue*> transmit;  ///< by port
+  HostPath* host = nullptr;            ///< none: no port has a twin
   Pipeline& pipeline;
   QsbrGracePeriods& grace_periods;
   Tracer& tracer;
@@ -56,12 +57,14 @@ class Worker {
   void work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePeriods::Reader& reader) noexcept;
   bool receive_from_all(PacketQuota& quota) noexcept;
   bool receive_from(std::size_t queue, PacketQuota& quota) noexcept;
+  bool send_from_host() noexcept;
   void drain() noexcept;
 
   const std::uint16_t index_;
   const unsigned core_;
   const std::vector<ReceiveQueue> receive_;
   QsbrGracePeriods& grace_periods_;
+  HostPath* const host_;
   WorkerCounters counters_;
   Egress egress_;
   Conveyor conveyor_;

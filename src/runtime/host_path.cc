@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/host_path.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pthread.h>
+#include <rte_cycles.h>
+#include <rte_mbuf.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "io/eal.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::runtime {
+namespace {
+
+constexpr std::uint16_t kBurst = 64;
+constexpr int kSleepMilliseconds = 100;  ///< at most: links and deleted twins are looked after in between
+
+int require(int descriptor, const char* what) {
+  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), what);
+  return descriptor;
+}
+
+void watch(int poll, int descriptor) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = descriptor;
+  require(epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event), "cannot watch a twin");
+}
+
+}  // namespace
+
+HostPath::HostPath(const control::RouterConfig& config, Ports ports, const Pipeline& pipeline)
+    : twin_of_port_(ports.size()),
+      pool_(io::create_pool(io::host_pool_size(config.ports, static_cast<std::uint16_t>(config.cores.size())))),
+      lost_(pipeline.reasons().size()) {
+  static std::atomic<unsigned> created{0};
+  const unsigned number = created.fetch_add(1);
+  for (std::size_t worker = 0; worker < config.cores.size(); ++worker) {
+    to_host_.emplace_back(fmt::format("punt{}_{}", number, worker));
+    from_host_.emplace_back(fmt::format("host{}_{}", number, worker));
+  }
+  const auto ticks = static_cast<double>(rte_get_tsc_hz());
+  for (std::size_t reason = 0; reason < pipeline.reasons().size(); ++reason) {
+    over_limit_.push_back(pipeline.over_limit(static_cast<std::uint16_t>(reason)));
+    limits_.emplace_back(config.punts.limit_of(pipeline.reason_name(static_cast<std::uint16_t>(reason))), ticks);
+  }
+  poll_ = require(epoll_create1(EPOLL_CLOEXEC), "cannot watch twins");
+  wake_up_ = require(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "cannot watch twins");
+  watch(poll_, wake_up_);
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (!config.ports[i].twin.empty()) add_twin(config.ports[i], *ports[i]);
+  }
+}
+
+HostPath::~HostPath() {
+  stop();
+  if (wake_up_ >= 0) close(wake_up_);
+  if (poll_ >= 0) close(poll_);
+}
+
+void HostPath::add_twin(const control::PortConfig& config, const io::Port& port) {
+  Twin& twin = twins_.emplace_back();
+  twin.port = &port;
+  twin.name = config.twin;
+  try {
+    open(twin);
+  } catch (const std::exception& error) {
+    throw InputError(config.location, fmt::format("port '{}': its twin: {}", config.info.name, error.what()));
+  }
+  twin_of_port_[port.info().index] = &twin;
+  const std::string interface = port.host_interface();
+  if (interface.empty()) return;
+  twin.quiet.emplace(interface);
+  if (twin.quiet->failures().empty()) return;
+  warnings_.push_back(
+      fmt::format("port '{}': the host answers on {} as well as on its twin {} and this user may not change that; as "
+                  "root: sysctl -w {}",
+                  config.info.name, interface, twin.name, fmt::join(twin.quiet->failures(), " ")));
+}
+
+void HostPath::open(Twin& twin) {
+  twin.tap.emplace(twin.name, twin.port->info().mac, twin.port->info().mtu);
+  watch(poll_, twin.tap->descriptor());
+  twin.tap->set_carrier(twin.port->link_up());
+  twin.up.store(true, std::memory_order_relaxed);
+}
+
+void HostPath::serve(std::uint16_t port, std::uint16_t worker) {
+  if (has_twin(port)) twin_of_port_[port]->worker = worker;
+}
+
+void HostPath::start() {
+  thread_ = std::jthread([this] { run(); });
+}
+
+void HostPath::stop() noexcept {
+  stopping_.store(true);
+  wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+Verdict HostPath::punt(std::uint16_t worker, std::uint16_t port, std::uint16_t reason, rte_mbuf* packet) noexcept {
+  if (limits_[reason].take(rte_rdtsc(), 1) == 0) return {Verdict::Kind::drop, over_limit_[reason]};
+  packet->port = port;
+  packet->hash.usr = reason;
+  if (to_host_[worker].put(&packet, 1) == 1) return {Verdict::Kind::punt, reason};
+  return {Verdict::Kind::drop, static_cast<std::uint16_t>(RuntimeReason::host_full)};
+}
+
+void HostPath::wake() noexcept {
+  if (!asleep_.exchange(false)) return;
+  const std::uint64_t one = 1;
+  // It fails only when the counter is full: then the thread has been woken already.
+  [[maybe_unused]] const ssize_t written = write(wake_up_, &one, sizeof one);
+}
+
+void HostPath::run() noexcept {
+  pthread_setname_np(pthread_self(), "host");
+  io::register_thread();
+  for (;;) {
+    const bool last = stopping_.load();  // before the rings are looked into: nothing comes after
+    const bool wrote = write_punted();
+    if (last && !wrote) return;
+    const bool read = !last && read_twins();
+    look_after_twins();
+    if (!wrote && !read && !last) sleep();
+  }
+}
+
+bool HostPath::write_punted() noexcept {
+  bool any = false;
+  std::array<rte_mbuf*, kBurst> packets;
+  for (auto& ring : to_host_) {
+    const std::uint16_t count = ring.take(packets.data(), kBurst);
+    for (std::uint16_t i = 0; i < count; ++i) deliver(*packets[i]);
+    if (count > 0) rte_pktmbuf_free_bulk(packets.data(), count);
+    any |= count > 0;
+  }
+  return any;
+}
+
+void HostPath::deliver(rte_mbuf& packet) noexcept {
+  Twin& twin = *twin_of_port_[packet.port];
+  const bool taken = twin.tap && twin.tap->write({rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len});
+  if (!taken) lost_[packet.hash.usr].add(1);
+}
+
+bool HostPath::read_twins() noexcept {
+  bool any = false;
+  blocked_ = false;
+  for (auto& twin : twins_) any |= twin.tap && read_from(twin);
+  return any;
+}
+
+/// What there is no room for stays with the host, which has a queue of its own for it.
+bool HostPath::read_from(Twin& twin) noexcept {
+  std::array<rte_mbuf*, kBurst> packets;
+  io::PacketRing& ring = from_host_[twin.worker];
+  const std::uint16_t most = std::min(kBurst, ring.room());
+  blocked_ |= most == 0;
+  std::uint16_t count = 0;
+  while (count < most) {
+    rte_mbuf* packet = rte_pktmbuf_alloc(pool_.get());
+    if (packet == nullptr) break;
+    const auto bytes = twin.tap->read({rte_pktmbuf_mtod(packet, std::uint8_t*), rte_pktmbuf_tailroom(packet)});
+    if (!bytes) {
+      rte_pktmbuf_free(packet);
+      break;
+    }
+    rte_pktmbuf_append(packet, static_cast<std::uint16_t>(*bytes));
+    packet->port = twin.port->info().index;
+    packets[count++] = packet;
+  }
+  ring.put(packets.data(), count);
+  return count > 0;
+}
+
+/// The twin's carrier follows the port's link; one that was deleted is made anew.
+void HostPath::look_after_twins() noexcept {
+  const auto now = Clock::now();
+  if (now - looked_after_ < std::chrono::milliseconds(kSleepMilliseconds)) return;
+  looked_after_ = now;
+  for (auto& twin : twins_) {
+    if (twin.tap && twin.tap->gone()) {
+      twin.up.store(false, std::memory_order_relaxed);
+      twin.tap.reset();
+    }
+    if (!twin.tap) {
+      try {
+        open(twin);
+      } catch (const std::exception&) {
+        twin.tap.reset();  // tried again in a while; show() says that it is down
+      }
+    } else {
+      twin.tap->set_carrier(twin.port->link_up());
+    }
+  }
+}
+
+void HostPath::sleep() noexcept {
+  if (blocked_) {  // the twin stays readable: waiting for it would be no wait
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    return;
+  }
+  asleep_.store(true);
+  // A worker that punts from now on wakes this thread up; what was punted before is seen here.
+  const bool waiting = std::any_of(to_host_.begin(), to_host_.end(), [](const auto& ring) { return !ring.empty(); });
+  if (!waiting && !stopping_.load()) {
+    epoll_event event{};
+    epoll_wait(poll_, &event, 1, kSleepMilliseconds);
+    std::uint64_t times = 0;
+    [[maybe_unused]] const ssize_t bytes = read(wake_up_, &times, sizeof times);
+  }
+  asleep_.store(false);
+}
+
+nlohmann::ordered_json HostPath::show(std::uint16_t port) const {
+  const Twin* twin = twin_of_port_[port];
+  if (twin == nullptr) return nlohmann::ordered_json::object();
+  return {{"twin", twin->name}, {"twin_up", twin->up.load(std::memory_order_relaxed)}};
+}
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host's stack as slow path: what it answers by way of the twins, and what it must not do twice."""
+
+import re
+import shutil
+import time
+
+import pytest
+from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.l2 import Ether
+
+import conftest
+import netns
+
+pytestmark = [
+    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
+]
+
+ROUTES = "10.1.0.0/24 dev a\n10.2.0.0/24 dev b\n"
+DRIVERS = ["net_af_packet", "net_af_xdp"]
+
+
+class Network:
+    """Host h1 - a, router, b - host h2. Nobody knows anybody's MAC address."""
+
+    def __init__(self):
+        self.namespaces = [netns.Namespace(name) for name in ("h1", "r", "h2")]
+        self.h1, self.router, self.h2 = self.namespaces
+        netns.veth(self.h1, "eth0", self.router, "veth-a")
+        netns.veth(self.h2, "eth0", self.router, "veth-b")
+        for host, net in ((self.h1, 1), (self.h2, 2)):
+            host.run("sysctl", "-qw", "net.ipv6.conf.eth0.disable_ipv6=0")
+            host.ip("address", "add", f"10.{net}.0.2/24", "dev", "eth0")
+            host.ip("address", "add", f"fd00:{net}::2/64", "dev", "eth0", "nodad")
+            host.ip("route", "add", "default", "via", f"10.{net}.0.1")
+            host.ip("-6", "route", "add", "default", "via", f"fd00:{net}::1")
+        self.router.run("sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=0", "net.ipv6.conf.all.disable_ipv6=0")
+        self.router.run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
+        self.router.run("sysctl", "-qw", "net.ipv4.icmp_ratelimit=0")
+
+    def ports(self, driver="net_af_packet", mtus=None):
+        return [
+            {
+                "name": name,
+                "device": f"{driver}{i},iface=veth-{name}",
+                "addresses": [f"10.{i + 1}.0.1/24"],
+                "twin": f"twin-{name}",
+                "sink": None,
+                "mtu": (mtus or {}).get(name, 1500),
+            }
+            for i, name in enumerate(("a", "b"))
+        ]
+
+    def address_twins(self):
+        for name, net in (("a", 1), ("b", 2)):
+            self.router.ip("address", "add", f"10.{net}.0.1/24", "dev", f"twin-{name}")
+            self.router.ip("address", "add", f"fd00:{net}::1/64", "dev", f"twin-{name}", "nodad")
+
+    def close(self):
+        for namespace in self.namespaces:
+            namespace.delete()
+
+
+@pytest.fixture
+def network():
+    network = Network()
+    yield network
+    network.close()
+
+
+@pytest.fixture
+def start(bench, network):
+    """Starts the router; its twins have their addresses then."""
+
+    def go(driver="net_af_packet", punts=None, mtus=None):
+        bench.configure(network.ports(driver, mtus), ROUTES, "")
+        if punts:
+            with bench.config.open("a") as config:
+                config.write(f"punts: {punts}\n")
+        router = bench.start(command=network.router.command())
+        router.__enter__()
+        network.address_twins()
+        return router
+
+    return go
+
+
+def ping(host, *arguments):
+    """All answers, none of them twice."""
+    done = host.run("ping", "-c", "5", "-i", "0.05", "-W", "5", *arguments, check=False)
+    assert "5 received" in done.stdout and "DUP" not in done.stdout, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_the_host_answers_for_the_router(network, start, driver):
+    with start(driver) as router:
+        assert "ttl=64" in ping(network.h1, "10.1.0.1")  # its own address, found by ARP
+        assert "ttl=63" in ping(network.h1, "10.2.0.2")  # by way of the host, which asks for the neighbour
+        ping(network.h1, "10.2.0.1")  # the address on its other side
+        assert "ttl=64" in ping(network.h2, "fd00:2::1")
+        assert "ttl=63" in ping(network.h2, "fd00:1::2")
+        expired = network.h1.run("ping", "-c", "2", "-i", "0.05", "-W", "5", "-t", "1", "10.2.0.2", check=False).stdout
+        assert len(re.findall(r"From 10\.1\.0\.1 .*Time to live exceeded", expired)) == 2, expired
+        nowhere = network.h1.run("ping", "-c", "1", "-W", "5", "203.0.113.1", check=False).stdout
+        rows = {row["name"]: row for row in router.show("ports")}
+        summary = router.stop()
+    assert "100% packet loss" in nowhere
+    assert {row["twin"] for row in rows.values()} == {"twin-a", "twin-b"} and all(row["twin_up"] for row in rows.values())
+    assert summary.from_host == sum(row["from_host_packets"] for row in rows.values()) > 30
+    kinds = {reason for kind, reason in summary.reasons if kind == "punt"}
+    assert kinds >= {"arp", "ipv6", "local", "unknown_neighbour", "ttl_expired"}
+    assert summary.reasons[("punt", "ttl_expired")] == 2
+    assert summary.reasons[("drop", "no_route")] == 1
+    assert "twin-" not in network.router.ip("-brief", "link", "show")  # the twins went with the router
+
+
+def test_too_long_for_the_way(network, start):
+    """The host says so, and how long a packet may be."""
+    with start(mtus={"b": 1400}) as router:
+        assert "mtu 1400" in network.router.ip("link", "show", "twin-b")
+        ping(network.h1, "10.2.0.2")
+        done = network.h1.run("ping", "-c", "1", "-W", "5", "-M", "do", "-s", "1450", "10.2.0.2", check=False)
+        summary = router.stop()
+    assert "mtu = 1400" in done.stdout, done.stdout
+    assert summary.from_host > 0
+
+
+def test_the_hosts_stack_keeps_off_the_wire(network, start):
+    """What a packet socket takes a copy of, the kernel gets too: on the twin it shall answer, there it shall not."""
+    settings = [f"net.{family}.conf.veth-a.{key}" for family, key in (("ipv4", "rp_filter"), ("ipv6", "disable_ipv6"))]
+    before = network.router.run("sysctl", "-n", *settings).stdout
+    with network.h1.socket("eth0") as wire, start() as router:
+        assert network.router.run("sysctl", "-n", *settings).stdout.split() == ["1", "1"]
+        ping(network.h1, "10.1.0.1")
+        frames = [Ether(frame) for frame in netns.receive(wire, 1000, patience=1)]
+        router.stop()
+    replies = [f for f in frames if ICMP in f and f[ICMP].type == 0]
+    assert len(replies) == len({bytes(f) for f in replies}) == 5
+    assert network.router.run("sysctl", "-n", *settings).stdout == before
+
+
+def test_a_flood_of_one_reason_leaves_room_for_the_others(network, start):
+    with start(punts="{each: 1000, ipv4.ttl_expired: 20}") as router:
+        ping(network.h1, "10.2.0.2")
+        flood = bytes(Ether(dst=network.router.mac("twin-a")) / IP(src="10.1.0.2", dst="10.2.0.2", ttl=1) / UDP())
+        with network.h1.socket("eth0") as wire:
+            began = time.monotonic()
+            netns.send(wire, [flood] * 3000)
+            ping(network.h1, "10.1.0.1")
+            lasted = time.monotonic() - began
+        summary = router.stop()
+    punted = summary.reasons[("punt", "ttl_expired")]
+    assert 20 <= punted <= 64 + 20 * lasted  # a bucket of 64, and 20 a second
+    assert punted + summary.reasons[("drop", "ttl_expired_over_limit")] == 3000
+
+
+def test_a_twin_that_was_deleted_comes_again(network, start):
+    with start() as router:
+        ping(network.h1, "10.1.0.1")
+        network.router.ip("link", "delete", "twin-a")
+        flood = bytes(Ether(dst=network.router.mac("twin-b")) / IP(src="10.1.0.2", dst="10.2.0.2", ttl=1) / UDP())
+        with network.h1.socket("eth0") as wire:
+            netns.send(wire, [flood] * 50)
+        router.wait_for("the twin", lambda: network.router.run("ip", "link", "show", "twin-a", check=False).returncode == 0)
+        router.wait_for("the port", lambda: all(row["twin_up"] for row in router.show("ports")))
+        network.router.ip("address", "add", "10.1.0.1/24", "dev", "twin-a")
+        ping(network.h1, "10.1.0.1")
+        summary = router.stop()
+    assert summary.received > 50
+
+
+def test_a_cable_that_is_pulled(network, start):
+    """The twin's carrier follows, so that routing daemons learn of it."""
+
+    def carrier():
+        return "NO-CARRIER" not in network.router.ip("link", "show", "twin-a")
+
+    with start() as router:
+        for _ in range(3):
+            network.h1.ip("link", "set", "eth0", "down")
+            router.wait_for("no carrier", lambda: not carrier())
+            network.h1.ip("link", "set", "eth0", "up")
+            router.wait_for("a carrier", carrier)
+        assert [row["link"] for row in router.show("ports")] == ["up", "up"]
+        router.stop()
+
+
+def test_a_persistent_twin_stays(bench, network):
+    """`ip tuntap add` makes it; its addresses outlive the router."""
+    network.router.ip("tuntap", "add", "twin-a", "mode", "tap")
+    network.router.ip("address", "add", "10.1.0.1/24", "dev", "twin-a")
+    bench.configure(network.ports()[:1], "10.1.0.0/24 dev a\n", "")
+    for _ in range(2):
+        with bench.start(command=network.router.command()) as router:
+            # The kernel takes its time over a carrier, and loses what waits meanwhile.
+            router.wait_for("the twin", lambda: "state UP" in network.router.ip("link", "show", "twin-a"))
+            ping(network.h1, "10.1.0.1")
+            router.stop()
+    assert "10.1.0.1/24" in network.router.ip("address", "show", "twin-a")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        (("link", "add", "twin-a", "type", "bridge"), "is there an interface of this name that is no TAP?"),
+        (("link", "set", "veth-b", "name", "twin-a"), "is there an interface of this name that is no TAP?"),
+    ],
+)
+def test_a_name_that_is_taken(bench, network, prepare, message):
+    network.router.ip(*prepare)
+    bench.configure(network.ports()[:1], "10.1.0.0/24 dev a\n", "")
+    done = network.router.run(str(conftest.PROGRAM), "run", str(bench.config), check=False)
+    assert done.returncode == 3, done.stderr
+    assert "router.yaml:2:" in done.stderr and "port 'a': its twin" in done.stderr and message in done.stderr
