@@ -16,8 +16,8 @@ CTEST := ctest --output-on-failure --no-tests=error
 help: ## this list; times are rough, for 2 cores; sanitizers, fuzz and lint build first
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup-build setup-test setup-lint setup-bench
-setup-build setup-test setup-lint setup-bench: setup-%:
+.PHONY: setup-build setup-test setup-lint setup-bench setup-deb
+setup-build setup-test setup-lint setup-bench setup-deb: setup-%:
 	@tools/setup $(sort build $*)
 
 # $(call build,PRESET,TARGETS): configures once, then builds what has changed.
@@ -88,6 +88,11 @@ bench: setup-bench build ## lookup, table and forwarding beside the rivals, as r
 .PHONY: bundle
 bundle: build ## a stripped, relocatable tarball in build/bundle
 	@tools/bundle build/release build/bundle
+
+.PHONY: deb
+deb: setup-deb build ## a Debian package in build/deb, with a service of systemd
+	@cd build/release && cpack --config CPackConfig.cmake >build.log 2>&1 || { cat build.log; exit 1; }
+	@ls build/deb/*.deb
 
 SOURCES = $(shell git ls-files '*.h' '*.cc' '*.c' '*.cu')
 .PHONY: format

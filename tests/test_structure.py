@@ -67,7 +67,7 @@ def tracked():
 
 def test_what_lies_at_the_top():
     files = {".clang-format", ".clang-tidy", ".gitignore", "CMakeLists.txt", "CMakePresets.json", "LICENSE", "Makefile"}
-    folders = {".ci", "bench", "cmake", "docs", "examples", "include", "src", "tests", "tools"}
+    folders = {".ci", "bench", "cmake", "docs", "examples", "include", "packaging", "src", "tests", "tools"}
     top = {path.relative_to(ROOT).parts[0] for path in tracked()}
     assert top == files | folders | {"README.md", "pytest.ini"}
 

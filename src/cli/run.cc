@@ -17,6 +17,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/run_summary.h"
+#include "cli/service.h"
 #include "io/eal.h"
 #include "runtime/router.h"
 
@@ -85,7 +86,11 @@ void run(const Options& options) {
   {
     const Stoppable stoppable(router);
     Progress progress(options.progress);
-    router.run(options.limits(), [&](const runtime::Statistics& now) { progress.tick(now); });
+    Service service;
+    router.run(options.limits(), [&](const runtime::Statistics& now) {
+      progress.tick(now);
+      service.tick();
+    });
   }
   const RunSummary summary = summarise(config, router);
   write_output(options.json ? to_json(summary).dump(2) + "\n" : to_text(summary));

@@ -290,6 +290,9 @@ bool is_port_name(std::string_view name) {
 }
 
 std::filesystem::path default_socket() {
+  // Where systemd made a folder for the service (RuntimeDirectory=).
+  const char* runtime = std::getenv("RUNTIME_DIRECTORY");
+  if (runtime != nullptr && *runtime == '/') return std::filesystem::path(runtime) / "penumbra.sock";
   if (geteuid() == 0) return "/run/penumbra/penumbra.sock";
   const char* directory = std::getenv("XDG_RUNTIME_DIR");
   if (directory != nullptr && *directory != '\0') return std::filesystem::path(directory) / "penumbra.sock";

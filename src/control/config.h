@@ -59,7 +59,8 @@ RouterConfig parse_config(const std::string& text, const std::string& name, cons
 bool is_port_name(std::string_view name);
 inline constexpr std::string_view kPortNameRule = "a name of 1 to 31 letters, digits, '_', '.' or '-'";
 
-/// Where `penumbra show` looks if nothing is said: /run/penumbra/penumbra.sock for root, else
+/// Where `penumbra show` looks if nothing is said: $RUNTIME_DIRECTORY/penumbra.sock in a service of systemd, else
+/// /run/penumbra/penumbra.sock for root, else
 /// $XDG_RUNTIME_DIR/penumbra.sock, else /tmp/penumbra-UID/penumbra.sock.
 std::filesystem::path default_socket();
 /// The same in words, for help and errors.

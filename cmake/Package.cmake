@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is installed where, and the Debian package (make deb). Debian's own libraries are dependencies; DPDK is inside.
+include(GNUInstallDirs)
+install(TARGETS penumbra_cli RUNTIME)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR})
+install(FILES README.md LICENSE examples/router.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES packaging/penumbra.service DESTINATION lib/systemd/system)
+install(FILES packaging/penumbra.sysusers DESTINATION lib/sysusers.d RENAME penumbra.conf)
+install(DIRECTORY DESTINATION /etc/penumbra)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME penumbra)
+set(CPACK_PACKAGE_CONTACT "The Penumbra authors <penumbra@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Software data plane whose functions run on CPU and GPU")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_SOURCE_DIR}/build/deb)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "systemd | adduser")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS iproute2)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/postinst
+                                       ${PROJECT_SOURCE_DIR}/packaging/prerm ${PROJECT_SOURCE_DIR}/packaging/postrm)
+include(CPack)

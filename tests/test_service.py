@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""As a service: what the manager hears, and that no root is needed where the capabilities are given."""
+
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+import conftest
+import netns
+from test_twin import Network, ping
+
+NOBODY = 65534
+SERVICE = conftest.ROOT / "packaging" / "penumbra.service"
+
+
+@pytest.mark.parametrize("abstract", [False, True])
+def test_the_manager_hears_of_every_step(bench, monkeypatch, abstract):
+    address = f"\0penumbra-{bench.folder.name}" if abstract else str(bench.folder / "notify")
+    bench.configure([{"name": "wan", "device": "synth:rate=1000", "sink": "count"}], pipeline="  - echo")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(address)
+        manager.settimeout(conftest.PATIENCE)
+        monkeypatch.setenv("NOTIFY_SOCKET", address.replace("\0", "@"))
+        monkeypatch.setenv("WATCHDOG_USEC", "400000")
+        with bench.start() as router:
+            heard = [manager.recv(100) for _ in range(4)]
+            router.stop()
+        while heard[-1] != b"STOPPING=1":
+            heard.append(manager.recv(100))
+    assert heard[0] == b"READY=1"
+    assert set(heard[1:-1]) == {b"WATCHDOG=1"}
+
+
+@pytest.mark.parametrize("variables", [{}, {"NOTIFY_SOCKET": "/nowhere/notify"}, {"NOTIFY_SOCKET": "x" * 200}])
+def test_no_manager_is_no_matter(bench, monkeypatch, variables):
+    for name, value in {"WATCHDOG_USEC": "soon", **variables}.items():
+        monkeypatch.setenv(name, value)
+    bench.configure([{"name": "wan", "device": "synth:count=100", "sink": "count"}], pipeline="  - echo")
+    assert bench.run().received == 100
+
+
+def test_another_process_watchdog(bench, monkeypatch):
+    """WATCHDOG_PID names who is watched; a child must not answer for its parent."""
+    address = str(bench.folder / "notify")
+    bench.configure([{"name": "wan", "device": "synth:rate=1000", "sink": "count"}], pipeline="  - echo")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(address)
+        manager.settimeout(conftest.PATIENCE)
+        monkeypatch.setenv("NOTIFY_SOCKET", address)
+        monkeypatch.setenv("WATCHDOG_USEC", "1000")
+        monkeypatch.setenv("WATCHDOG_PID", "1")
+        done = conftest.penumbra("run", bench.config, "--for", "500ms")
+        assert done.returncode == 0, done.stderr
+        assert [manager.recv(100), manager.recv(100)] == [b"READY=1", b"STOPPING=1"]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_systemd_understands_the_unit(tmp_path):
+    unit = tmp_path / "penumbra.service"
+    unit.write_text(SERVICE.read_text().replace("/usr/bin/penumbra", str(conftest.PROGRAM)))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+@pytest.mark.skipif(shutil.which("setpriv") is None or shutil.which("ping") is None, reason="needs setpriv and ping")
+def test_with_two_capabilities_and_no_root():
+    network = Network()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            bench = conftest.Bench(pathlib.Path(folder))
+            bench.configure(network.ports(), "10.1.0.0/24 dev a\n10.2.0.0/24 dev b\n", "")
+            shutil.chown(folder, NOBODY)
+            capabilities = "+net_admin,+net_raw"
+            drop = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--bounding-set"]
+            drop += [f"-all,{capabilities}", "--inh-caps", f"-all,{capabilities}", "--ambient-caps", capabilities]
+            with bench.start(command=network.router.command("setpriv", *drop)) as router:
+                network.address_twins()
+                ping(network.h1, "10.1.0.1")
+                ping(network.h1, "10.2.0.2")
+                assert network.router.run("sysctl", "-n", "net.ipv4.conf.veth-a.rp_filter").stdout == "1\n"
+                summary = router.stop()
+            assert summary.from_host > 10
+    finally:
+        network.close()
