@@ -55,8 +55,10 @@ def test_every_function_has_a_page_with_its_keys(tmp_path):
 
 def test_the_default_socket_is_the_one_that_is_named(tmp_path):
     done = conftest.penumbra("show", "ports", env={"XDG_RUNTIME_DIR": str(tmp_path)})
+    service = conftest.penumbra("show", "ports", env={"RUNTIME_DIRECTORY": str(tmp_path)})
+    assert f"{tmp_path}/penumbra.sock" in service.stderr
     named = re.findall(r"^- `([^`]*penumbra\.sock)`", CONFIG, re.MULTILINE)
-    assert len(named) == 3
+    assert len(named) == 4
     told = [path.replace("$XDG_RUNTIME_DIR", str(tmp_path)) for path in named]
     assert any(path in done.stderr for path in told), done.stderr
     page = conftest.penumbra("man").stdout

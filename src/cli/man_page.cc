@@ -75,6 +75,8 @@ a port's name.
 
 constexpr std::string_view kFiles = R"(.SH FILES
 .TP
+.I $RUNTIME_DIRECTORY/penumbra.sock
+.TQ
 .I /run/penumbra/penumbra.sock
 .TQ
 .I $XDG_RUNTIME_DIR/penumbra.sock
@@ -82,12 +84,19 @@ constexpr std::string_view kFiles = R"(.SH FILES
 .I /tmp/penumbra\-UID/penumbra.sock
 The control socket that
 .BR "penumbra run" ", " "penumbra show" " and " "penumbra trace"
-use if nothing else is said: the first one for root, the last one for others without
+use if nothing else is said: the first one in a service of systemd, the second one for root, the last one for others
+without
 .BR XDG_RUNTIME_DIR .
 .SH ENVIRONMENT
 .TP
 .B XDG_RUNTIME_DIR
 Where the control socket is made, for users other than root.
+.TP
+.B NOTIFY_SOCKET\fR, \fBWATCHDOG_USEC
+Where and how often
+.B penumbra run
+tells a service manager that it runs: see
+.BR sd_notify (3).
 )";
 
 constexpr std::string_view kSignals = R"(.SH SIGNALS
