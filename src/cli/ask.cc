@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -30,11 +31,13 @@ void add_router_options(CLI::App& command, RouterAddress& address) {
       ->type_name("FILE");
 }
 
-nlohmann::ordered_json ask(const RouterAddress& address, const std::string& command, const std::string& topic,
-                           const std::vector<std::string>& arguments) {
+void connected(const RouterAddress& address, const std::function<void(const std::filesystem::path& socket)>& action) {
   try {
-    // A whole table takes its time, and whoever waits can interrupt.
-    return runtime::ask_router(socket_of(address), command, topic, arguments, std::chrono::minutes(2));
+    action(socket_of(address));
+  } catch (const Failure&) {
+    throw;
+  } catch (const std::system_error&) {
+    throw;
   } catch (const runtime::RouterRefusal& refusal) {
     throw Failure(ExitCode::failure, refusal.what());
   } catch (const std::runtime_error& error) {
@@ -45,6 +48,16 @@ nlohmann::ordered_json ask(const RouterAddress& address, const std::string& comm
                     "is asked with --socket PATH (by default {}).",
                     error.what(), control::kDefaultSocketInWords));
   }
+}
+
+nlohmann::ordered_json ask(const RouterAddress& address, const std::string& command, const std::string& topic,
+                           const std::vector<std::string>& arguments) {
+  nlohmann::ordered_json answer;
+  connected(address, [&](const std::filesystem::path& socket) {
+    // A whole table takes its time, and whoever waits can interrupt.
+    answer = runtime::ask_router(socket, command, topic, arguments, std::chrono::minutes(2));
+  });
+  return answer;
 }
 
 void print_answer(const nlohmann::ordered_json& answer, bool json) {

@@ -3,6 +3,8 @@
 // What the commands that talk to a running router have in common.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -20,8 +22,10 @@ struct RouterAddress {
 
 /// `--socket PATH` and `-j`.
 void add_router_options(CLI::App& command, RouterAddress& address);
-/// Sends a request. Throws Failure: no_connection if no router listens there, failure with the router's own words if it
-/// refuses.
+/// Does what needs a router, with its socket. Of what that throws it makes Failure: no_connection if no router listens
+/// there or it goes away, failure with the router's own words if it refuses.
+void connected(const RouterAddress& address, const std::function<void(const std::filesystem::path& socket)>& action);
+/// Sends a request. Throws likewise.
 nlohmann::ordered_json ask(const RouterAddress& address, const std::string& command, const std::string& topic,
                            const std::vector<std::string>& arguments);
 /// As JSON or for people.

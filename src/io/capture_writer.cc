@@ -21,16 +21,9 @@ struct FileHeader {
   std::uint32_t longest_frame = 262144;
   std::uint32_t link_type = 1;  ///< Ethernet
 };
-struct RecordHeader {
-  std::uint32_t seconds;
-  std::uint32_t nanoseconds;
-  std::uint32_t captured_bytes;
-  std::uint32_t wire_bytes;
-};
-constexpr std::uint64_t kSecond = 1'000'000'000;
 
-RecordHeader header_at(const std::uint8_t* bytes) {
-  RecordHeader header{};
+CaptureRecord header_at(const std::uint8_t* bytes) {
+  CaptureRecord header{};
   std::memcpy(&header, bytes, sizeof header);
   return header;
 }
@@ -39,7 +32,7 @@ RecordHeader header_at(const std::uint8_t* bytes) {
 std::size_t whole_bytes(std::span<const std::uint8_t> records, std::size_t written) {
   std::size_t whole = 0;
   while (whole < written) {
-    const std::size_t end = whole + sizeof(RecordHeader) + header_at(records.data() + whole).captured_bytes;
+    const std::size_t end = whole + sizeof(CaptureRecord) + header_at(records.data() + whole).captured_bytes;
     if (end > written) break;
     whole = end;
   }
@@ -98,9 +91,7 @@ void CaptureFile::take_off(std::size_t bytes) const noexcept {
 CaptureWriter::CaptureWriter(CaptureFile& file) : file_(file), buffer_(new std::uint8_t[kBufferBytes]) {}
 
 void CaptureWriter::add(std::uint64_t nanoseconds, std::span<const std::uint8_t> frame) noexcept {
-  const RecordHeader header{static_cast<std::uint32_t>(nanoseconds / kSecond),
-                            static_cast<std::uint32_t>(nanoseconds % kSecond), static_cast<std::uint32_t>(frame.size()),
-                            static_cast<std::uint32_t>(frame.size())};
+  const CaptureRecord header = CaptureRecord::of(nanoseconds, frame.size(), frame.size());
   if (used_ + sizeof header + frame.size() > kBufferBytes) flush();
   if (file_.error() != 0) return count_lost({1, frame.size()});
   std::memcpy(buffer_.get() + used_, &header, sizeof header);
@@ -111,7 +102,7 @@ void CaptureWriter::add(std::uint64_t nanoseconds, std::span<const std::uint8_t>
 void CaptureWriter::flush() noexcept {
   Loss lost{};
   for (std::size_t at = file_.append({buffer_.get(), used_}); at < used_;) {
-    const RecordHeader header = header_at(buffer_.get() + at);
+    const CaptureRecord header = header_at(buffer_.get() + at);
     at += sizeof header + header.captured_bytes;
     lost = {lost.packets + 1, lost.bytes + header.captured_bytes};
   }

@@ -16,6 +16,21 @@
 
 namespace penumbra::io {
 
+/// What stands before a frame in a capture, in the writing machine's byte order (draft-ietf-opsawg-pcap).
+struct CaptureRecord {
+  std::uint32_t seconds;
+  std::uint32_t nanoseconds;
+  std::uint32_t captured_bytes;
+  std::uint32_t wire_bytes;
+
+  /// Of a frame of `wire_bytes`, `captured_bytes` of which follow, received `nanoseconds` after 1970-01-01.
+  static CaptureRecord of(std::uint64_t nanoseconds, std::size_t captured_bytes, std::size_t wire_bytes) {
+    constexpr std::uint64_t kSecond = 1'000'000'000;
+    return {static_cast<std::uint32_t>(nanoseconds / kSecond), static_cast<std::uint32_t>(nanoseconds % kSecond),
+            static_cast<std::uint32_t>(captured_bytes), static_cast<std::uint32_t>(wire_bytes)};
+  }
+};
+
 /// A capture file. Writers append to it in large pieces of whole records, one at a time, as the kernel would have it
 /// anyway. It holds whole records at any end: of a piece that a full disk took in part, what is cut is taken off again.
 class CaptureFile {

@@ -34,7 +34,13 @@ std::string text_of(const nlohmann::ordered_json& value, const char* what) {
   return value.get<std::string>();
 }
 
-nlohmann::ordered_json handle(const RequestHandler& handler, std::string_view line) {
+struct Request {
+  std::string command, topic;
+  std::vector<std::string> arguments;
+};
+
+/// Throws std::invalid_argument.
+Request parse_request(std::string_view line) {
   const auto request = nlohmann::ordered_json::parse(line, nullptr, false);
   if (request.is_discarded()) throw std::invalid_argument("not valid JSON");
   if (!request.is_object()) throw std::invalid_argument("expected a JSON object");
@@ -45,12 +51,14 @@ nlohmann::ordered_json handle(const RequestHandler& handler, std::string_view li
   }
   if (!request.contains("command")) throw std::invalid_argument("'command' is missing");
   if (!request.contains("topic")) throw std::invalid_argument("'topic' is missing");
-  std::vector<std::string> arguments;
+  Request parsed{.command = text_of(request["command"], "'command'"),
+                 .topic = text_of(request["topic"], "'topic'"),
+                 .arguments = {}};
   if (request.contains("arguments")) {
     if (!request["arguments"].is_array()) throw std::invalid_argument("expected 'arguments' to be a list of strings");
-    for (const auto& argument : request["arguments"]) arguments.push_back(text_of(argument, "each argument"));
+    for (const auto& argument : request["arguments"]) parsed.arguments.push_back(text_of(argument, "each argument"));
   }
-  return handler(text_of(request["command"], "'command'"), text_of(request["topic"], "'topic'"), arguments);
+  return parsed;
 }
 
 /// Whether something listens behind a socket's path.
@@ -102,7 +110,8 @@ FileDescriptor listen_on(const std::filesystem::path& path) {
 
 std::string answer(const RequestHandler& handler, std::string_view line) {
   try {
-    return dump({{"ok", true}, {"result", handle(handler, line)}});
+    const Request request = parse_request(line);
+    return dump({{"ok", true}, {"result", handler(request.command, request.topic, request.arguments)}});
   } catch (const std::exception& error) {
     return refusal(error.what());
   }
@@ -111,7 +120,8 @@ std::string answer(const RequestHandler& handler, std::string_view line) {
 /// A connection: what came of a request so far, what is left of an answer. While an answer is left, no more is read.
 class ControlServer::Client {
  public:
-  explicit Client(int socket) : socket_(socket), active_(Clock::now()) {}
+  Client(int socket, const RequestHandler& handler, const StreamCommand& stream)
+      : socket_(socket), handler_(handler), stream_(stream), active_(Clock::now()) {}
 
   int socket() const { return socket_.get(); }
   short events() const { return output_.empty() ? POLLIN : POLLOUT; }
@@ -119,7 +129,7 @@ class ControlServer::Client {
   void hang_up() { done_ = true; }
   Clock::time_point last_active() const { return active_; }
 
-  void read(const RequestHandler& handler) {
+  void read() {
     std::array<char, 4096> bytes;
     const ssize_t count = ::recv(socket(), bytes.data(), bytes.size(), 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -129,10 +139,10 @@ class ControlServer::Client {
     }
     active_ = Clock::now();
     input_.append(bytes.data(), static_cast<std::size_t>(count));
-    answer_next(handler);
+    answer_next();
   }
 
-  void write(const RequestHandler& handler) {
+  void write() {
     const ssize_t count = ::send(socket(), output_.data() + written_, output_.size() - written_, MSG_NOSIGNAL);
     if (count < 0) {
       done_ = done_ || (errno != EAGAIN && errno != EINTR);
@@ -144,23 +154,39 @@ class ControlServer::Client {
     output_ = {};
     written_ = 0;
     done_ = hang_up_;
-    answer_next(handler);
+    answer_next();
   }
 
  private:
-  void answer_next(const RequestHandler& handler) {
+  void answer_next() {
     const std::size_t end = input_.find('\n');
     if (std::min(end, input_.size()) > kMostLineBytes) {
       output_ = refusal(fmt::format("a request must have at most {} bytes", kMostLineBytes)) + '\n';
       input_ = {};
       hang_up_ = true;
     } else if (end != std::string::npos) {
-      output_ = answer(handler, std::string_view(input_).substr(0, end)) + '\n';
+      const std::string line = input_.substr(0, end);
       input_.erase(0, end + 1);
+      if (!hand_over(line)) output_ = answer(handler_, line) + '\n';
     }
   }
 
+  /// Gives the connection away if the stream's command was asked for, or answers why not. False for all else.
+  bool hand_over(const std::string& line) {
+    try {
+      const Request request = parse_request(line);
+      if (request.command != stream_.command) return false;
+      stream_.start(request.topic, request.arguments, socket_);
+      done_ = true;
+    } catch (const std::exception& error) {
+      output_ = refusal(error.what()) + '\n';
+    }
+    return true;
+  }
+
   FileDescriptor socket_;
+  const RequestHandler& handler_;
+  const StreamCommand& stream_;
   std::string input_;
   std::string output_;
   std::size_t written_ = 0;  ///< of the output
@@ -183,8 +209,9 @@ ControlServer::~ControlServer() {
   ::unlink(path_.c_str());
 }
 
-void ControlServer::start(RequestHandler handler) {
+void ControlServer::start(RequestHandler handler, StreamCommand stream) {
   handler_ = std::move(handler);
+  stream_ = std::move(stream);
   thread_ = std::jthread([this] { serve(); });
 }
 
@@ -208,9 +235,9 @@ void ControlServer::serve() {
     for (std::size_t i = 0; i < clients_.size(); ++i) {
       const short events = polled[i + 2].revents;
       if ((events & POLLOUT) != 0) {
-        clients_[i]->write(handler_);
+        clients_[i]->write();
       } else if ((events & POLLIN) != 0) {
-        clients_[i]->read(handler_);
+        clients_[i]->read();
       } else if (events != 0) {
         clients_[i]->hang_up();
       }
@@ -224,7 +251,7 @@ void ControlServer::serve() {
 void ControlServer::accept_client() {
   const int socket = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (socket >= 0) {
-    clients_.push_back(std::make_unique<Client>(socket));
+    clients_.push_back(std::make_unique<Client>(socket, handler_, stream_));
   } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
     accept_from_ = Clock::now() + kBreather;  // out of descriptors, say: who waits would wake us again at once
   }

@@ -8,7 +8,8 @@
 //   -> {"ok": true, "result": [{"name": "wan", ...}, ...]}
 //   -> {"ok": false, "error": "there is no port 'wam'; did you mean 'wan'?"}
 //
-// `arguments` may be missing. One thread serves all clients and never waits for any of them.
+// The command `capture` answers with a stream (capture_session.h). `arguments` may be missing. One thread serves all
+// clients and never waits for any of them.
 #pragma once
 
 #include <chrono>
@@ -33,6 +34,13 @@ using Arguments = std::span<const std::string>;
 using RequestHandler =
     std::function<nlohmann::ordered_json(std::string_view command, std::string_view topic, Arguments arguments)>;
 
+/// A command whose answer is more than a line: `start` takes the connection, which does not block, and answers over it.
+/// Throws std::exception with what is wrong, the connection as it was.
+struct StreamCommand {
+  std::string command;
+  std::function<void(std::string_view topic, Arguments arguments, FileDescriptor& connection)> start;
+};
+
 /// The answer to one request line, without its newline: parses, has it handled, never throws for any bytes.
 std::string answer(const RequestHandler& handler, std::string_view line);
 
@@ -53,8 +61,9 @@ class ControlServer {
   /// Stops and removes the socket.
   ~ControlServer();
 
-  /// Answers from now on, on a thread of its own, with `handler`.
-  void start(RequestHandler handler);
+  /// Answers from now on, on a thread of its own, with `handler`, and what is asked for under the stream's command with
+  /// that.
+  void start(RequestHandler handler, StreamCommand stream = {});
   /// Once this returns, no request is being handled and none will be.
   void stop() noexcept;
 
@@ -67,6 +76,7 @@ class ControlServer {
   FileDescriptor listener_;
   FileDescriptor wake_;  ///< an eventfd that ends serve()
   RequestHandler handler_;
+  StreamCommand stream_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::chrono::steady_clock::time_point accept_from_;  ///< not before: accepting has just failed
   std::jthread thread_;

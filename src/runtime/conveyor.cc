@@ -14,9 +14,10 @@ enum StageStep : std::size_t { kPre, kShade, kPost };
 }  // namespace
 
 Conveyor::Conveyor(const Pipeline& pipeline, std::vector<std::unique_ptr<EngineQueue>> queues, WorkerCounters& counters,
-                   Tracer& tracer, Egress& egress)
+                   Tracer& tracer, Captures& captures, Egress& egress)
     : counters_(counters),
       tracer_(tracer),
+      captures_(captures),
       egress_(egress),
       lanes_(pipeline.stages().size()),
       flights_(std::make_unique<Flight[]>(kFlights)) {
@@ -38,6 +39,7 @@ void Conveyor::enter(std::uint64_t now) noexcept {
     flight.traces = tracer_.select(flight);
     flight.traced = !flight.traces.empty();
   }
+  if (captures_.armed()) captures_.received(flight);
   travel(flight);
 }
 

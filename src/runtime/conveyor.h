@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "penumbra/engine.h"
+#include "runtime/capture.h"
 #include "runtime/counters.h"
 #include "runtime/egress.h"
 #include "runtime/flight.h"
@@ -25,7 +26,7 @@ class Conveyor {
   static constexpr std::uint32_t kFlights = 16;
 
   Conveyor(const Pipeline& pipeline, std::vector<std::unique_ptr<EngineQueue>> queues, WorkerCounters& counters,
-           Tracer& tracer, Egress& egress);
+           Tracer& tracer, Captures& captures, Egress& egress);
 
   bool has_room() const noexcept { return !free_.empty(); }
   std::size_t in_flight() const noexcept { return kFlights - free_.size(); }
@@ -63,6 +64,7 @@ class Conveyor {
 
   WorkerCounters& counters_;
   Tracer& tracer_;
+  Captures& captures_;
   Egress& egress_;
   std::uint64_t clock_ = 0;
   std::vector<Lane> lanes_;

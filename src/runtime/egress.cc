@@ -9,14 +9,23 @@
 #include "runtime/pipeline.h"
 
 namespace penumbra::runtime {
+namespace {
 
-Egress::Egress(std::size_t reasons, std::vector<io::TxQueue*> queues, HostPath* host, WorkerCounters& counters,
-               Tracer& tracer)
-    : reasons_(reasons),
+Verdict drop_as(RuntimeReason reason) {
+  return {Verdict::Kind::drop, static_cast<std::uint16_t>(reason)};
+}
+
+}  // namespace
+
+Egress::Egress(std::uint16_t worker, std::size_t reasons, std::vector<io::TxQueue*> queues, HostPath* host,
+               WorkerCounters& counters, Tracer& tracer, Captures& captures)
+    : worker_(worker),
+      reasons_(reasons),
       queues_(std::move(queues)),
       host_(host),
       counters_(counters),
       tracer_(tracer),
+      captures_(captures),
       groups_(queues_.size()) {}
 
 void Egress::finish(Flight& flight) noexcept {
@@ -25,6 +34,7 @@ void Egress::finish(Flight& flight) noexcept {
   std::array<std::uint16_t, Chunk::kCapacity> ports;  // those that packets go to, each once
   std::uint16_t port_count = 0;
   bool host_has_work = false;
+  const bool captured = captures_.armed();
   for (std::uint16_t i = 0; i < flight.size; ++i) {
     Verdict& verdict = flight.verdicts[i];
     if (verdict.kind == Verdict::Kind::send && verdict.value < groups_.size()) {
@@ -35,8 +45,14 @@ void Egress::finish(Flight& flight) noexcept {
     }
     // A function that names a port or a reason that does not exist has not decided.
     const bool decided = verdict.kind >= Verdict::Kind::drop && verdict.value < reasons_;
+    rte_mbuf* const packet = flight.packets[i];
     if (decided && verdict.kind == Verdict::Kind::punt && host_ != nullptr && host_->has_twin(flight.rx_port)) {
-      verdict = host_->punt(flight.worker, flight.rx_port, verdict.value, flight.packets[i]);
+      if (captured) rte_mbuf_refcnt_update(packet, 1);  // what becomes of it is known when it is the host's already
+      verdict = host_->punt(flight.worker, flight.rx_port, verdict.value, packet);
+      if (captured) {
+        captures_.refused(worker_, *packet, verdict);
+        rte_pktmbuf_free(packet);
+      }
       counters_.reason(verdict.value).add(1);
       if (verdict.kind == Verdict::Kind::punt) {
         host_has_work = true;
@@ -44,6 +60,7 @@ void Egress::finish(Flight& flight) noexcept {
       }
     } else {
       counters_.reason(decided ? verdict.value : kUndecided).add(1);
+      if (captured) captures_.refused(worker_, *packet, decided ? verdict : drop_as(RuntimeReason::undecided));
     }
     refused.packets[refused.count++] = flight.packets[i];
   }
@@ -69,6 +86,8 @@ void Egress::send(std::uint16_t port, Refused& refused) noexcept {
     lengths[i] = rte_pktmbuf_pkt_len(group.packets[i]);
     bytes += lengths[i];
   }
+  const bool captured = captures_.armed();
+  if (captured) captures_.sending(worker_, port, group.packets.data(), count);
   std::uint16_t taken = 0;
   for (unsigned attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) rte_pause();
@@ -76,9 +95,11 @@ void Egress::send(std::uint16_t port, Refused& refused) noexcept {
         taken + queues_[port]->send(group.packets.data() + taken, static_cast<std::uint16_t>(count - taken)));
     if (taken == count) break;
   }
+  if (captured) captures_.sent(worker_, port, taken);
   for (std::uint16_t i = taken; i < count; ++i) {
     bytes -= lengths[i];
     refused.packets[refused.count++] = group.packets[i];
+    if (captured) captures_.refused(worker_, *group.packets[i], drop_as(RuntimeReason::tx_full));
   }
   counters_.sent[port].add(taken, bytes);
   if (taken < count) {
@@ -102,10 +123,10 @@ void Egress::note_traces(Flight& flight, const Refused& unsent) const {
   for (auto& trace : flight.traces) {
     Verdict verdict = flight.verdicts[trace.packet];
     if (std::find(unsent.packets.begin(), end, flight.packets[trace.packet]) != end) {
-      verdict = {Verdict::Kind::drop, static_cast<std::uint16_t>(RuntimeReason::tx_full)};
+      verdict = drop_as(RuntimeReason::tx_full);
     }
     if (verdict.kind == Verdict::Kind::pass) {
-      verdict = {Verdict::Kind::drop, static_cast<std::uint16_t>(RuntimeReason::undecided)};
+      verdict = drop_as(RuntimeReason::undecided);
     }
     tracer_.note_verdict(trace, verdict);
   }

@@ -7,6 +7,7 @@
 
 #include "io/port.h"
 #include "penumbra/chunk.h"
+#include "runtime/capture.h"
 #include "runtime/counters.h"
 #include "runtime/flight.h"
 #include "runtime/host_path.h"
@@ -21,9 +22,10 @@ class Egress {
   /// How often a transmit queue is asked again to take the rest before the rest is dropped as tx_full.
   static constexpr unsigned kAttempts = 16;
 
-  /// `reasons` is the length of the pipeline's list, `queues` the worker's transmit queues by port; `host` may be null.
-  Egress(std::size_t reasons, std::vector<io::TxQueue*> queues, HostPath* host, WorkerCounters& counters,
-         Tracer& tracer);
+  /// Of worker number `worker`; `reasons` is the length of the pipeline's list, `queues` the worker's transmit queues
+  /// by port; `host` may be null.
+  Egress(std::uint16_t worker, std::size_t reasons, std::vector<io::TxQueue*> queues, HostPath* host,
+         WorkerCounters& counters, Tracer& tracer, Captures& captures);
 
   /// Afterwards none of the chunk's packets is the worker's.
   void finish(Flight& flight) noexcept;
@@ -43,11 +45,13 @@ class Egress {
   void send(std::uint16_t port, Refused& refused) noexcept;
   void note_traces(Flight& flight, const Refused& unsent) const;
 
+  std::uint16_t worker_;
   std::size_t reasons_;
   std::vector<io::TxQueue*> queues_;
   HostPath* host_;
   WorkerCounters& counters_;
   Tracer& tracer_;
+  Captures& captures_;
   std::vector<Group> groups_;  ///< by port; empty between chunks
 };
 

@@ -105,6 +105,7 @@ struct Router::Parts {
   const std::vector<PortInfo> configured_ports;  ///< what functions may hold on to until bind()
   Pipeline pipeline;
   Tracer tracer;
+  Captures captures;
   std::unique_ptr<ControlServer> server;
   std::vector<std::unique_ptr<io::Port>> ports;
   std::vector<PortInfo> bound_ports;
@@ -122,7 +123,8 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
       grace_periods(static_cast<std::uint32_t>(config.cores.size())),
       configured_ports(port_infos(config.ports)),
       pipeline(config.pipeline, configured_ports, grace_periods),
-      tracer(pipeline, names_of(configured_ports)) {
+      tracer(pipeline, names_of(configured_ports)),
+      captures(pipeline, names_of(configured_ports), static_cast<std::uint16_t>(cores.size()), grace_periods) {
   pipeline.check(config.punts);
   if (!config.socket.empty()) server = std::make_unique<ControlServer>(config.socket);
   const auto worker_count = static_cast<std::uint16_t>(cores.size());
@@ -147,7 +149,8 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
                       .host = host.get(),
                       .pipeline = pipeline,
                       .grace_periods = grace_periods,
-                      .tracer = tracer};
+                      .tracer = tracer,
+                      .captures = captures};
     for (const auto& port : ports) setup.transmit.push_back(&port->tx_queue(i));
     setups.push_back(std::move(setup));
   }
@@ -214,11 +217,15 @@ std::vector<std::string> Router::Parts::topics() const {
 Router::Router(const control::RouterConfig& config, const OpenPorts& open_ports)
     : parts_(std::make_unique<Parts>(config, open_ports)) {
   if (parts_->server == nullptr) return;
-  parts_->server->start([this](std::string_view command, std::string_view topic, Arguments arguments) {
+  const auto answer = [this](std::string_view command, std::string_view topic, Arguments arguments) {
     if (command == "show") return show(topic, arguments);
     if (command == "trace") return trace(topic, arguments);
-    throw std::invalid_argument(fmt::format("unknown command '{}'; there are show and trace", command));
-  });
+    throw std::invalid_argument(fmt::format("unknown command '{}'; there are show, trace and capture", command));
+  };
+  const auto capture = [this](std::string_view what, Arguments arguments, FileDescriptor& connection) {
+    parts_->captures.start(what, arguments, connection);
+  };
+  parts_->server->start(answer, {.command = "capture", .start = capture});
 }
 
 std::vector<std::string> Router::warnings() const {
@@ -273,6 +280,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   }
   threads.clear();
   if (parts.host != nullptr) parts.host->stop();
+  parts.captures.finish();
   parts.ended.store(roll.ended().time_since_epoch().count());
   // Now, as stopping may reset what a device counts.
   for (const auto& port : parts.ports) parts.device_losses.push_back(port->device_losses());

@@ -3,7 +3,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <pcap/pcap.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -27,29 +26,6 @@ std::string time_of_day() {
 }
 
 }  // namespace
-
-/// A compiled PCAP expression.
-struct Tracer::Filter {
-  explicit Filter(const std::string& expression) {
-    constexpr int kSnapshot = 65535;
-    const std::unique_ptr<pcap_t, decltype(&pcap_close)> pcap(pcap_open_dead(DLT_EN10MB, kSnapshot), &pcap_close);
-    if (pcap_compile(pcap.get(), &program, expression.c_str(), 1, PCAP_NETMASK_UNKNOWN) != 0) {
-      throw std::invalid_argument(fmt::format("filter '{}': {}", expression, pcap_geterr(pcap.get())));
-    }
-  }
-  Filter(const Filter&) = delete;
-  Filter& operator=(const Filter&) = delete;
-  ~Filter() { pcap_freecode(&program); }
-
-  bool matches(const rte_mbuf* packet) const {
-    pcap_pkthdr header{};
-    header.caplen = rte_pktmbuf_data_len(packet);
-    header.len = rte_pktmbuf_pkt_len(packet);
-    return pcap_offline_filter(&program, &header, rte_pktmbuf_mtod(packet, const u_char*)) != 0;
-  }
-
-  bpf_program program{};
-};
 
 Tracer::Tracer(const Pipeline& pipeline, std::vector<std::string> ports)
     : pipeline_(pipeline), ports_(std::move(ports)) {}
@@ -92,7 +68,7 @@ Tracer::Wish Tracer::parse_wish(std::span<const std::string> arguments) const {
     const std::string& option = arguments[at];
     const std::string& value = arguments[at + 1];
     if (option == "--filter") {
-      wish.filter = std::make_unique<Filter>(value);
+      wish.filter = std::make_unique<PacketFilter>(value);
     } else if (option == "--port") {
       const auto found = std::find(ports_.begin(), ports_.end(), value);
       if (found == ports_.end()) {
@@ -113,7 +89,7 @@ std::vector<PacketTrace> Tracer::select(const Chunk& chunk) {
   if (wish_.port && *wish_.port != chunk.rx_port) return traces;
   for (std::uint16_t i = 0; i < chunk.size && wish_.packets > 0; ++i) {
     const rte_mbuf* packet = chunk.packets[i];
-    if (wish_.filter != nullptr && !wish_.filter->matches(packet)) continue;
+    if (wish_.filter != nullptr && !wish_.filter->matches(*packet)) continue;
     --wish_.packets;
     PacketTrace trace;
     trace.packet = i;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "penumbra/chunk.h"
+#include "runtime/packet_filter.h"
 #include "runtime/pipeline.h"
 
 namespace penumbra::runtime {
@@ -61,11 +62,10 @@ class Tracer {
   void finish(std::vector<PacketTrace>& traces);
 
  private:
-  struct Filter;
   struct Wish {
     std::uint64_t packets = 0;
     std::optional<std::uint16_t> port;
-    std::unique_ptr<Filter> filter;
+    std::unique_ptr<PacketFilter> filter;
   };
   Wish parse_wish(std::span<const std::string> arguments) const;
   std::string in_words(Verdict verdict) const;

@@ -35,8 +35,9 @@ Worker::Worker(WorkerSetup setup)
       host_(setup.host),
       counters_(receive_.size(), setup.transmit.size(), setup.pipeline.stages().size(),
                 setup.pipeline.reasons().size()),
-      egress_(setup.pipeline.reasons().size(), std::move(setup.transmit), setup.host, counters_, setup.tracer),
-      conveyor_(setup.pipeline, setup.pipeline.open_queues(), counters_, setup.tracer, egress_),
+      egress_(setup.index, setup.pipeline.reasons().size(), std::move(setup.transmit), setup.host, counters_,
+              setup.tracer, setup.captures),
+      conveyor_(setup.pipeline, setup.pipeline.open_queues(), counters_, setup.tracer, setup.captures, egress_),
       open_(receive_.size()) {
   std::iota(open_.begin(), open_.end(), std::size_t{0});
 }

@@ -34,6 +34,7 @@ struct WorkerSetup {
   Pipeline& pipeline;
   QsbrGracePeriods& grace_periods;
   Tracer& tracer;
+  Captures& captures;
 };
 
 /// Receives, moves chunks through the pipeline, sends. Its thread is run() and ends by itself.

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/capture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+namespace penumbra::runtime {
+
+Captures::Captures(const Pipeline& pipeline, std::vector<std::string> ports, std::uint16_t workers,
+                   GracePeriods& grace_periods)
+    : pipeline_(pipeline), ports_(std::move(ports)), workers_(workers), grace_periods_(grace_periods) {}
+
+Captures::~Captures() {
+  finish();
+}
+
+void Captures::start(std::string_view what, std::span<const std::string> arguments, FileDescriptor& connection) {
+  CaptureWish wish = parse_capture_wish(what, arguments, pipeline_, ports_);
+  std::vector<std::string> reasons;
+  for (std::uint16_t i = 0; i < pipeline_.reasons().size(); ++i) reasons.push_back(pipeline_.reason_name(i));
+  const std::lock_guard lock(mutex_);
+  if (finished_) throw std::invalid_argument("the router ends");
+  auto free = std::ranges::find_if(sessions_, [](const auto& each) { return each == nullptr || each->is_done(); });
+  if (free == sessions_.end()) {
+    throw std::invalid_argument(fmt::format("{} captures run already, and that is as many as there can be", kMost));
+  }
+  Slot& slot = slots_[static_cast<std::size_t>(free - sessions_.begin())];
+  auto session = std::make_unique<CaptureSession>(std::move(wish), std::move(reasons), workers_, std::move(connection),
+                                                  [this, &slot] { detach(slot); });
+  session->start();  // it cannot be detached before mutex_ is free
+  slot.store(session.get(), std::memory_order_release);
+  armed_.store(true, std::memory_order_relaxed);
+  *free = std::move(session);
+}
+
+/// By the session's own thread.
+void Captures::detach(Slot& slot) {
+  {
+    const std::lock_guard lock(mutex_);
+    slot.store(nullptr, std::memory_order_release);
+    const bool any = std::ranges::any_of(slots_, [](const Slot& each) { return each.load() != nullptr; });
+    armed_.store(any, std::memory_order_relaxed);
+  }
+  constexpr std::chrono::milliseconds kNap{1};
+  for (const std::uint64_t token = grace_periods_.start(); !grace_periods_.elapsed(token, false);) {
+    std::this_thread::sleep_for(kNap);
+  }
+}
+
+void Captures::finish() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    finished_ = true;
+  }
+  for (const auto& session : sessions_) {
+    if (session != nullptr) session->end();
+  }
+  for (auto& session : sessions_) session.reset();
+}
+
+void Captures::received(const Chunk& chunk) noexcept {
+  for_each([&](CaptureSession& each) { each.received(chunk); });
+}
+
+void Captures::refused(std::uint16_t worker, const rte_mbuf& packet, Verdict verdict) noexcept {
+  for_each([&](CaptureSession& each) { each.refused(worker, packet, verdict); });
+}
+
+void Captures::sending(std::uint16_t worker, std::uint16_t port, rte_mbuf* const* packets,
+                       std::uint16_t count) noexcept {
+  for_each([&](CaptureSession& each) { each.sending(worker, port, packets, count); });
+}
+
+void Captures::sent(std::uint16_t worker, std::uint16_t port, std::uint16_t taken) noexcept {
+  for_each([&](CaptureSession& each) { each.sent(worker, port, taken); });
+}
+
+}  // namespace penumbra::runtime

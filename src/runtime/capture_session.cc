@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/capture_session.h"
+
+#include <poll.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "io/capture_writer.h"
+
+namespace penumbra::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kNapMilliseconds = 10;                       // between looks at rings that are empty
+constexpr std::size_t kFrameBytes = std::size_t{1} << 18;  // and a packet more
+
+std::uint64_t wall_clock() noexcept {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(since_1970).count());
+}
+
+}  // namespace
+
+CaptureSession::CaptureSession(CaptureWish wish, std::vector<std::string> reason_names, std::uint16_t workers,
+                               FileDescriptor connection, std::function<void()> detach)
+    : wish_(std::move(wish)),
+      reason_names_(std::move(reason_names)),
+      connection_(std::move(connection)),
+      detach_(std::move(detach)),
+      by_reason_(reason_names_.size()) {
+  for (std::uint16_t i = 0; i < workers; ++i) lanes_.push_back(std::make_unique<Lane>());
+}
+
+CaptureSession::~CaptureSession() {
+  end();
+}
+
+bool CaptureSession::copy(Lane& lane, const rte_mbuf& packet, std::uint64_t now, std::uint16_t reason) noexcept {
+  if (wish_.filter != nullptr && !wish_.filter->matches(packet)) return true;
+  const std::uint32_t wire_bytes = rte_pktmbuf_pkt_len(&packet), bytes = std::min(wire_bytes, wish_.bytes);
+  const Head head{time_.has(packet) ? time_.get(packet) : now, wire_bytes, reason, 0};
+  std::uint8_t* const room = lane.ring.reserve(static_cast<std::uint32_t>(sizeof head) + bytes);
+  if (room == nullptr) return false;
+  std::memcpy(room, &head, sizeof head);
+  const void* content = rte_pktmbuf_read(&packet, 0, bytes, room + sizeof head);
+  if (content != room + sizeof head) std::memcpy(room + sizeof head, content, bytes);
+  return true;
+}
+
+void CaptureSession::received(const Chunk& chunk) noexcept {
+  if (!wish_.received || chunk.rx_port != wish_.port) return;
+  Lane& lane = *lanes_[chunk.worker];
+  const std::uint64_t now = wall_clock();
+  for (std::uint16_t i = 0; i < chunk.size; ++i) {
+    if (!copy(lane, *chunk.packets[i], now, kNoReason)) lane.lost.add(1);
+  }
+  lane.ring.publish(lane.ring.reserved());
+}
+
+void CaptureSession::refused(std::uint16_t worker, const rte_mbuf& packet, Verdict verdict) noexcept {
+  if (!(verdict.kind == Verdict::Kind::punt ? wish_.punted : wish_.dropped)) return;
+  if (wish_.reason && *wish_.reason != verdict.value) return;
+  Lane& lane = *lanes_[worker];
+  if (!copy(lane, packet, wall_clock(), verdict.value)) lane.lost.add(1);
+  lane.ring.publish(lane.ring.reserved());
+}
+
+void CaptureSession::sending(std::uint16_t worker, std::uint16_t port, rte_mbuf* const* packets,
+                             std::uint16_t count) noexcept {
+  if (!wish_.sent || port != wish_.port) return;
+  Lane& lane = *lanes_[worker];
+  const std::uint64_t now = wall_clock();
+  lane.marks[0] = lane.ring.reserved();
+  lane.losses[0] = 0;
+  for (std::uint16_t i = 0; i < count; ++i) {
+    const bool fits = copy(lane, *packets[i], now, kNoReason);
+    lane.losses[i + 1] = static_cast<std::uint16_t>(lane.losses[i] + (fits ? 0 : 1));
+    lane.marks[i + 1] = lane.ring.reserved();
+  }
+  lane.pending = count;
+}
+
+void CaptureSession::sent(std::uint16_t worker, std::uint16_t port, std::uint16_t taken) noexcept {
+  if (!wish_.sent || port != wish_.port) return;
+  Lane& lane = *lanes_[worker];
+  if (lane.pending == 0) return;  // the capture began in between
+  lane.pending = 0;
+  lane.lost.add(lane.losses[taken]);
+  lane.ring.publish(lane.marks[taken]);
+}
+
+void CaptureSession::start() {
+  thread_ = std::jthread([this] { run(); });
+}
+
+void CaptureSession::run() noexcept {
+  try {
+    stream();
+  } catch (const std::exception&) {
+    // The client has gone away, or takes nothing: nobody is left who could be told.
+    connection_ = FileDescriptor();
+  }
+  done_.store(true, std::memory_order_release);
+}
+
+void CaptureSession::stream() {
+  struct Detached {
+    const std::function<void()>& detach;
+    bool attached = true;
+    void now() {
+      if (std::exchange(attached, false)) detach();
+    }
+    ~Detached() { now(); }
+  } detached{detach_};
+  const std::string line = R"({"ok": true, "result": {}})"
+                           "\n";
+  send_all(line.data(), line.size());
+  while (!enough() && !wants_end()) {
+    if (drain()) continue;
+    pollfd polled{connection_.get(), static_cast<short>(client_ends_ ? 0 : POLLIN), 0};
+    ::poll(&polled, 1, kNapMilliseconds);
+  }
+  detached.now();
+  while (drain()) {
+  }
+  send_frame();
+  const std::string last = report();
+  send_all(last.data(), last.size());
+}
+
+bool CaptureSession::wants_end() {
+  std::array<char, 64> bytes{};
+  const ssize_t count = ::recv(connection_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  client_ends_ = client_ends_ || count == 0;
+  return client_ends_ || ended_.load(std::memory_order_relaxed);
+}
+
+bool CaptureSession::drain() {
+  for (Lane* lane = nullptr; frame_.size() < kFrameBytes && !enough() && (lane = oldest()) != nullptr;) take(*lane);
+  if (frame_.empty()) return false;
+  send_frame();
+  return true;
+}
+
+/// The lane whose next packet came first: what several workers captured comes out nearly in the order of time.
+CaptureSession::Lane* CaptureSession::oldest() {
+  Lane* first = nullptr;
+  std::uint64_t earliest = 0;
+  for (const auto& lane : lanes_) {
+    const auto record = lane->ring.front();
+    if (record.empty()) continue;
+    Head head{};
+    std::memcpy(&head, record.data(), sizeof head);
+    if (first != nullptr && head.nanoseconds >= earliest) continue;
+    first = lane.get();
+    earliest = head.nanoseconds;
+  }
+  return first;
+}
+
+void CaptureSession::take(Lane& lane) {
+  const auto stored = lane.ring.front();
+  Head head{};
+  std::memcpy(&head, stored.data(), sizeof head);
+  const auto packet = stored.subspan(sizeof head);
+  const auto record = io::CaptureRecord::of(head.nanoseconds, packet.size(), head.wire_bytes);
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(&record);
+  frame_.insert(frame_.end(), bytes, bytes + sizeof record);
+  frame_.insert(frame_.end(), packet.begin(), packet.end());
+  lane.ring.pop();
+  ++captured_;
+  if (head.reason != kNoReason) ++by_reason_[head.reason];
+}
+
+void CaptureSession::send_frame() {
+  const auto size = static_cast<std::uint32_t>(frame_.size());
+  send_all(&size, sizeof size);
+  send_all(frame_.data(), frame_.size());
+  frame_.clear();
+}
+
+/// However long it takes while the router runs: meanwhile rings fill, and packets are lost to the capture only.
+void CaptureSession::send_all(const void* bytes, std::size_t count) {
+  const auto* rest = static_cast<const char*>(bytes);
+  Clock::time_point deadline = Clock::time_point::max();
+  while (count > 0) {
+    const ssize_t sent = ::send(connection_.get(), rest, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) {
+      rest += sent;
+      count -= static_cast<std::size_t>(sent);
+      continue;
+    }
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) throw std::system_error(errno, std::generic_category());
+    if (ended_.load(std::memory_order_relaxed)) deadline = std::min(deadline, Clock::now() + kPatience);
+    if (Clock::now() >= deadline) throw std::system_error(ETIMEDOUT, std::generic_category());
+    pollfd polled{connection_.get(), POLLOUT, 0};
+    ::poll(&polled, 1, kNapMilliseconds);
+  }
+}
+
+std::string CaptureSession::report() const {
+  std::uint64_t lost = 0;
+  for (const auto& lane : lanes_) lost += lane->lost.get();
+  auto reasons = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < by_reason_.size(); ++i) {
+    if (by_reason_[i] != 0) reasons[reason_names_[i]] = by_reason_[i];
+  }
+  return nlohmann::ordered_json{{"captured", captured_}, {"lost", lost}, {"reasons", reasons}}.dump() + "\n";
+}
+
+}  // namespace penumbra::runtime

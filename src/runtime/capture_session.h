@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One capture at work: what workers copy into it, and the thread that hands it to the client.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "io/mbuf_time.h"
+#include "penumbra/chunk.h"
+#include "runtime/capture_ring.h"
+#include "runtime/capture_wish.h"
+#include "runtime/counters.h"
+#include "runtime/unix_socket.h"
+
+namespace penumbra::runtime {
+
+/// What goes over the connection: a line {"ok": true, "result": {}}, then frames. A frame is its length as
+/// 4 bytes in the machine's order and so many bytes of whole capture records (io::CaptureRecord with its data). A frame
+/// of no bytes is the last one; behind it stands a line {"captured": N, "lost": N, "reasons": {NAME: N, ...}}: packets
+/// handed over, packets that matched and found no room, and of dropped and punted ones how many for which reason.
+class CaptureSession {
+ public:
+  /// So long a client that takes nothing is waited for once the router ends.
+  static constexpr std::chrono::seconds kPatience{5};
+
+  /// `detach` takes the session away from the workers and returns when none of them uses it any more. It is called by
+  /// the session's thread, once.
+  CaptureSession(CaptureWish wish, std::vector<std::string> reason_names, std::uint16_t workers,
+                 FileDescriptor connection, std::function<void()> detach);
+  CaptureSession(const CaptureSession&) = delete;
+  CaptureSession& operator=(const CaptureSession&) = delete;
+  /// Ends it, as end() does, and waits for its thread.
+  ~CaptureSession();
+
+  // For the worker, with packets of its own:
+  void received(const Chunk& chunk) noexcept;
+  void refused(std::uint16_t worker, const rte_mbuf& packet, Verdict verdict) noexcept;
+  /// Copies packets before they are given away; sent() then says how many of them, always the first ones, were taken.
+  void sending(std::uint16_t worker, std::uint16_t port, rte_mbuf* const* packets, std::uint16_t count) noexcept;
+  void sent(std::uint16_t worker, std::uint16_t port, std::uint16_t taken) noexcept;
+
+  /// Starts its thread. After it may be used by workers.
+  void start();
+  /// The router ends: what is there goes to the client, and the report.
+  void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
+  /// Its thread has nothing more to do.
+  bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
+
+ private:
+  static constexpr std::uint16_t kNoReason = 0xFFFF;
+
+  /// What stands before a packet's bytes in a ring.
+  struct Head {
+    std::uint64_t nanoseconds;
+    std::uint32_t wire_bytes;
+    std::uint16_t reason;
+    std::uint16_t padding;
+  };
+  /// One worker's way in.
+  struct alignas(64) Lane {
+    CaptureRing ring;
+    Counter lost;
+    std::array<std::uint64_t, Chunk::kCapacity + 1> marks{};   ///< where the ring stood before each packet of a burst
+    std::array<std::uint16_t, Chunk::kCapacity + 1> losses{};  ///< of that burst, before each packet
+    std::uint16_t pending = 0;                                 ///< packets of a burst between sending() and sent()
+  };
+
+  /// Whether there was room, or the packet is not wanted.
+  bool copy(Lane& lane, const rte_mbuf& packet, std::uint64_t now, std::uint16_t reason) noexcept;
+
+  // The thread's:
+  void run() noexcept;
+  void stream();
+  /// Sends what is there now; whether there was anything.
+  bool drain();
+  Lane* oldest();
+  void take(Lane& lane);
+  bool enough() const { return wish_.packets != 0 && captured_ == wish_.packets; }
+  bool wants_end();
+  void send_frame();
+  void send_all(const void* bytes, std::size_t count);
+  std::string report() const;
+
+  const CaptureWish wish_;
+  const std::vector<std::string> reason_names_;
+  const io::MbufTime time_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  ///< by worker
+  FileDescriptor connection_;
+  const std::function<void()> detach_;
+  std::atomic<bool> ended_{false}, done_{false};
+  bool client_ends_ = false;
+  std::vector<std::uint8_t> frame_;
+  std::uint64_t captured_ = 0;
+  std::vector<std::uint64_t> by_reason_;
+  std::jthread thread_;
+};
+
+}  // namespace penumbra::runtime
