@@ -254,7 +254,7 @@ std::filesystem::path read_socket(const ConfigNode& control) {
 }
 
 RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& file) {
-  root.require_map({"ports", "workers", "engine", "pipeline", "punts", "control"});
+  root.require_map({"ports", "workers", "engine", "pipeline", "punts", "control", "metrics"});
   RouterConfig config;
   config.file = file;
   config.ports = read_ports(root.at("ports"));
@@ -263,6 +263,7 @@ RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& fi
   config.pipeline = read_pipeline(root.at("pipeline"), engine.present() ? check_engine(engine) : "auto");
   config.punts = read_punts(root.get("punts"));
   config.socket = read_socket(root.get("control"));
+  config.metrics = read_metrics(root.get("metrics"));
   return config;
 }
 

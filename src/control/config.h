@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/metrics_config.h"
 #include "control/port_config.h"
 #include "penumbra/config_node.h"
 
@@ -43,6 +44,7 @@ struct RouterConfig {
   std::vector<StageConfig> pipeline;
   PuntLimits punts;
   std::filesystem::path socket;  ///< of `penumbra show`; `control: {socket: PATH}`
+  MetricsConfig metrics;
 };
 
 /// Reads and checks a configuration: keys, types, ranges, port names, device and sink forms, functions and engines by

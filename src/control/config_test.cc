@@ -167,7 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
     Top, ConfigErrors,
     ::testing::Values(
         BadCase{"", 0, 0, "is empty"}, BadCase{"# nothing but a comment\n", 0, 0, "is empty"},
-        BadCase{"[1, 2]", 1, 1, "expected a map with the keys ports, workers, engine, pipeline, punts, control, found a list"},
+        BadCase{"[1, 2]", 1, 1,
+                "expected a map with the keys ports, workers, engine, pipeline, punts, control, metrics, found a list"},
         BadCase{"port: []\n", 1, 1, "unknown key 'port' in the configuration; did you mean 'ports'?"},
         BadCase{"pipeline: [sample]\n", 1, 1, "'ports' is missing"},
         BadCase{"ports:\npipeline: [sample]\n", 1, 1, "expected a list for ports, found nothing"},
@@ -184,6 +185,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{with_top("workers: {cores: [-1]}\n"), 3, 19, "expected a whole number from 0 to 1023"},
         BadCase{with_top("workers: {cores: [1023]}\n"), 3, 19, "this process may not run on core 1023, only on "},
         BadCase{with_top("control: {sokcet: x}\n"), 3, 11, "did you mean 'socket'?"},
+        BadCase{with_top("metrics: {}\n"), 3, 10, "'listen' is missing"},
+        BadCase{with_top("metrics: {listen: localhost:1}\n"), 3, 19, "A.B.C.D:PORT"},
         BadCase{with_top("control: {socket: " + std::string(200, 'x') + "}\n"), 3, 19, "at most 107 bytes"},
         BadCase{with_top("--- \nports: []\n"), 3, 1, "a second document begins here"},
         BadCase{"ports: [\n", 2, 1, "not valid YAML"}, BadCase{"a: *nobody\n", 1, 4, "not valid YAML"}));

@@ -62,6 +62,12 @@ class Capture : public testing::Test {
     return "";
   }
 
+  std::uint16_t reason(const std::string& name) const {
+    std::uint16_t index = 0;
+    while (pipeline_.reason_name(index) != name) ++index;
+    return index;
+  }
+
   static std::string take(const FileDescriptor& socket, std::size_t count) {
     std::string bytes(count, '\0');
     EXPECT_EQ(::recv(socket.get(), bytes.data(), count, MSG_WAITALL), static_cast<ssize_t>(count));
@@ -140,13 +146,12 @@ TEST_F(Capture, ABurstThatBeganBeforeItIsNotHalfTaken) {
 }
 
 TEST_F(Capture, TellsReasonsApart) {
-  const std::uint16_t dropped = 4, punted = 6;
-  ASSERT_EQ(pipeline_.reason_name(punted), "test_judge.late_punted");
+  const std::uint16_t dropped = reason("test_judge.dropped"), punted = reason("test_judge.late_punted");
   const FileDescriptor drops = start("drops", {}), both = start("drops", {"--punts", "yes"}),
                        one = start("drops", {"--reason", "test_judge.late_punted"});
   captures_.refused(0, *packets_[0], {Verdict::Kind::drop, dropped});
   captures_.refused(0, *packets_[1], {Verdict::Kind::punt, punted});
-  captures_.refused(0, *packets_[2], {Verdict::Kind::drop, 1});
+  captures_.refused(0, *packets_[2], {Verdict::Kind::drop, reason("router.tx_full")});
   EXPECT_THAT(finish(drops).sequences, ElementsAre(0, 2));
   const Received all = finish(both);
   EXPECT_THAT(all.sequences, ElementsAre(0, 1, 2));

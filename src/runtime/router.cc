@@ -15,6 +15,7 @@
 #include "penumbra/errors.h"
 #include "runtime/control_server.h"
 #include "runtime/host_path.h"
+#include "runtime/metrics.h"
 #include "runtime/statistics.h"
 
 namespace penumbra::runtime {
@@ -115,7 +116,8 @@ struct Router::Parts {
   std::atomic<bool> ran{false};
   std::atomic<Clock::rep> began{0}, ended{0};  ///< of the run; 0: not yet
   std::vector<std::vector<io::DeviceLoss>> device_losses;
-  mutable std::mutex show_mutex;  ///< functions are asked by one thread at a time
+  std::unique_ptr<MetricsServer> metrics;  ///< destroyed before what it reads
+  mutable std::mutex show_mutex;           ///< functions are asked by one thread at a time
 };
 
 Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_ports)
@@ -127,6 +129,7 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
       captures(pipeline, names_of(configured_ports), static_cast<std::uint16_t>(cores.size()), grace_periods) {
   pipeline.check(config.punts);
   if (!config.socket.empty()) server = std::make_unique<ControlServer>(config.socket);
+  if (config.metrics.wanted()) metrics = std::make_unique<MetricsServer>(config.metrics);
   const auto worker_count = static_cast<std::uint16_t>(cores.size());
   io::start_eal(config.ports, worker_count);
   ports = open_ports(config.ports, worker_count);
@@ -216,6 +219,12 @@ std::vector<std::string> Router::Parts::topics() const {
 
 Router::Router(const control::RouterConfig& config, const OpenPorts& open_ports)
     : parts_(std::make_unique<Parts>(config, open_ports)) {
+  if (parts_->metrics != nullptr) {
+    parts_->metrics->start(
+        {.workers = parts_->workers, .ports = parts_->ports, .pipeline = parts_->pipeline, .statistics = [this] {
+           return parts_->statistics();
+         }});
+  }
   if (parts_->server == nullptr) return;
   const auto answer = [this](std::string_view command, std::string_view topic, Arguments arguments) {
     if (command == "show") return show(topic, arguments);

@@ -69,9 +69,9 @@ using OpenPorts = std::function<std::vector<std::unique_ptr<io::Port>>(std::span
 
 class Router {
  public:
-  /// Creates the functions, listens on the control socket (an empty path: on none), starts the EAL, opens the ports, in
-  /// this order, so that a mistake in the configuration touches nothing. Throws InputError or std::runtime_error and
-  /// leaves nothing half-started.
+  /// Creates the functions, listens on the control socket (an empty path: on none) and for metrics, starts the EAL,
+  /// opens the ports, in this order, so that a mistake in the configuration touches nothing. Throws InputError or
+  /// std::runtime_error and leaves nothing half-started.
   explicit Router(const control::RouterConfig& config, const OpenPorts& open_ports = io::open_ports);
   ~Router();
   Router(const Router&) = delete;

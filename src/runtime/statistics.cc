@@ -18,18 +18,6 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
   return std::round(static_cast<double>(part) / static_cast<double>(whole) * kHundredths) / kHundredths;
 }
 
-/// The names of the steps, in their order; of a stage without a shader the shade step is called "".
-std::vector<std::string> step_names(const Pipeline& pipeline) {
-  std::vector<std::string> names{"receive"};
-  for (const auto& stage : pipeline.stages()) {
-    names.push_back(stage.name + ".pre");
-    names.push_back(stage.engine == nullptr ? "" : stage.name + ".shade");
-    names.push_back(stage.name + ".post");
-  }
-  names.emplace_back("send");
-  return names;
-}
-
 void add(Traffic& sum, const QueueCounters& queue) {
   sum.packets += queue.packets.get();
   sum.bytes += queue.bytes.get();
@@ -112,6 +100,17 @@ std::vector<std::string> queue_names(const Worker& worker, Ports ports) {
 }
 
 }  // namespace
+
+std::vector<std::string> step_names(const Pipeline& pipeline) {
+  std::vector<std::string> names{"receive"};
+  for (const auto& stage : pipeline.stages()) {
+    names.push_back(stage.name + ".pre");
+    names.push_back(stage.engine == nullptr ? "" : stage.name + ".shade");
+    names.push_back(stage.name + ".post");
+  }
+  names.emplace_back("send");
+  return names;
+}
 
 Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const HostPath* host) {
   constexpr auto kHostLost = static_cast<std::size_t>(RuntimeReason::host_lost);

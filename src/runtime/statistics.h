@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "io/port.h"
@@ -21,6 +22,10 @@ using Ports = std::span<const std::unique_ptr<io::Port>>;
 /// This moment's sum over all workers, elapsed time and clock rate left 0. What is sent, dropped or punted in it was
 /// received in it. `host` may be null.
 Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const HostPath* host);
+
+/// The names of the steps (counters.h), in their order: "receive", "ipv4.pre", ...; of a stage without a shader the
+/// shade step is called "".
+std::vector<std::string> step_names(const Pipeline& pipeline);
 
 /// What `show ports`, `show ports PORT` (by queue), `show workers`, `show functions` and `show drops` print; of drops
 /// those at 0 only if wanted. Of a worker cycles are per packet that it received, of a function per packet that it was
