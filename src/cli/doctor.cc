@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `penumbra doctor [CONFIG]`: is this machine ready, and what mends it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/doctor/check.h"
+#include "cli/output.h"
+
+namespace penumbra::cli {
+
+std::vector<doctor::Check> doctor::all_checks() {
+  std::vector<Check> checks;
+  for (const auto& part :
+       {memory_checks(), rights_checks(), card_checks(), interface_checks(), core_checks(), gpu_checks()}) {
+    checks.insert(checks.end(), part.begin(), part.end());
+  }
+  return checks;
+}
+
+namespace {
+
+using doctor::State;
+
+constexpr std::array<const char*, 3> kStates{"ok", "hint", "problem"};
+
+struct Options {
+  std::string config;
+  bool json = false;
+};
+
+const char* name_of(State state) {
+  return kStates[static_cast<std::size_t>(state)];
+}
+
+void examine(const Options& options) {
+  std::optional<control::RouterConfig> config;
+  if (!options.config.empty()) config = control::load_config(options.config);
+  const doctor::Machine machine("/", config ? &*config : nullptr, doctor::ask_ethtool);
+  auto list = nlohmann::ordered_json::array();
+  std::string text;
+  bool well = true;
+  for (const auto& check : doctor::all_checks()) {
+    for (const auto& [state, found, command] : check.probe(machine)) {
+      list.push_back({{"check", check.name}, {"state", name_of(state)}, {"text", found}, {"command", command}});
+      text += fmt::format("{:<8} {}: {}\n", name_of(state), check.name, found);
+      if (!command.empty()) text += fmt::format("{:<8}   {}\n", "", command);
+      well = well && state != State::problem;
+    }
+  }
+  using Handler = nlohmann::ordered_json::error_handler_t;
+  write_output(options.json ? list.dump(2, ' ', false, Handler::replace) + "\n" : text);
+  if (!well) throw Failure(ExitCode::failure, "");
+}
+
+void set_up(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("CONFIG", options->config, "A configuration: what it needs is looked at too")->type_name("FILE");
+  add_json_flag(command, options->json);
+  command.footer(
+      "Changes nothing. Below what is no better than a hint, or a problem, stands the command that mends it, for "
+      "root.\n"
+      "Ends with 0 if nothing is a problem, else with 1.");
+  command.callback([options] { examine(*options); });
+}
+
+const bool kRegistered =
+    register_command({"doctor", "Look at this machine: what a router needs, and the commands that mend it", set_up});
+
+}  // namespace
+}  // namespace penumbra::cli

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `penumbra doctor`: what it looks at, one entry each. A check knows nothing of the others.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/doctor/machine.h"
+
+namespace penumbra::cli::doctor {
+
+enum class State {
+  ok,
+  hint,     ///< it works, but could work better, or something that is not configured would not work
+  problem,  ///< it will not work
+};
+
+struct Finding {
+  State state = State::ok;
+  std::string text;     ///< what is so, and what follows from it
+  std::string command;  ///< what mends it, as one types it; empty if nothing has to be mended, or nothing can
+};
+
+struct Check {
+  std::string name;
+  /// Looks, and changes nothing. Several findings if there are several things of the kind; none if there are none.
+  std::function<std::vector<Finding>(const Machine&)> probe;
+};
+
+std::vector<Check> memory_checks();
+std::vector<Check> rights_checks();
+std::vector<Check> card_checks();
+std::vector<Check> interface_checks();
+std::vector<Check> core_checks();
+std::vector<Check> gpu_checks();
+
+/// All of them, in the order in which they are shown.
+std::vector<Check> all_checks();
+
+}  // namespace penumbra::cli::doctor

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "cli/doctor/check.h"
+
+namespace penumbra::cli::doctor {
+namespace {
+
+const std::string kInterfaces = "sys/class/net/";
+const std::string kSettings = "proc/sys/net/ipv4/";
+
+/// The interface at the other end of a veth; empty if that is in another namespace.
+std::string peer_of(const Machine& machine, const std::string& interface) {
+  const auto peer = machine.number(kInterfaces + interface + "/iflink");
+  if (!peer || peer == machine.number(kInterfaces + interface + "/ifindex")) return "";
+  for (const auto& other : machine.list(kInterfaces)) {
+    if (other != interface && machine.number(kInterfaces + other + "/ifindex") == peer &&
+        machine.number(kInterfaces + other + "/iflink") == machine.number(kInterfaces + interface + "/ifindex")) {
+      return other;
+    }
+  }
+  return "";
+}
+
+std::vector<Finding> interfaces(const Machine& machine) {
+  std::vector<Finding> findings;
+  for (const auto& port : machine.interface_ports()) {
+    const std::string& name = port.interface;
+    if (!machine.exists(kInterfaces + name)) {
+      findings.push_back({State::problem, fmt::format("there is no interface {}", name), "ip -brief link"});
+    } else if ((machine.number(kInterfaces + name + "/carrier").value_or(0)) == 0) {
+      findings.push_back(
+          {State::hint, fmt::format("{} is down, or its cable is", name), "ip link set " + name + " up"});
+    } else {
+      findings.push_back({State::ok, fmt::format("{} is up", name), ""});
+    }
+  }
+  return findings;
+}
+
+/// What a veth's other end leaves undone comes to us undone: nothing on the way completes it.
+std::vector<Finding> partial_checksums(const Machine& machine) {
+  std::vector<Finding> findings;
+  for (const auto& port : machine.interface_ports()) {
+    const auto features = machine.features(port.interface);
+    if (!features || features->driver != "veth") continue;
+    const std::string peer = peer_of(machine, port.interface);
+    const auto at_peer = peer.empty() ? std::nullopt : machine.features(peer);
+    if (at_peer && !at_peer->checksums && !at_peer->segmentation) {
+      findings.push_back(
+          {State::ok, fmt::format("{}, the other end of {}, offloads nothing", peer, port.interface), ""});
+      continue;
+    }
+    const std::string whose = peer.empty() ? "in another namespace, may leave" : peer + ", leaves";
+    findings.push_back(
+        {State::hint,
+         fmt::format("the other end of {}, {} checksums and segmentation to whoever receives its packets",
+                     port.interface, whose),
+         fmt::format("ethtool -K {} tx off tso off gso off", peer.empty() ? "PEER" : peer)});
+  }
+  return findings;
+}
+
+/// With a twin the host does what the fast path cannot; without one it must keep its hands off.
+std::vector<Finding> forwarding(const Machine& machine) {
+  const bool on = machine.number(kSettings + "ip_forward").value_or(0) != 0;
+  if (!machine.twins().empty()) {
+    if (on) return {{State::ok, "the host forwards what the fast path punts", ""}};
+    return {{State::hint, "the host does not forward, so what is punted to be forwarded is lost",
+             "sysctl -w net.ipv4.ip_forward=1"}};
+  }
+  std::vector<Finding> findings;
+  for (const auto& [name, xdp] : machine.interface_ports()) {
+    const bool forwards = machine.number(kSettings + "conf/" + name + "/forwarding").value_or(0) != 0;
+    if (xdp || !forwards) continue;  // AF_XDP takes packets away from Linux
+    findings.push_back(
+        {State::hint,
+         fmt::format("Linux forwards what comes in on {} too, if it has a route: packets may leave twice", name),
+         fmt::format("sysctl -w net.ipv4.conf.{}.forwarding=0", name)});
+  }
+  return findings;
+}
+
+std::vector<Finding> reverse_path(const Machine& machine) {
+  constexpr std::uint64_t kStrict = 1;  // ip-sysctl: the larger of `all` and the interface's holds
+  std::vector<Finding> findings;
+  const std::uint64_t all = machine.number(kSettings + "conf/all/rp_filter").value_or(0);
+  for (const auto& name : machine.twins()) {
+    const auto own = machine.number(kSettings + "conf/" + name + "/rp_filter");
+    const std::uint64_t value =
+        std::max(all, own.value_or(machine.number(kSettings + "conf/default/rp_filter").value_or(0)));
+    if (value != kStrict) {
+      findings.push_back({State::ok, fmt::format("twin {}: not strict", name), ""});
+      continue;
+    }
+    findings.push_back({State::hint,
+                        fmt::format("twin {}: the host drops punted packets whose way back leads elsewhere", name),
+                        "sysctl -w net.ipv4.conf.all.rp_filter=2"});
+  }
+  return findings;
+}
+
+}  // namespace
+
+std::vector<Check> interface_checks() {
+  return {{"interfaces", interfaces},
+          {"partial checksums", partial_checksums},
+          {"forwarding by Linux", forwarding},
+          {"reverse path filter", reverse_path}};
+}
+
+}  // namespace penumbra::cli::doctor

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/doctor/machine.h"
+
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+#include "runtime/unix_socket.h"
+
+namespace penumbra::cli::doctor {
+namespace {
+
+/// The value of an option in devargs: "eth1" for `iface` in "net_af_packet0,iface=eth1".
+std::string option_of(const std::string& devargs, std::string_view name) {
+  const std::string wanted = "," + std::string(name) + "=";
+  const std::size_t begin = devargs.find(wanted);
+  if (begin == std::string::npos) return "";
+  const std::size_t value = begin + wanted.size();
+  return devargs.substr(value, devargs.find(',', value) - value);
+}
+
+std::vector<const control::Ethdev*> ethdevs(const control::RouterConfig* config) {
+  std::vector<const control::Ethdev*> found;
+  if (config == nullptr) return found;
+  for (const auto& port : config->ports) {
+    if (const auto* device = std::get_if<control::Ethdev>(&port.device)) found.push_back(device);
+  }
+  return found;
+}
+
+}  // namespace
+
+Machine::Machine(std::filesystem::path root, const control::RouterConfig* config,
+                 std::function<std::optional<InterfaceFeatures>(const std::string&)> features)
+    : root_(std::move(root)), config_(config), features_(std::move(features)) {}
+
+std::optional<std::string> Machine::read(std::string_view path) const {
+  std::ifstream file(root_ / path);
+  if (!file) return std::nullopt;
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) return std::nullopt;
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+std::optional<std::uint64_t> Machine::number(std::string_view path) const {
+  const auto text = read(path);
+  std::uint64_t value = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc{}) return std::nullopt;
+  return value;
+}
+
+bool Machine::exists(std::string_view path) const {
+  std::error_code error;
+  return std::filesystem::exists(root_ / path, error);
+}
+
+std::vector<std::string> Machine::list(std::string_view path) const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(root_ / path, error)) {
+    names.push_back(entry.path().filename());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string Machine::link(std::string_view path) const {
+  std::error_code error;
+  return std::filesystem::read_symlink(root_ / path, error).filename();
+}
+
+std::vector<unsigned> Machine::cores(std::string_view path) const {
+  std::vector<unsigned> cores;
+  const std::string text = read(path).value_or("");
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (unsigned first = 0, last = 0; at < end; ++at) {
+    const auto [behind, failure] = std::from_chars(at, end, first);
+    if (failure != std::errc{}) break;
+    at = behind;
+    last = first;
+    if (at < end && *at == '-') at = std::from_chars(at + 1, end, last).ptr;
+    for (unsigned core = first; core <= last; ++core) cores.push_back(core);
+  }
+  return cores;
+}
+
+std::vector<unsigned> Machine::worker_cores() const {
+  return config_ == nullptr ? std::vector<unsigned>{} : config_->cores;
+}
+
+std::vector<InterfacePort> Machine::interface_ports() const {
+  std::vector<InterfacePort> ports;
+  for (const auto* device : ethdevs(config_)) {
+    const bool xdp = device->devargs.starts_with("net_af_xdp");
+    if (!xdp && !device->devargs.starts_with("net_af_packet")) continue;
+    if (const std::string name = option_of(device->devargs, "iface"); !name.empty()) ports.push_back({name, xdp});
+  }
+  return ports;
+}
+
+std::vector<std::string> Machine::pci_addresses() const {
+  std::vector<std::string> addresses;
+  for (const auto* device : ethdevs(config_)) {
+    if (device->is_pci) addresses.push_back(device->devargs.substr(0, device->devargs.find(',')));
+  }
+  return addresses;
+}
+
+std::vector<std::string> Machine::twins() const {
+  std::vector<std::string> names;
+  if (config_ == nullptr) return names;
+  for (const auto& port : config_->ports) {
+    if (!port.twin.empty()) names.push_back(port.twin);
+  }
+  return names;
+}
+
+bool Machine::uses_driver(std::string_view driver) const {
+  return std::ranges::any_of(ethdevs(config_), [&](const auto* each) { return each->devargs.starts_with(driver); });
+}
+
+std::optional<InterfaceFeatures> ask_ethtool(const std::string& interface) {
+  const runtime::FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket || interface.size() >= IFNAMSIZ) return std::nullopt;
+  const auto ask = [&](auto& request) {
+    ifreq call{};
+    std::memcpy(call.ifr_name, interface.data(), interface.size());
+    call.ifr_data = reinterpret_cast<char*>(&request);
+    return ::ioctl(socket.get(), SIOCETHTOOL, &call) == 0;
+  };
+  ethtool_drvinfo driver{};
+  driver.cmd = ETHTOOL_GDRVINFO;
+  if (!ask(driver)) return std::nullopt;
+  const auto value_of = [&](std::uint32_t command) {
+    ethtool_value value{};
+    value.cmd = command;
+    return ask(value) && value.data != 0;
+  };
+  return InterfaceFeatures{
+      .driver = driver.driver, .checksums = value_of(ETHTOOL_GTXCSUM), .segmentation = value_of(ETHTOOL_GTSO)};
+}
+
+}  // namespace penumbra::cli::doctor
