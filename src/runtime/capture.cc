@@ -21,7 +21,10 @@ Captures::~Captures() {
 void Captures::start(std::string_view what, std::span<const std::string> arguments, FileDescriptor& connection) {
   CaptureWish wish = parse_capture_wish(what, arguments, pipeline_, ports_);
   std::vector<std::string> reasons;
-  for (std::uint16_t i = 0; i < pipeline_.reasons().size(); ++i) reasons.push_back(pipeline_.reason_name(i));
+  reasons.reserve(pipeline_.reasons().size());
+  for (std::size_t i = 0; i < pipeline_.reasons().size(); ++i) {
+    reasons.push_back(pipeline_.reason_name(static_cast<std::uint16_t>(i)));
+  }
   const std::lock_guard lock(mutex_);
   if (finished_) throw std::invalid_argument("the router ends");
   auto free = std::ranges::find_if(sessions_, [](const auto& each) { return each == nullptr || each->is_done(); });

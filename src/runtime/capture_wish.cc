@@ -32,9 +32,11 @@ void set_direction(const std::string& value, CaptureWish& wish) {
 
 std::uint16_t reason_called(const std::string& name, const Pipeline& pipeline) {
   std::vector<std::string> names;
-  for (std::uint16_t i = 0; i < pipeline.reasons().size(); ++i) {
-    names.push_back(pipeline.reason_name(i));
-    if (names.back() == name) return i;
+  names.reserve(pipeline.reasons().size());
+  for (std::size_t i = 0; i < pipeline.reasons().size(); ++i) {
+    const auto index = static_cast<std::uint16_t>(i);
+    names.push_back(pipeline.reason_name(index));
+    if (names.back() == name) return index;
   }
   throw std::invalid_argument(
       fmt::format("--reason: there is no reason '{}'; {}", name, did_you_mean_or_list(name, names)));

@@ -28,7 +28,7 @@ std::vector<Finding> interfaces(const Machine& machine) {
     const std::string& name = port.interface;
     if (!machine.exists(kInterfaces + name)) {
       findings.push_back({State::problem, fmt::format("there is no interface {}", name), "ip -brief link"});
-    } else if ((machine.number(kInterfaces + name + "/carrier").value_or(0)) == 0) {
+    } else if (machine.number(kInterfaces + name + "/carrier").value_or(0) == 0) {
       findings.push_back(
           {State::hint, fmt::format("{} is down, or its cable is", name), "ip link set " + name + " up"});
     } else {
@@ -71,7 +71,7 @@ std::vector<Finding> forwarding(const Machine& machine) {
   }
   std::vector<Finding> findings;
   for (const auto& [name, xdp] : machine.interface_ports()) {
-    const bool forwards = machine.number(kSettings + "conf/" + name + "/forwarding").value_or(0) != 0;
+    const bool forwards = machine.number(fmt::format("{}conf/{}/forwarding", kSettings, name)).value_or(0) != 0;
     if (xdp || !forwards) continue;  // AF_XDP takes packets away from Linux
     findings.push_back(
         {State::hint,
@@ -86,7 +86,7 @@ std::vector<Finding> reverse_path(const Machine& machine) {
   std::vector<Finding> findings;
   const std::uint64_t all = machine.number(kSettings + "conf/all/rp_filter").value_or(0);
   for (const auto& name : machine.twins()) {
-    const auto own = machine.number(kSettings + "conf/" + name + "/rp_filter");
+    const auto own = machine.number(fmt::format("{}conf/{}/rp_filter", kSettings, name));
     const std::uint64_t value =
         std::max(all, own.value_or(machine.number(kSettings + "conf/default/rp_filter").value_or(0)));
     if (value != kStrict) {
