@@ -158,6 +158,7 @@ class Bench:
         workers: int = 1,
         pipeline: str | None = None,
         engine: str | None = None,
+        sleep: str | None = None,
     ) -> pathlib.Path:
         """Writes the configuration. Ports without a sink get a capture named after them."""
         self.ports = [{"sink": f"{port['name']}.out.pcap", **port} for port in ports]
@@ -168,7 +169,8 @@ class Bench:
         (self.folder / "neighbours.txt").write_text(neighbours)
         cores = sorted(os.sched_getaffinity(0))
         lines = ["ports:", *(f"  - {json.dumps(port)}" for port in self.ports)]
-        lines += [f"workers: {{cores: {[cores[i % len(cores)] for i in range(workers)]}}}"]
+        crew = {"cores": [cores[i % len(cores)] for i in range(workers)]} | ({"sleep": sleep} if sleep else {})
+        lines += [f"workers: {json.dumps(crew)}"]
         lines += [f"engine: {engine}"] if engine else []
         lines += ["control: {socket: ctl}", "pipeline:"]
         lines += [pipeline or "  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}", ""]

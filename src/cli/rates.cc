@@ -36,7 +36,8 @@ struct Ratio {
   const char* part;
   const char* whole;
 };
-constexpr std::array<Ratio, 3> kRatios{Ratio{"burst", "packets", "chunks"}, Ratio{"busy", "busy_cycles", "cycles"},
+constexpr std::array<Ratio, 4> kRatios{Ratio{"burst", "packets", "chunks"}, Ratio{"busy", "busy_cycles", "cycles"},
+                                       Ratio{"asleep", "asleep_cycles", "cycles"},
                                        Ratio{"cycles_per_packet", "busy_cycles", "packets"}};
 
 bool is_identity(std::string_view key) {

@@ -56,8 +56,9 @@ TEST(Rates, GiveTheFiguresOfTheTimeBetween) {
             {"packets", packets},
             {"burst", 99},
             {"busy", 0.99},
+            {"asleep", 0.99},
             {"cycles_per_packet", {{"all", 99}}},
-            {"counters", {{"chunks", chunks}, {"busy_cycles", busy}, {"cycles", all}}}};
+            {"counters", {{"chunks", chunks}, {"busy_cycles", busy}, {"asleep_cycles", busy / 2}, {"cycles", all}}}};
   };
   const auto earlier = json::array({worker(100, 10, 5000, 20000)});
   const json rows = with_rates(earlier, json::array({worker(300, 20, 9000, 28000)}), 2);
@@ -66,6 +67,7 @@ TEST(Rates, GiveTheFiguresOfTheTimeBetween) {
                            {"packets_per_second", 100.0},
                            {"burst", 20.0},
                            {"busy", 0.5},
+                           {"asleep", 0.25},
                            {"cycles_per_packet", 20.0}}));
   const json idle = with_rates(earlier, json::array({worker(100, 10, 5000, 28000)}), 2);
   EXPECT_TRUE(idle[0]["burst"].is_null());

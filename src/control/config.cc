@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <string_view>
@@ -160,7 +161,7 @@ std::vector<unsigned> permitted_cores() {
 
 std::vector<unsigned> read_cores(const ConfigNode& workers) {
   const auto permitted = permitted_cores();
-  if (workers.present()) workers.require_map({"cores"});
+  if (workers.present()) workers.require_map({"cores", "sleep"});
   const ConfigNode node = workers.get("cores");
   if (!node.present()) return {permitted.empty() ? 0 : permitted.front()};
   std::vector<unsigned> cores;
@@ -177,6 +178,24 @@ std::vector<unsigned> read_cores(const ConfigNode& workers) {
   }
   if (cores.empty()) throw node.error("expected at least one core");
   return cores;
+}
+
+/// A bound is needed: what comes during a sleep waits in the device's queue, and a source's rate limiter saves up a
+/// little only.
+std::chrono::microseconds read_sleep(const ConfigNode& node) {
+  constexpr std::uint64_t kLeast = 10, kMost = 1000;
+  if (!node.present()) return RouterConfig::kLongestSleep;
+  const std::string text = node.text();
+  if (text == "never") return std::chrono::microseconds(0);
+  std::uint32_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, text.data() + text.size());
+  const std::uint64_t factor = unit == "us" ? 1 : unit == "ms" ? 1000 : 0;
+  const std::uint64_t microseconds = number * factor;
+  if (failure != std::errc() || microseconds < kLeast || microseconds > kMost) {
+    throw node.error("expected a time from 10us to 1ms, or 'never', found " + quote(text));
+  }
+  return std::chrono::microseconds(microseconds);
 }
 
 /// An engine by name or `auto`; whether it can run here is seen when it is created.
@@ -258,7 +277,9 @@ RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& fi
   RouterConfig config;
   config.file = file;
   config.ports = read_ports(root.at("ports"));
-  config.cores = read_cores(root.get("workers"));
+  const ConfigNode workers = root.get("workers");
+  config.cores = read_cores(workers);
+  config.sleep = read_sleep(workers.get("sleep"));
   const ConfigNode engine = root.get("engine");
   config.pipeline = read_pipeline(root.at("pipeline"), engine.present() ? check_engine(engine) : "auto");
   config.punts = read_punts(root.get("punts"));

@@ -3,6 +3,7 @@
 // The configuration file of `penumbra run`, checked.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -38,9 +39,11 @@ struct PuntLimits {
 };
 
 struct RouterConfig {
+  static constexpr std::chrono::microseconds kLongestSleep{250};
   std::filesystem::path file;
-  std::vector<PortConfig> ports;  ///< info.index = position
-  std::vector<unsigned> cores;    ///< a worker each
+  std::vector<PortConfig> ports;                    ///< info.index = position
+  std::vector<unsigned> cores;                      ///< a worker each
+  std::chrono::microseconds sleep = kLongestSleep;  ///< no idle worker sleeps longer; 0: it never sleeps
   std::vector<StageConfig> pipeline;
   PuntLimits punts;
   std::filesystem::path socket;  ///< of `penumbra show`; `control: {socket: PATH}`

@@ -68,10 +68,16 @@ TEST(Config, KnowsItsDefaults) {
   EXPECT_EQ(config.ports[1].info.mac, MacAddress{0});
   EXPECT_FALSE(config.ports[1].info.promiscuous);
   EXPECT_THAT(config.cores, ElementsAre(first_core()));
+  EXPECT_EQ(config.sleep, std::chrono::microseconds(250));
   ASSERT_EQ(config.pipeline.size(), 1U);
   EXPECT_EQ(config.pipeline[0].function, "sample");
   EXPECT_EQ(config.pipeline[0].engine, "auto");
   EXPECT_EQ(config.socket, default_socket());
+}
+
+TEST(Config, LetsWorkersNeverSleep) {
+  EXPECT_EQ(parse(with_top("workers: {sleep: never}\n")).sleep, std::chrono::microseconds(0));
+  EXPECT_EQ(parse(with_top("workers: {sleep: 10us}\n")).sleep, std::chrono::microseconds(10));
 }
 
 TEST(Config, TakesEveryKey) {
@@ -88,7 +94,7 @@ TEST(Config, TakesEveryKey) {
       "    addresses: [192.0.2.1/24, 10.1.2.3/8, 198.51.100.7/32]\n"
       "workers: {cores: [" +
       std::to_string(first_core()) +
-      "]}\n"
+      "], sleep: 1ms}\n"
       "engine: scalar\n"
       "pipeline:\n"
       "  - sample: {engine: auto, depth: 3}\n"
@@ -100,6 +106,7 @@ TEST(Config, TakesEveryKey) {
   EXPECT_EQ(std::get<control::PcapSource>(port.device).file, "/etc/penumbra/in.pcap");
   EXPECT_EQ(std::get<control::CaptureSink>(port.sink).file, "/etc/penumbra/out.pcap");
   EXPECT_EQ(port.queues, 64);
+  EXPECT_EQ(config.sleep, std::chrono::milliseconds(1));
   EXPECT_EQ(port.info.mac, MacAddress{0x020000001234});
   EXPECT_EQ(port.info.mtu, 9194);
   EXPECT_EQ(port.twin, "wan0");
@@ -178,12 +185,18 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{with_top("pipeline: [sample]\n"), 3, 1, "key 'pipeline' stands twice"},
         BadCase{with_top("engine: skalar\n"), 3, 9, "unknown engine 'skalar'; did you mean 'scalar'?"},
         BadCase{with_top("engine: [scalar]\n"), 3, 9, "expected a text for engine, found a list"},
-        BadCase{with_top("workers: [0]\n"), 3, 10, "expected a map with the keys cores, found a list"},
+        BadCase{with_top("workers: [0]\n"), 3, 10, "expected a map with the keys cores, sleep, found a list"},
         BadCase{with_top("workers: {core: [0]}\n"), 3, 11, "did you mean 'cores'?"},
         BadCase{with_top("workers: {cores: []}\n"), 3, 18, "expected at least one core"},
         BadCase{with_top("workers: {cores: 0}\n"), 3, 18, "expected a list for workers.cores, found '0'"},
         BadCase{with_top("workers: {cores: [-1]}\n"), 3, 19, "expected a whole number from 0 to 1023"},
         BadCase{with_top("workers: {cores: [1023]}\n"), 3, 19, "this process may not run on core 1023, only on "},
+        BadCase{with_top("workers: {sleep: 9us}\n"), 3, 18, "expected a time from 10us to 1ms, or 'never', found '9us'"},
+        BadCase{with_top("workers: {sleep: 2ms}\n"), 3, 18, "found '2ms'"},
+        BadCase{with_top("workers: {sleep: 100}\n"), 3, 18, "found '100'"},
+        BadCase{with_top("workers: {sleep: -1us}\n"), 3, 18, "found '-1us'"},
+        BadCase{with_top("workers: {sleep: 99999999999us}\n"), 3, 18, "found '99999999999us'"},
+        BadCase{with_top("workers: {sleep: [1ms]}\n"), 3, 18, "expected a text for workers.sleep, found a list"},
         BadCase{with_top("control: {sokcet: x}\n"), 3, 11, "did you mean 'socket'?"},
         BadCase{with_top("metrics: {}\n"), 3, 10, "'listen' is missing"},
         BadCase{with_top("metrics: {listen: localhost:1}\n"), 3, 19, "A.B.C.D:PORT"},

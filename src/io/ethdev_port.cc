@@ -11,11 +11,14 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
 
 #include "io/ethdev_probe.h"
+#include "io/log_capture.h"
+#include "io/new_sockets.h"
 
 namespace penumbra::io {
 namespace {
@@ -98,19 +101,22 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
   const std::string& devargs = std::get<control::Ethdev>(config.device).devargs;
   refuse_sockets(devargs);
   if (is_socket(devargs)) interface_ = devarg(devargs, "iface");
+  NewSockets sockets;
   device_ = std::make_unique<Device>(devargs);
-  const QueuePlan plan = plan_queues(device_->info(), queues_, workers);
-  configure(plan);
+  plan_ = plan_queues(device_->info(), queues_, workers);
+  sockets_.resize(plan_.rx);
+  sockets_[0] = sockets.take();
+  configure();
   settle_mac();
-  make_tx_queues(plan, workers);
-  make_rx_queues(plan, may_chain(device_->info().driver_name));
+  make_tx_queues(workers);
+  make_rx_queues(may_chain(device_->info().driver_name));
 }
 
 EthdevPort::~EthdevPort() {
   stop();
 }
 
-void EthdevPort::configure(const QueuePlan& plan) {
+void EthdevPort::configure() {
   const std::uint16_t port = device_->port();
   const rte_eth_dev_info& device = device_->info();
   // A device that says how long a frame may be counts the FCS.
@@ -122,20 +128,23 @@ void EthdevPort::configure(const QueuePlan& plan) {
     throw std::runtime_error(fmt::format("the device takes an MTU of at most {}, not {}", largest_mtu, info_.mtu));
   }
   rte_eth_conf settings{};
+  settings.intr_conf.rxq = interrupts_ ? 1 : 0;
   settings.rxmode.mtu = std::max<std::uint32_t>(info_.mtu, std::min<std::uint32_t>(RTE_ETHER_MTU, largest_mtu));
-  if (plan.rss) {
+  if (plan_.rss) {
     settings.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     settings.rx_adv_conf.rss_conf.rss_hf = device.flow_type_rss_offloads & kRssTypes;
   }
-  check(rte_eth_dev_configure(port, plan.rx, plan.tx, &settings),
-        fmt::format("{} RX and {} TX queues", plan.rx, plan.tx));
+  check(rte_eth_dev_configure(port, plan_.rx, plan_.tx, &settings),
+        fmt::format("{} RX and {} TX queues", plan_.rx, plan_.tx));
   std::uint16_t rx_descriptors = kDescriptors, tx_descriptors = kDescriptors;
   check(rte_eth_dev_adjust_nb_rx_tx_desc(port, &rx_descriptors, &tx_descriptors), "its number of descriptors");
   const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port));
-  for (std::uint16_t queue = 0; queue < plan.rx; ++queue) {
+  NewSockets sockets;
+  for (std::uint16_t queue = 0; queue < plan_.rx; ++queue) {
     check(rte_eth_rx_queue_setup(port, queue, rx_descriptors, socket, nullptr, pool_.get()), "an RX queue");
+    std::ranges::copy(sockets.take(), std::back_inserter(sockets_[queue]));
   }
-  for (std::uint16_t queue = 0; queue < plan.tx; ++queue) {
+  for (std::uint16_t queue = 0; queue < plan_.tx; ++queue) {
     check(rte_eth_tx_queue_setup(port, queue, tx_descriptors, socket, nullptr), "a TX queue");
   }
 }
@@ -156,10 +165,10 @@ void EthdevPort::settle_mac() {
   if (rte_eth_dev_default_mac_addr_set(port, &address) != 0) rte_eth_promiscuous_enable(port);
 }
 
-void EthdevPort::make_tx_queues(const QueuePlan& plan, std::uint16_t workers) {
+void EthdevPort::make_tx_queues(std::uint16_t workers) {
   const std::uint16_t port = device_->port();
-  if (plan.tx < workers) {
-    for (std::uint16_t queue = 0; queue < plan.tx; ++queue) {
+  if (plan_.tx < workers) {
+    for (std::uint16_t queue = 0; queue < plan_.tx; ++queue) {
       shared_tx_.push_back(std::make_unique<SharedTx>(fmt::format("tx{}_{}", port, queue),
                                                       [port, queue](rte_mbuf** packets, std::uint16_t count) {
                                                         return rte_eth_tx_burst(port, queue, packets, count);
@@ -170,15 +179,15 @@ void EthdevPort::make_tx_queues(const QueuePlan& plan, std::uint16_t workers) {
     if (shared_tx_.empty()) {
       tx_queues_.push_back(std::make_unique<EthdevTxQueue>(port, worker));
     } else {
-      tx_queues_.push_back(std::make_unique<SharedTxQueue>(*shared_tx_[worker % plan.tx], worker < plan.tx));
+      tx_queues_.push_back(std::make_unique<SharedTxQueue>(*shared_tx_[worker % plan_.tx], worker < plan_.tx));
     }
   }
 }
 
-void EthdevPort::make_rx_queues(const QueuePlan& plan, bool chains) {
+void EthdevPort::make_rx_queues(bool chains) {
   for (std::uint16_t queue = 0; queue < queues_; ++queue) {
     std::vector<std::uint16_t> polled;
-    for (std::uint16_t hardware = queue; hardware < plan.rx; hardware += queues_) polled.push_back(hardware);
+    for (std::uint16_t hardware = queue; hardware < plan_.rx; hardware += queues_) polled.push_back(hardware);
     if (polled.empty()) {
       rx_queues_.push_back(nullptr);
       continue;
@@ -187,7 +196,7 @@ void EthdevPort::make_rx_queues(const QueuePlan& plan, bool chains) {
     polled_.push_back(polling.get());
     rx_queues_.push_back(std::move(polling));
   }
-  if (queues_ == 1 || (plan.spreads && plan.rx >= queues_)) return;
+  if (queues_ == 1 || (plan_.spreads && plan_.rx >= queues_)) return;
   rss_ = std::make_unique<SoftwareRss>(fmt::format("rss{}", device_->port()), std::move(rx_queues_));
   rx_queues_.clear();
 }
@@ -203,10 +212,23 @@ void EthdevPort::start() {
     const int promiscuous = info_.promiscuous ? rte_eth_promiscuous_enable(port) : 0;
     if (promiscuous != -ENOTSUP) check(promiscuous, "promiscuous mode");
     rte_eth_allmulticast_enable(port);  // for what is punted; likewise
-    device_->start();
+    start_device();
   } catch (const std::runtime_error& error) {
     throw InputError(location_, fmt::format("port '{}': {}", info_.name, error.what()));
   }
+}
+
+/// A device may be bound to something that gives it no interrupts (uio): then it does without.
+void EthdevPort::start_device() {
+  const LogCapture log;
+  try {
+    device_->start();
+  } catch (const std::runtime_error&) {
+    interrupts_ = false;
+    configure();
+    device_->start();
+  }
+  for (EthdevRxQueue* queue : polled_) queue->find_interrupts(sockets_);
 }
 
 void EthdevPort::stop() noexcept {

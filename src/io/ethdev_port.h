@@ -35,10 +35,11 @@ class EthdevPort final : public Port {
  private:
   class Device;
 
-  void configure(const QueuePlan& plan);
+  void configure();
+  void start_device();
   void settle_mac();
-  void make_rx_queues(const QueuePlan& plan, bool may_chain);
-  void make_tx_queues(const QueuePlan& plan, std::uint16_t workers);
+  void make_rx_queues(bool may_chain);
+  void make_tx_queues(std::uint16_t workers);
 
   PortInfo info_;
   std::string interface_;  ///< of af_packet and af_xdp
@@ -46,6 +47,9 @@ class EthdevPort final : public Port {
   PacketPool pool_;  ///< before the device, which gives its packets back when it is closed
   std::unique_ptr<Device> device_;
   std::uint16_t queues_;
+  QueuePlan plan_;
+  bool interrupts_ = true;                 ///< the device is asked for RX interrupts
+  std::vector<std::vector<int>> sockets_;  ///< the driver's, by RX queue of the device
   std::vector<std::unique_ptr<SharedTx>> shared_tx_;
   std::vector<std::unique_ptr<TxQueue>> tx_queues_;
   std::vector<EthdevRxQueue*> polled_;               ///< all that poll the device, wherever they are owned

@@ -67,6 +67,26 @@ std::uint16_t EthdevRxQueue::receive(rte_mbuf** packets, std::uint16_t capacity)
   return may_chain_ ? remove_chains(packets, count) : count;
 }
 
+void EthdevRxQueue::find_interrupts(const std::vector<std::vector<int>>& sockets) {
+  interrupts_.clear();
+  for (const std::uint16_t queue : queues_) {
+    interrupts_.insert(interrupts_.end(), sockets[queue].begin(), sockets[queue].end());
+    const int descriptor = rte_eth_dev_rx_intr_ctl_q_get_fd(port_, queue);
+    if (descriptor >= 0) interrupts_.push_back(descriptor);
+  }
+}
+
+void EthdevRxQueue::arm(bool on) noexcept {
+  for (const std::uint16_t queue : queues_) {
+    // A driver that does not switch them has them on always.
+    if (on) {
+      rte_eth_dev_rx_intr_enable(port_, queue);
+    } else {
+      rte_eth_dev_rx_intr_disable(port_, queue);
+    }
+  }
+}
+
 std::uint16_t EthdevRxQueue::remove_chains(rte_mbuf** packets, std::uint16_t count) noexcept {
   std::uint16_t kept = 0;
   for (std::uint16_t i = 0; i < count; ++i) {

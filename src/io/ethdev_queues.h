@@ -36,6 +36,11 @@ class EthdevRxQueue final : public RxQueue {
   std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept override;
   void drain() noexcept override { drained_ = true; }
   bool exhausted() const noexcept override { return drained_; }
+  std::vector<int> interrupts() const override { return interrupts_; }
+  void arm(bool on) noexcept override;
+  /// Asks the started device for its queues' RX interrupts. `sockets` are those of each queue of a device that is
+  /// sockets: they do as well.
+  void find_interrupts(const std::vector<std::vector<int>>& sockets);
   /// Frames too long for one mbuf, which were not received. Any thread.
   std::uint64_t oversized() const noexcept { return oversized_.load(std::memory_order_relaxed); }
 
@@ -47,6 +52,7 @@ class EthdevRxQueue final : public RxQueue {
   std::size_t next_ = 0;
   bool may_chain_;
   bool drained_ = false;
+  std::vector<int> interrupts_;
   std::atomic<std::uint64_t> oversized_{0};
   const std::vector<std::unique_ptr<SharedTx>>& shared_;
 };

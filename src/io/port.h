@@ -50,6 +50,12 @@ class RxQueue {
   /// No packet will come any more: a finite source has given its last one, or drain() was called and nothing is held
   /// back for this queue, nor can another queue's worker still put something there. Once true it stays true.
   virtual bool exhausted() const noexcept = 0;
+
+  /// What becomes readable, by an edge, when a packet comes while it is armed; none where the driver has no RX
+  /// interrupt, which is so for packets that another worker passes on, too. Of a started port.
+  virtual std::vector<int> interrupts() const { return {}; }
+  /// Switches the interrupts on or off. A packet that came before raises none. By its worker.
+  virtual void arm(bool /*on*/) noexcept {}
 };
 
 /// A transmit queue: used by one worker.

@@ -8,13 +8,14 @@
 namespace penumbra::io {
 
 /// A token bucket that any number of threads draw from without a lock: the generic cell rate algorithm (ITU-T I.371)
-/// with time in clock ticks. The bucket holds 64 packets, or a millisecond's worth if that is more.
+/// with time in clock ticks. The bucket holds 64 packets, or two milliseconds' worth if that is more: a worker may
+/// sleep for one.
 class RateLimiter {
  public:
   /// `packets_per_second` 0: no limit.
   RateLimiter(double packets_per_second, double ticks_per_second)
       : cost_(packets_per_second > 0 ? ticks_per_second / packets_per_second : 0),
-        burst_(std::max(64 * cost_, ticks_per_second / 1000)) {}
+        burst_(std::max(64 * cost_, ticks_per_second / 500)) {}
 
   bool limited() const { return cost_ > 0; }
   /// Starts with an empty bucket.

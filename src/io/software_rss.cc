@@ -57,6 +57,9 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
     finished_.store(true, std::memory_order_release);
   }
 
+  std::vector<int> interrupts() const override { return input_ == nullptr ? std::vector<int>{} : input_->interrupts(); }
+  void arm(bool on) noexcept override { input_->arm(on); }
+
   bool exhausted() const noexcept override {
     for (const auto& feeder : all_.queues_) {
       // In this order: what the feeder put into the ring before it finished must be seen.

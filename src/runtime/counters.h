@@ -48,6 +48,17 @@ struct alignas(64) StepCounters {
   }
 };
 
+/// A worker's sleeps.
+struct alignas(64) SleepCounters {
+  Counter cycles;
+  Counter sleeps;
+
+  void add(std::uint64_t more_cycles) noexcept {
+    cycles.add(more_cycles);
+    sleeps.add(1);
+  }
+};
+
 /// The steps of a pipeline in the order of the way: receive, three a stage, send.
 constexpr std::size_t kReceiveStep = 0;
 constexpr std::size_t kStepsPerStage = 3;
@@ -72,6 +83,7 @@ class WorkerCounters {
   std::vector<QueueCounters> sent;       ///< by port: the worker's transmit queue there
   std::vector<QueueCounters> from_host;  ///< by port: what the host gave to be sent there
   std::vector<StepCounters> steps;
+  SleepCounters asleep;
 
   Counter& reason(std::size_t index) { return reasons_[index / kPerLine].counters[index % kPerLine]; }
   const Counter& reason(std::size_t index) const { return reasons_[index / kPerLine].counters[index % kPerLine]; }

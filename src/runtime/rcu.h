@@ -34,6 +34,9 @@ class QsbrGracePeriods final : public GracePeriods {
 
     /// The reader holds nothing of any table at this moment.
     void quiescent() noexcept { rte_rcu_qsbr_quiescent(qsbr_, reader_); }
+    /// From offline() to online() it holds nothing of any table and no period waits for it.
+    void offline() noexcept { rte_rcu_qsbr_thread_offline(qsbr_, reader_); }
+    void online() noexcept { rte_rcu_qsbr_thread_online(qsbr_, reader_); }
 
    private:
     rte_rcu_qsbr* qsbr_;

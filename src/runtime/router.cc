@@ -102,6 +102,7 @@ struct Router::Parts {
   std::vector<std::string> topics() const;
 
   const std::vector<unsigned> cores;
+  const std::chrono::nanoseconds longest_sleep;
   QsbrGracePeriods grace_periods;
   const std::vector<PortInfo> configured_ports;  ///< what functions may hold on to until bind()
   Pipeline pipeline;
@@ -122,6 +123,7 @@ struct Router::Parts {
 
 Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_ports)
     : cores(config.cores),
+      longest_sleep(config.sleep),
       grace_periods(static_cast<std::uint32_t>(config.cores.size())),
       configured_ports(port_infos(config.ports)),
       pipeline(config.pipeline, configured_ports, grace_periods),
@@ -147,6 +149,7 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
   for (std::uint16_t i = 0; i < workers_wanted; ++i) {
     WorkerSetup setup{.index = i,
                       .core = cores[i],
+                      .longest_sleep = longest_sleep,
                       .receive = {},
                       .transmit = {},
                       .host = host.get(),

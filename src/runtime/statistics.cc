@@ -201,6 +201,7 @@ nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const Worker& worker = *workers[i];
     const auto& steps = worker.counters().steps;
+    const SleepCounters& asleep = worker.counters().asleep;
     const std::uint64_t packets = steps[kReceiveStep].packets.get();
     nlohmann::ordered_json cycles{{"all", 0}}, bursts;
     std::uint64_t busy = 0;
@@ -213,15 +214,19 @@ nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline
     }
     cycles["all"] = ratio(busy, packets);
     const std::uint64_t all = worker.cycles(), chunks = steps[kReceiveStep].chunks.get();
-    table.push_back({{"worker", i},
-                     {"core", worker.core()},
-                     {"rx_queues", queue_names(worker, ports)},
-                     {"packets", packets},
-                     {"burst", ratio(packets, chunks)},
-                     {"busy", ratio(busy, all)},
-                     {"cycles_per_packet", std::move(cycles)},
-                     {"packets_per_chunk", std::move(bursts)},
-                     {"counters", {{"chunks", chunks}, {"busy_cycles", busy}, {"cycles", all}}}});
+    table.push_back(
+        {{"worker", i},
+         {"core", worker.core()},
+         {"rx_queues", queue_names(worker, ports)},
+         {"packets", packets},
+         {"burst", ratio(packets, chunks)},
+         {"busy", ratio(busy, all)},
+         {"asleep", ratio(asleep.cycles.get(), all)},
+         {"sleeps", asleep.sleeps.get()},
+         {"cycles_per_packet", std::move(cycles)},
+         {"packets_per_chunk", std::move(bursts)},
+         {"counters",
+          {{"chunks", chunks}, {"busy_cycles", busy}, {"asleep_cycles", asleep.cycles.get()}, {"cycles", all}}}});
   }
   return table;
 }

@@ -25,6 +25,12 @@ namespace {
 /// owners of tables wait for it.
 constexpr unsigned kRoundsWithoutQuiescence = 1000;
 
+std::vector<io::RxQueue*> queues_of(const std::vector<ReceiveQueue>& receive) {
+  std::vector<io::RxQueue*> queues;
+  for (const auto& each : receive) queues.push_back(each.queue);
+  return queues;
+}
+
 }  // namespace
 
 Worker::Worker(WorkerSetup setup)
@@ -38,6 +44,7 @@ Worker::Worker(WorkerSetup setup)
       egress_(setup.index, setup.pipeline.reasons().size(), std::move(setup.transmit), setup.host, counters_,
               setup.tracer, setup.captures),
       conveyor_(setup.pipeline, setup.pipeline.open_queues(), counters_, setup.tracer, setup.captures, egress_),
+      idle_(setup.longest_sleep, queues_of(receive_), counters_.asleep),
       open_(receive_.size()) {
   std::iota(open_.begin(), open_.end(), std::size_t{0});
 }
@@ -57,7 +64,7 @@ void Worker::run(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& st
   roll.leave();
 }
 
-void Worker::set_up_thread() const {
+void Worker::set_up_thread() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   CPU_SET(core_, &cores);
@@ -70,6 +77,7 @@ void Worker::set_up_thread() const {
   }
   pthread_setname_np(pthread_self(), fmt::format("worker-{}", index_).c_str());
   io::register_thread();
+  idle_.set_up_thread();
 }
 
 void Worker::work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePeriods::Reader& reader) noexcept {
@@ -92,7 +100,13 @@ void Worker::work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePe
       reader.quiescent();
       if (enough || open_.empty()) break;
     }
-    if (idle) rte_pause();
+    if (!idle) {
+      idle_.worked();
+    } else if (conveyor_.in_flight() > 0) {
+      rte_pause();
+    } else {
+      idle_.rest(reader);
+    }
   }
   ended_.set(rte_rdtsc());
 }

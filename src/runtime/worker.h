@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "runtime/conveyor.h"
 #include "runtime/counters.h"
 #include "runtime/egress.h"
+#include "runtime/idle.h"
 #include "runtime/pipeline.h"
 #include "runtime/rcu.h"
 #include "runtime/run_control.h"
@@ -28,6 +30,7 @@ struct ReceiveQueue {
 struct WorkerSetup {
   std::uint16_t index = 0;
   unsigned core = 0;
+  std::chrono::nanoseconds longest_sleep{0};  ///< 0: it never sleeps
   std::vector<ReceiveQueue> receive;
   std::vector<io::TxQueue*> transmit;  ///< by port
   HostPath* host = nullptr;            ///< none: no port has a twin
@@ -54,7 +57,7 @@ class Worker {
   std::uint64_t cycles() const;
 
  private:
-  void set_up_thread() const;
+  void set_up_thread();
   void work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePeriods::Reader& reader) noexcept;
   bool receive_from_all(PacketQuota& quota) noexcept;
   bool receive_from(std::size_t queue, PacketQuota& quota) noexcept;
@@ -69,6 +72,7 @@ class Worker {
   WorkerCounters counters_;
   Egress egress_;
   Conveyor conveyor_;
+  Idle idle_;
   std::vector<std::size_t> open_;  ///< the receive queues that are not exhausted
   std::size_t turn_ = 0;           ///< whose turn among them it is
   Counter began_, ended_;          ///< time stamp counter; 0: not yet

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/idle.h"
+
+#include <rte_cycles.h>
+#include <rte_pause.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+namespace penumbra::runtime {
+
+IdlePolicy::IdlePolicy(std::chrono::nanoseconds longest, double ticks_per_second)
+    : longest_(longest),
+      spin_ticks_(static_cast<std::uint64_t>(std::chrono::duration<double>(kSpin).count() * ticks_per_second)) {}
+
+std::chrono::nanoseconds IdlePolicy::rest(std::uint64_t now) noexcept {
+  if (working_) {
+    working_ = false;
+    since_ = now;
+    next_ = std::min(kFirst, longest_);
+  }
+  if (now - since_ < spin_ticks_) return std::chrono::nanoseconds(0);
+  return std::exchange(next_, std::min(2 * next_, longest_));
+}
+
+Idle::Idle(std::chrono::nanoseconds longest, std::vector<io::RxQueue*> queues, SleepCounters& counters)
+    : longest_(longest),
+      policy_(longest, static_cast<double>(rte_get_tsc_hz())),
+      queues_(std::move(queues)),
+      counters_(counters) {}
+
+Idle::~Idle() {
+  if (epoll_ >= 0) ::close(epoll_);
+}
+
+void Idle::set_up_thread() {
+  // The kernel may delay an ordinary thread's timers by 50 us, so as to join them with others.
+  prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
+  std::erase_if(queues_, [](const io::RxQueue* queue) { return queue->exhausted(); });
+  const auto silent = std::erase_if(queues_, [](const io::RxQueue* queue) { return queue->interrupts().empty(); });
+  if (queues_.empty() || longest_.count() == 0) return;
+  if (silent == 0) policy_.set_longest(std::max(longest_, kLongestOnInterrupts));
+  epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "no epoll set for a worker");
+  for (const io::RxQueue* queue : queues_) {
+    for (const int interrupt : queue->interrupts()) {
+      // By edges: what the descriptor holds is the driver's to read.
+      epoll_event event{.events = EPOLLIN | EPOLLET, .data = {}};
+      if (epoll_ctl(epoll_, EPOLL_CTL_ADD, interrupt, &event) != 0 && errno != EEXIST) {  // queues may share one
+        throw std::system_error(errno, std::generic_category(), "cannot wait for an RX interrupt");
+      }
+    }
+  }
+}
+
+void Idle::rest(QsbrGracePeriods::Reader& reader) noexcept {
+  const std::chrono::nanoseconds duration = policy_.rest(rte_rdtsc());
+  if (duration.count() == 0) return rte_pause();
+  // What came before the interrupts were armed raises none: they are armed one round before the first sleep.
+  if (!armed_ && !queues_.empty()) return arm(true);
+  const std::uint64_t begin = rte_rdtsc();
+  reader.offline();
+  sleep(duration);
+  reader.online();
+  counters_.add(rte_rdtsc() - begin);
+}
+
+void Idle::arm(bool on) noexcept {
+  armed_ = on;
+  for (io::RxQueue* queue : queues_) queue->arm(on);
+}
+
+void Idle::sleep(std::chrono::nanoseconds duration) const noexcept {
+  constexpr long kNanoseconds = 1'000'000'000;
+  const timespec time{.tv_sec = duration.count() / kNanoseconds, .tv_nsec = duration.count() % kNanoseconds};
+  epoll_event event{};
+  // A signal ends either early, which only means to look again.
+  if (epoll_ >= 0 && (epoll_pwait2(epoll_, &event, 1, &time, nullptr) >= 0 || errno == EINTR)) return;
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A router that has nothing to do leaves its core to others, and one that is flooded shares it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import netns
+from conftest import RunningRouter
+from test_netns import DEVICES, ROUTES, Network
+
+pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+
+EVERYWHERE = "0.0.0.0/0 via 10.2.0.2 dev b\n"
+
+
+@pytest.fixture
+def network():
+    network = Network()
+    yield network
+    network.close()
+
+
+def worker(router):
+    return router.show("workers")[0]
+
+
+@pytest.mark.parametrize("driver", DEVICES)
+def test_an_idle_worker_sleeps_and_wakes(bench, network, driver):
+    bench.configure(network.ports(driver), ROUTES, network.neighbours)
+    with bench.start(command=network.router.command()) as router:
+        router.wait_for("a worker asleep", lambda: worker(router)["asleep"] > 0.5)
+        for sleeps in range(100, 600, 100):
+            router.wait_for("sleeps", lambda sleeps=sleeps: worker(router)["sleeps"] > sleeps)
+            ping = network.h1.run("ping", "-c", "3", "-i", "0.01", "-W", "5", "10.2.0.2")
+            assert "3 received" in ping.stdout
+        summary = router.stop()
+    assert summary.sent == 30
+
+
+def test_no_worker_sleeps_if_it_must_not(bench, network):
+    bench.configure(network.ports("net_af_packet"), ROUTES, network.neighbours, sleep="never")
+    with bench.start(command=network.router.command()) as router:
+        network.h1.run("ping", "-c", "3", "-i", "0.01", "-W", "5", "10.2.0.2")
+        assert (worker(router)["sleeps"], worker(router)["asleep"]) == (0, 0)
+        assert router.stop().sent == 6
+
+
+@pytest.fixture
+def flood(network, tmp_path_factory):
+    """Frames for the router as fast as a core makes them: another router, which has no other way for all its traffic."""
+    folder = tmp_path_factory.mktemp("flood")
+    (folder / "routes.txt").write_text("0.0.0.0/0 via 10.1.0.1 dev out\n")
+    (folder / "neighbours.txt").write_text(f"10.1.0.1 dev out lladdr {network.macs['a']}\n")
+    ports = [
+        {"name": "source", "device": "synth:dst=zipf"},
+        {"name": "out", "device": "net_af_packet0,iface=eth0"},
+    ]
+    (folder / "router.yaml").write_text(
+        f"ports: {json.dumps(ports)}\nworkers: {{cores: [{max(os.sched_getaffinity(0))}]}}\n"
+        "control: {socket: ctl}\npipeline: [ipv4: {routes: routes.txt, neighbours: neighbours.txt}]\n"
+    )
+    return folder / "router.yaml"
+
+
+def cpu_ticks(process):
+    """User and system time, proc(5)."""
+    with open(f"/proc/{process.pid}/stat") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_a_flooded_router_shares_its_core(bench, network, flood):
+    """Whoever computes on the router's core goes on, and so does the router; no packet is lost without being counted."""
+    core = min(os.sched_getaffinity(0))
+    bench.configure(network.ports("net_af_packet"), ROUTES + EVERYWHERE, network.neighbours)
+    compute = [sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{core}])\nwhile True: pass"]
+    with (
+        bench.start(command=network.router.command()) as router,
+        RunningRouter(flood, command=network.h1.command()) as flooding,
+        subprocess.Popen(compute) as other,
+    ):
+        try:
+            for _ in range(5):
+                ticks, received = cpu_ticks(other), router.received("a")
+                router.wait_for("the other process", lambda ticks=ticks: cpu_ticks(other) >= ticks + 10)
+                router.wait_for_packets("a", received + 1000)
+            assert worker(router)["packets"] > 5000
+            sent = flooding.stop()
+            summary = router.stop()
+        finally:
+            other.kill()
+    assert sent.sent >= summary.received_by_port["a"] > 5000
+    assert summary.sent_by_port["b"] > 0
