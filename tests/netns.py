@@ -80,13 +80,13 @@ def _enter(namespace) -> None:
         raise OSError(ctypes.get_errno(), "setns")
 
 
-def veth(a: Namespace, name_a: str, b: Namespace, name_b: str, queues: int = 1) -> None:
-    """A cable. Its ends offload nothing, so that checksums on it are whole."""
+def veth(a: Namespace, name_a: str, b: Namespace, name_b: str, queues: int = 1, offloads: bool = False) -> None:
+    """A cable. Unless they may, its ends offload nothing, so that checksums on it are whole."""
     numbers = ["numtxqueues", str(queues), "numrxqueues", str(queues)]
     a.ip("link", "add", name_a, *numbers, "type", "veth", "peer", "name", name_b, *numbers, "netns", b.name)
     for namespace, name in ((a, name_a), (b, name_b)):
         namespace.ip("link", "set", name, "up")
-        if shutil.which("ethtool"):
+        if shutil.which("ethtool") and not offloads:
             namespace.run("ethtool", "-K", name, "tx", "off", "gso", "off", "gro", "off", check=False)
 
 

@@ -40,11 +40,11 @@ DEVICES = [
 class Network:
     """Host h1 - a, router, b - host h2."""
 
-    def __init__(self, queues=1):
+    def __init__(self, queues=1, offloads=False):
         self.namespaces = [netns.Namespace(name) for name in ("h1", "r", "h2")]
         self.h1, self.router, self.h2 = self.namespaces
-        netns.veth(self.h1, "eth0", self.router, "veth-a", queues)
-        netns.veth(self.h2, "eth0", self.router, "veth-b", queues)
+        netns.veth(self.h1, "eth0", self.router, "veth-a", queues, offloads)
+        netns.veth(self.h2, "eth0", self.router, "veth-b", queues, offloads)
         self.macs = {
             "a": self.router.mac("veth-a"),
             "b": self.router.mac("veth-b"),

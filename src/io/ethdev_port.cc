@@ -100,7 +100,10 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
       queues_(config.queues == 0 ? workers : config.queues) {
   const std::string& devargs = std::get<control::Ethdev>(config.device).devargs;
   refuse_sockets(devargs);
-  if (is_socket(devargs)) interface_ = devarg(devargs, "iface");
+  if (is_socket(devargs)) {
+    interface_ = devarg(devargs, "iface");
+    completes_ = is_virtual_interface(interface_);
+  }
   NewSockets sockets;
   device_ = std::make_unique<Device>(devargs);
   plan_ = plan_queues(device_->info(), queues_, workers);
@@ -109,7 +112,8 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
   configure();
   settle_mac();
   make_tx_queues(workers);
-  make_rx_queues(may_chain(device_->info().driver_name));
+  make_rx_queues({.remove_chains = may_chain(device_->info().driver_name), .complete_checksums = completes_});
+  if (std::string_view(device_->info().driver_name) == "net_af_packet") peer_.emplace(interface_);
 }
 
 EthdevPort::~EthdevPort() {
@@ -184,7 +188,7 @@ void EthdevPort::make_tx_queues(std::uint16_t workers) {
   }
 }
 
-void EthdevPort::make_rx_queues(bool chains) {
+void EthdevPort::make_rx_queues(RxRepair repair) {
   for (std::uint16_t queue = 0; queue < queues_; ++queue) {
     std::vector<std::uint16_t> polled;
     for (std::uint16_t hardware = queue; hardware < plan_.rx; hardware += queues_) polled.push_back(hardware);
@@ -192,7 +196,7 @@ void EthdevPort::make_rx_queues(bool chains) {
       rx_queues_.push_back(nullptr);
       continue;
     }
-    auto polling = std::make_unique<EthdevRxQueue>(device_->port(), std::move(polled), chains, shared_tx_);
+    auto polling = std::make_unique<EthdevRxQueue>(device_->port(), std::move(polled), repair, shared_tx_);
     polled_.push_back(polling.get());
     rx_queues_.push_back(std::move(polling));
   }
@@ -268,6 +272,12 @@ nlohmann::ordered_json EthdevPort::show() const {
     shown["speed_mbps"] = link.link_speed;
   }
   shown["software_rss"] = rss_ != nullptr;
+  if (completes_) {
+    std::uint64_t completed = 0;
+    for (const EthdevRxQueue* queue : polled_) completed += queue->completed();
+    shown["completed_checksums"] = completed;
+  }
+  if (peer_ && !peer_->failure().empty()) shown["advice"] = peer_->failure();
   return shown;
 }
 

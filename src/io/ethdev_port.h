@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "io/ethdev_queues.h"
@@ -9,6 +10,7 @@
 #include "io/port.h"
 #include "io/shared_tx.h"
 #include "io/software_rss.h"
+#include "io/veth_peer.h"
 
 namespace penumbra::io {
 
@@ -38,11 +40,13 @@ class EthdevPort final : public Port {
   void configure();
   void start_device();
   void settle_mac();
-  void make_rx_queues(bool may_chain);
+  void make_rx_queues(RxRepair repair);
   void make_tx_queues(std::uint16_t workers);
 
   PortInfo info_;
-  std::string interface_;  ///< of af_packet and af_xdp
+  std::string interface_;         ///< of af_packet and af_xdp
+  bool completes_ = false;        ///< checksums
+  std::optional<VethPeer> peer_;  ///< of af_packet: af_xdp attaches a program of its own
   SourceLocation location_;
   PacketPool pool_;  ///< before the device, which gives its packets back when it is closed
   std::unique_ptr<Device> device_;

@@ -8,6 +8,8 @@
 #include <array>
 #include <string_view>
 
+#include "io/checksum_completion.h"
+
 namespace penumbra::io {
 namespace {
 
@@ -64,7 +66,8 @@ std::uint16_t EthdevRxQueue::receive(rte_mbuf** packets, std::uint16_t capacity)
     count += rte_eth_rx_burst(port_, queues_[next_], packets + count, capacity - count);
     if (++next_ == queues_.size()) next_ = 0;
   }
-  return may_chain_ ? remove_chains(packets, count) : count;
+  if (repair_.complete_checksums) complete_checksums(packets, count);
+  return repair_.remove_chains ? remove_chains(packets, count) : count;
 }
 
 void EthdevRxQueue::find_interrupts(const std::vector<std::vector<int>>& sockets) {
@@ -98,6 +101,15 @@ std::uint16_t EthdevRxQueue::remove_chains(rte_mbuf** packets, std::uint16_t cou
     }
   }
   return kept;
+}
+
+void EthdevRxQueue::complete_checksums(rte_mbuf** packets, std::uint16_t count) noexcept {
+  std::uint64_t completed = 0;
+  for (std::uint16_t i = 0; i < count; ++i) {
+    if (complete_checksum({rte_pktmbuf_mtod(packets[i], std::uint8_t*), packets[i]->data_len})) ++completed;
+  }
+  if (completed > 0)
+    completed_.store(completed_.load(std::memory_order_relaxed) + completed, std::memory_order_relaxed);
 }
 
 std::uint16_t EthdevTxQueue::send(rte_mbuf** packets, std::uint16_t count) noexcept {

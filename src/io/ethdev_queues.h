@@ -25,13 +25,19 @@ struct QueuePlan {
 /// For a port of `queues` RX queues whose packets go out from `workers` workers.
 QueuePlan plan_queues(const rte_eth_dev_info& info, std::uint16_t queues, std::uint16_t workers);
 
+/// What has to be done to the packets that a device gives.
+struct RxRepair {
+  bool remove_chains = false;       ///< a frame larger than an mbuf may come as a chain
+  bool complete_checksums = false;  ///< io/checksum_completion.h
+};
+
 /// Polls some RX queues of a device.
 class EthdevRxQueue final : public RxQueue {
  public:
   /// `shared` are the port's shared transmit queues, which are helped along; they outlive this.
-  EthdevRxQueue(std::uint16_t port, std::vector<std::uint16_t> queues, bool may_chain,
+  EthdevRxQueue(std::uint16_t port, std::vector<std::uint16_t> queues, RxRepair repair,
                 const std::vector<std::unique_ptr<SharedTx>>& shared)
-      : port_(port), queues_(std::move(queues)), may_chain_(may_chain), shared_(shared) {}
+      : port_(port), queues_(std::move(queues)), repair_(repair), shared_(shared) {}
 
   std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept override;
   void drain() noexcept override { drained_ = true; }
@@ -43,17 +49,21 @@ class EthdevRxQueue final : public RxQueue {
   void find_interrupts(const std::vector<std::vector<int>>& sockets);
   /// Frames too long for one mbuf, which were not received. Any thread.
   std::uint64_t oversized() const noexcept { return oversized_.load(std::memory_order_relaxed); }
+  /// Packets whose checksums were completed. Any thread.
+  std::uint64_t completed() const noexcept { return completed_.load(std::memory_order_relaxed); }
 
  private:
   std::uint16_t remove_chains(rte_mbuf** packets, std::uint16_t count) noexcept;
+  void complete_checksums(rte_mbuf** packets, std::uint16_t count) noexcept;
 
   std::uint16_t port_;
   std::vector<std::uint16_t> queues_;
   std::size_t next_ = 0;
-  bool may_chain_;
+  RxRepair repair_;
   bool drained_ = false;
   std::vector<int> interrupts_;
   std::atomic<std::uint64_t> oversized_{0};
+  std::atomic<std::uint64_t> completed_{0};
   const std::vector<std::unique_ptr<SharedTx>>& shared_;
 };
 

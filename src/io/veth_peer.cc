@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/veth_peer.h"
+
+#include <bpf/bpf.h>
+#include <fmt/format.h>
+#include <linux/bpf.h>
+#include <linux/ethtool.h>
+#include <linux/if_link.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+namespace penumbra::io {
+namespace {
+
+bool is_veth(const std::string& interface) {
+  const int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return false;
+  ethtool_drvinfo info{};
+  info.cmd = ETHTOOL_GDRVINFO;
+  ifreq request{};
+  interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  request.ifr_data = reinterpret_cast<char*>(&info);
+  const bool known = ioctl(descriptor, SIOCETHTOOL, &request) == 0;
+  close(descriptor);
+  return known && std::string_view(info.driver) == "veth";
+}
+
+/// Attaches the program "r0 = XDP_PASS; exit" and returns the link, which detaches it when it is closed; else -errno.
+int attach(int interface) {
+  std::array<bpf_insn, 2> program{};
+  program[0].code = BPF_ALU64 | BPF_MOV | BPF_K;
+  program[0].imm = XDP_PASS;
+  program[1].code = BPF_JMP | BPF_EXIT;
+  const int loaded =
+      bpf_prog_load(BPF_PROG_TYPE_XDP, "penumbra_pass", "Apache-2.0", program.data(), program.size(), nullptr);
+  if (loaded < 0) return loaded;
+  LIBBPF_OPTS(bpf_link_create_opts, options, .flags = XDP_FLAGS_DRV_MODE);
+  const int link = bpf_link_create(loaded, interface, BPF_XDP, &options);
+  close(loaded);
+  return link;
+}
+
+}  // namespace
+
+bool is_virtual_interface(const std::string& name) {
+  std::error_code ignored;
+  const auto folder = std::filesystem::path("/sys/class/net") / name;
+  return std::filesystem::exists(folder, ignored) && !std::filesystem::exists(folder / "device", ignored);
+}
+
+VethPeer::VethPeer(const std::string& interface) {
+  if (!is_veth(interface)) return;
+  link_ = attach(static_cast<int>(if_nametoindex(interface.c_str())));
+  if (link_ >= 0) return;
+  failure_ = fmt::format(
+      "no XDP program can be attached to {} ({}), so its peer may send frames longer than the MTU, which are lost "
+      "here; "
+      "on the peer's side: ethtool -K PEER tso off gso off tx off",
+      interface, std::strerror(-link_));
+}
+
+VethPeer::~VethPeer() {
+  if (link_ >= 0) close(link_);
+}
+
+}  // namespace penumbra::io
