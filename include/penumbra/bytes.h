@@ -31,5 +31,9 @@ inline std::uint16_t load_be16(const std::uint8_t* bytes) {
 inline std::uint32_t load_be32(const std::uint8_t* bytes) {
   return __builtin_bswap32(load<std::uint32_t>(bytes));
 }
+/// Eight bytes in network order.
+inline std::uint64_t load_be64(const std::uint8_t* bytes) {
+  return __builtin_bswap64(load<std::uint64_t>(bytes));
+}
 
 }  // namespace penumbra

@@ -15,6 +15,7 @@
 #include "penumbra/chunk.h"
 #include "penumbra/config_node.h"
 #include "penumbra/ip.h"
+#include "penumbra/route_feed.h"
 #include "penumbra/table.h"
 
 namespace penumbra {
@@ -46,6 +47,7 @@ struct PortInfo {
 struct FunctionContext {
   std::span<const PortInfo> ports;  ///< index = position
   GracePeriods& grace_periods;      ///< for the tables that workers read; outlives the function
+  RouteFeed* feed = nullptr;        ///< who knows the host's routes; outlives the function; null: nobody
 };
 
 /// A network function. Set-up and show on the control thread; pre_shade and post_shade on any worker at any time, so

@@ -30,6 +30,29 @@ struct Ipv4Prefix {
   Ipv4Address last() const { return {address.value | ~mask()}; }
 };
 
+/// An IPv6 address in host byte order: 2001:db8::1 is {0x20010DB800000000, 1}.
+struct Ipv6Address {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  auto operator<=>(const Ipv6Address&) const = default;
+};
+
+/// An IPv6 prefix. `address` has no bits set past `length`, which is 0 to 128.
+struct Ipv6Prefix {
+  Ipv6Address address;
+  std::uint8_t length = 0;
+
+  auto operator<=>(const Ipv6Prefix&) const = default;
+  Ipv6Address mask() const {
+    constexpr std::uint64_t kAll = ~std::uint64_t{0};
+    return {length == 0 ? 0 : length >= 64 ? kAll : kAll << (64 - length), length <= 64 ? 0 : kAll << (128 - length)};
+  }
+  bool contains(Ipv6Address other) const {
+    const Ipv6Address bits = mask();
+    return ((other.high ^ address.high) & bits.high) == 0 && ((other.low ^ address.low) & bits.low) == 0;
+  }
+};
+
 /// A 48-bit MAC address in transmission order, as the low 48 bits: 02:00:00:00:00:01 is 0x020000000001.
 struct MacAddress {
   std::uint64_t value = 0;
@@ -41,11 +64,17 @@ struct MacAddress {
 std::optional<Ipv4Address> parse_ipv4_address(std::string_view text);
 /// ADDRESS/LENGTH, or ADDRESS alone for a host prefix, or `default`. Bits past the length must be zero.
 std::optional<Ipv4Prefix> parse_ipv4_prefix(std::string_view text);
+/// What inet_pton() takes: no zone, no brackets.
+std::optional<Ipv6Address> parse_ipv6_address(std::string_view text);
+/// ADDRESS/LENGTH, or ADDRESS alone for a host prefix. Bits past the length must be zero.
+std::optional<Ipv6Prefix> parse_ipv6_prefix(std::string_view text);
 /// Six pairs of hexadecimal digits joined by colons.
 std::optional<MacAddress> parse_mac_address(std::string_view text);
 
 std::string to_string(Ipv4Address address);
-std::string to_string(Ipv4Prefix prefix);  ///< always with the length
+std::string to_string(Ipv4Prefix prefix);    ///< always with the length
+std::string to_string(Ipv6Address address);  ///< as RFC 5952 wants it
+std::string to_string(Ipv6Prefix prefix);    ///< always with the length
 std::string to_string(MacAddress mac);
 
 }  // namespace penumbra

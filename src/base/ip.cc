@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penumbra/ip.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <charconv>
+
+#include "penumbra/bytes.h"
 
 namespace penumbra {
 namespace {
@@ -55,6 +60,31 @@ std::optional<Ipv4Prefix> parse_ipv4_prefix(std::string_view text) {
   return prefix;
 }
 
+std::optional<Ipv6Address> parse_ipv6_address(std::string_view text) {
+  char copy[INET6_ADDRSTRLEN];  // with its end, which inet_pton() needs
+  if (text.size() >= sizeof copy || text.find('\0') != std::string_view::npos) return std::nullopt;
+  copy[text.copy(copy, text.size())] = '\0';
+  in6_addr bytes;
+  if (inet_pton(AF_INET6, copy, &bytes) != 1) return std::nullopt;
+  return Ipv6Address{load_be64(bytes.s6_addr), load_be64(bytes.s6_addr + 8)};
+}
+
+std::optional<Ipv6Prefix> parse_ipv6_prefix(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const auto address = parse_ipv6_address(text.substr(0, slash));
+  if (!address) return std::nullopt;
+  Ipv6Prefix prefix{*address, 128};
+  if (slash != std::string_view::npos) {
+    text.remove_prefix(slash + 1);
+    const auto length = take_decimal(text, 128);
+    if (!length || !text.empty()) return std::nullopt;
+    prefix.length = static_cast<std::uint8_t>(*length);
+  }
+  const Ipv6Address bits = prefix.mask();
+  if ((address->high & ~bits.high) != 0 || (address->low & ~bits.low) != 0) return std::nullopt;
+  return prefix;
+}
+
 std::optional<MacAddress> parse_mac_address(std::string_view text) {
   MacAddress mac;
   for (int part = 0; part < 6; ++part) {
@@ -79,6 +109,18 @@ std::string to_string(Ipv4Address address) {
 }
 
 std::string to_string(Ipv4Prefix prefix) {
+  return to_string(prefix.address) + "/" + std::to_string(unsigned{prefix.length});
+}
+
+std::string to_string(Ipv6Address address) {
+  std::uint8_t bytes[16];
+  store(bytes, __builtin_bswap64(address.high));
+  store(bytes + 8, __builtin_bswap64(address.low));
+  char text[INET6_ADDRSTRLEN];
+  return inet_ntop(AF_INET6, bytes, text, sizeof text);
+}
+
+std::string to_string(Ipv6Prefix prefix) {
   return to_string(prefix.address) + "/" + std::to_string(unsigned{prefix.length});
 }
 

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace penumbra {
 namespace {
@@ -77,6 +79,79 @@ TEST(Ipv4Prefix, ContainsFromItsFirstAddressToItsLast) {
     if (length == 0) continue;
     EXPECT_FALSE(prefix.contains({prefix.address.value - 1}));
     EXPECT_FALSE(prefix.contains({prefix.last().value + 1}));
+  }
+}
+
+/// RFC 5952, section 4, by its words: no leading zeros, the longest run of zeros, the first of equals, two at least.
+std::string written(Ipv6Address address) {
+  std::vector<unsigned> words;
+  for (const std::uint64_t half : {address.high, address.low}) {
+    for (int shift = 48; shift >= 0; shift -= 16) words.push_back(half >> shift & 0xFFFF);
+  }
+  std::size_t best = 0, longest = 1;
+  for (std::size_t begin = 0; begin < 8; ++begin) {
+    std::size_t end = begin;
+    while (end < 8 && words[end] == 0) ++end;
+    if (end - begin > longest) best = begin, longest = end - begin;
+  }
+  std::ostringstream text;
+  text << std::hex;
+  for (std::size_t i = 0; i < 8; ++i) {
+    if (longest > 1 && i == best) {
+      text << "::";
+      i += longest - 1;
+    } else {
+      text << (i == 0 || (longest > 1 && i == best + longest) ? "" : ":") << words[i];
+    }
+  }
+  return text.str();
+}
+
+TEST(Ipv6Address, IsPrintedAsRfc5952WantsAndReadAsItIsPrinted) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 20'000; ++i) {
+    Ipv6Address address;
+    for (int word = 0; word < 8; ++word) {
+      const std::uint64_t value = random() % 2 == 0 ? 0 : random() >> (random() % 32);
+      address.high = address.high << 16 | address.low >> 48;
+      address.low = address.low << 16 | (value & 0xFFFF);
+    }
+    // ::a.b.c.d and ::ffff:a.b.c.d are written otherwise (section 5).
+    if (address.high == 0 && address.low >> 48 == 0) address.high = std::uint64_t{0x2001} << 48;
+    ASSERT_EQ(to_string(address), written(address));
+    ASSERT_EQ(parse_ipv6_address(to_string(address)), address) << to_string(address);
+  }
+  EXPECT_EQ(to_string(Ipv6Address{}), "::");
+  EXPECT_EQ(to_string(Ipv6Address{0, 1}), "::1");
+  EXPECT_EQ(to_string(Ipv6Address{0, 0xFFFFC0000201}), "::ffff:192.0.2.1");
+  EXPECT_EQ(parse_ipv6_address("2001:DB8:0:0:1::1"), (Ipv6Address{0x20010DB800000000, 0x0001000000000001}));
+}
+
+TEST(Ipv6Address, RefusesWhatIsNone) {
+  for (const std::string& text :
+       {std::string(), std::string(":"), std::string("1"), std::string("1:2:3:4:5:6:7"), std::string("1::2::3"),
+        std::string("::12345"), std::string("fe80::1%eth0"), std::string("192.0.2.1"), std::string("[::1]"),
+        std::string(" ::1"), std::string("::1\0", 4), std::string(100, ':')}) {
+    EXPECT_EQ(parse_ipv6_address(text), std::nullopt) << text;
+  }
+}
+
+TEST(Ipv6Prefix, ContainsWhatSharesItsBits) {
+  std::mt19937_64 random(6);
+  for (int i = 0; i < 20'000; ++i) {
+    Ipv6Prefix prefix{{random(), random()}, static_cast<std::uint8_t>(random() % 129)};
+    const Ipv6Address whole = prefix.address;
+    prefix.address = {whole.high & prefix.mask().high, whole.low & prefix.mask().low};
+    ASSERT_EQ(parse_ipv6_prefix(to_string(prefix)), prefix) << to_string(prefix);
+    ASSERT_TRUE(prefix.contains(whole));
+    const unsigned bit = random() % 128;
+    Ipv6Address other = whole;
+    (bit < 64 ? other.high : other.low) ^= std::uint64_t{1} << (63 - bit % 64);
+    ASSERT_EQ(prefix.contains(other), bit >= prefix.length) << to_string(prefix) << " " << bit;
+  }
+  EXPECT_EQ(parse_ipv6_prefix("2001:db8::1"), (Ipv6Prefix{{0x20010DB800000000, 1}, 128}));
+  for (const char* text : {"", "::/129", "::/", "::1/64", "2001:db8::/28", "::/-1", "::/0 ", "default", "10.0.0.0/8"}) {
+    EXPECT_EQ(parse_ipv6_prefix(text), std::nullopt) << text;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "control/netlink/feed.h"
 #include "penumbra/errors.h"
 #include "runtime/router.h"
 
@@ -16,6 +17,13 @@ constexpr std::size_t kMostReasons = 1U << 15;  ///< as many again may stand for
 
 }  // namespace
 
+std::vector<std::string> twins(std::span<const control::PortConfig> configs) {
+  std::vector<std::string> names;
+  names.reserve(configs.size());
+  for (const auto& config : configs) names.push_back(config.twin);
+  return names;
+}
+
 std::vector<PortInfo> port_infos(std::span<const control::PortConfig> configs) {
   std::vector<PortInfo> infos;
   infos.reserve(configs.size());
@@ -24,7 +32,7 @@ std::vector<PortInfo> port_infos(std::span<const control::PortConfig> configs) {
 }
 
 Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<const PortInfo> ports,
-                   GracePeriods& grace_periods) {
+                   GracePeriods& grace_periods, RouteFeed* feed) {
   using Kind = Verdict::Kind;
   reasons_ = {
       {"router", {"undecided", Kind::drop, "no function of the pipeline decided"}},
@@ -42,7 +50,7 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
     if (stage.info == nullptr) throw config.config.error("there is no function '" + config.function + "'");
     const unsigned use = ++uses[config.function];
     stage.name = use == 1 ? config.function : fmt::format("{}.{}", config.function, use);
-    stage.function = stage.info->create(config.config, {ports, grace_periods});
+    stage.function = stage.info->create(config.config, {ports, grace_periods, feed});
     const auto& reasons = stage.function->reasons();
     if (reasons_.size() + reasons.size() > kMostReasons) {
       throw config.config.error("the pipeline has too many functions");
@@ -117,7 +125,8 @@ std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues() {
 void check_pipeline(const control::RouterConfig& config) {
   const auto ports = port_infos(config.ports);
   NoReaders no_readers;
-  const Pipeline pipeline(config.pipeline, ports, no_readers);
+  control::netlink::NetlinkFeed feed(twins(config.ports));  // never started
+  const Pipeline pipeline(config.pipeline, ports, no_readers, &feed);
   pipeline.check(config.punts);
 }
 

@@ -35,13 +35,16 @@ struct Stage {
   Table* table = nullptr;
 };
 
+/// The interfaces of the host that stand for the ports, by port.
+std::vector<std::string> twins(std::span<const control::PortConfig> configs);
 /// What functions are told of configured ports.
 std::vector<PortInfo> port_infos(std::span<const control::PortConfig> configs);
 
 class Pipeline {
  public:
   /// Creates functions and engines. Throws InputError at the entry's place.
-  Pipeline(std::span<const control::StageConfig> configs, std::span<const PortInfo> ports, GracePeriods& grace_periods);
+  Pipeline(std::span<const control::StageConfig> configs, std::span<const PortInfo> ports, GracePeriods& grace_periods,
+           RouteFeed* feed = nullptr);
 
   const std::vector<Stage>& stages() const { return stages_; }
   /// A verdict's value for drop and punt is an index into this list.

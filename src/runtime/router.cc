@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "control/netlink/feed.h"
 #include "io/eal.h"
 #include "penumbra/engine.h"
 #include "penumbra/errors.h"
@@ -50,6 +51,18 @@ class StartedPorts {
   }
   Ports ports_;
   std::size_t started_ = 0;
+};
+
+/// Fills the tables before there are packets, and follows as long as there may be.
+class StartedFeed {
+ public:
+  explicit StartedFeed(control::netlink::NetlinkFeed& feed) : feed_(feed) { feed_.start(); }
+  StartedFeed(const StartedFeed&) = delete;
+  StartedFeed& operator=(const StartedFeed&) = delete;
+  ~StartedFeed() { feed_.stop(); }
+
+ private:
+  control::netlink::NetlinkFeed& feed_;
 };
 
 /// Lets the workers end before their threads are joined, in whatever way a run ends.
@@ -104,6 +117,7 @@ struct Router::Parts {
   const std::vector<unsigned> cores;
   const std::chrono::nanoseconds longest_sleep;
   QsbrGracePeriods grace_periods;
+  control::netlink::NetlinkFeed feed;
   const std::vector<PortInfo> configured_ports;  ///< what functions may hold on to until bind()
   Pipeline pipeline;
   Tracer tracer;
@@ -125,8 +139,9 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
     : cores(config.cores),
       longest_sleep(config.sleep),
       grace_periods(static_cast<std::uint32_t>(config.cores.size())),
+      feed(twins(config.ports)),
       configured_ports(port_infos(config.ports)),
-      pipeline(config.pipeline, configured_ports, grace_periods),
+      pipeline(config.pipeline, configured_ports, grace_periods, &feed),
       tracer(pipeline, names_of(configured_ports)),
       captures(pipeline, names_of(configured_ports), static_cast<std::uint16_t>(cores.size()), grace_periods) {
   pipeline.check(config.punts);
@@ -261,6 +276,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   Parts& parts = *parts_;
   if (parts.ran.exchange(true)) throw std::logic_error("a router runs once");
   const StartedPorts started(parts.ports);
+  const StartedFeed following(parts.feed);
   PacketQuota quota(limits.packets);
   RollCall roll(static_cast<unsigned>(parts.workers.size()));
   if (parts.host != nullptr) parts.host->start();

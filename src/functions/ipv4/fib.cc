@@ -64,25 +64,37 @@ std::uint16_t Ipv4Fib::port_index(const std::string& name) const {
 Target Ipv4Fib::convert(const control::RouteTarget& target) const {
   if (target.kind == control::RouteTarget::Kind::blackhole) return {Target::Kind::blackhole, {}};
   if (target.kind == control::RouteTarget::Kind::unreachable) return {Target::Kind::unreachable, {}};
-  if (target.next_hops.empty()) throw std::invalid_argument("a route needs a next hop");
   Target result;
   result.hops.reserve(target.next_hops.size());
   for (const auto& hop : target.next_hops) {
-    if (hop.weight == 0) throw std::invalid_argument("a next hop's weight is at least 1");
     result.hops.push_back({.port = port_index(hop.port), .gateway = hop.gateway, .weight = hop.weight});
   }
+  check(result);
   return result;
+}
+
+void Ipv4Fib::check(const Target& target) const {
+  if (target.kind == Target::Kind::unicast && target.hops.empty()) {
+    throw std::invalid_argument("a route needs a next hop");
+  }
+  for (const Hop& hop : target.hops) {
+    if (hop.weight == 0) throw std::invalid_argument("a next hop's weight is at least 1");
+    if (hop.port == Hop::kHost ? hop.gateway.has_value() : hop.port >= ports_.size()) {
+      throw std::invalid_argument("a next hop leads to a port, or to the host without gateway");
+    }
+  }
 }
 
 bool Ipv4Fib::needs_address(const Target& target) {
   return target.kind == Target::Kind::unicast &&
-         std::any_of(target.hops.begin(), target.hops.end(), [](const Hop& hop) { return !hop.gateway; });
+         std::any_of(target.hops.begin(), target.hops.end(),
+                     [](const Hop& hop) { return !hop.gateway && hop.port != Hop::kHost; });
 }
 
 /// The target for packets to this address only: hops without gateway lead to the address.
 Target Ipv4Fib::for_address(Target target, Ipv4Address address) {
   for (Hop& hop : target.hops) {
-    if (hop.gateway) continue;
+    if (hop.gateway || hop.port == Hop::kHost) continue;
     hop.gateway = address;
     hop.on_link = true;
   }
@@ -149,24 +161,29 @@ void Ipv4Fib::remember(Ipv4Prefix prefix, Routes routes) {
 
 void Ipv4Fib::add_route(Ipv4Prefix prefix, std::uint32_t metric, const control::RouteTarget& target) {
   const std::lock_guard lock(mutex_);
-  set_route(prefix, metric, target, false);
+  set_route(prefix, metric, convert(target), false);
 }
 
 void Ipv4Fib::replace_route(Ipv4Prefix prefix, std::uint32_t metric, const control::RouteTarget& target) {
   const std::lock_guard lock(mutex_);
+  set_route(prefix, metric, convert(target), true);
+}
+
+void Ipv4Fib::replace_route(Ipv4Prefix prefix, std::uint32_t metric, const Target& target) {
+  const std::lock_guard lock(mutex_);
+  check(target);
   set_route(prefix, metric, target, true);
 }
 
-void Ipv4Fib::set_route(Ipv4Prefix prefix, std::uint32_t metric, const control::RouteTarget& target, bool may_exist) {
+void Ipv4Fib::set_route(Ipv4Prefix prefix, std::uint32_t metric, Target target, bool may_exist) {
   Routes routes = routes_of(prefix);
   auto at = std::find_if(routes.begin(), routes.end(), [metric](const Route& route) { return route.metric >= metric; });
   const bool exists = at != routes.end() && at->metric == metric;
   if (exists && !may_exist) {
     throw std::invalid_argument("there is a route to " + to_string(prefix) + " with metric " + std::to_string(metric));
   }
-  Target internal = convert(target);
-  if (prefix.length == kHost && needs_address(internal)) internal = for_address(std::move(internal), prefix.address);
-  const SetId fresh = acquire(internal);
+  if (prefix.length == kHost && needs_address(target)) target = for_address(std::move(target), prefix.address);
+  const SetId fresh = acquire(target);
   std::optional<SetId> old;
   if (exists) {
     old = std::exchange(at->set, fresh);
@@ -303,19 +320,22 @@ void Ipv4Fib::settle(const AdjacencyChange& change) {
 }
 
 void Ipv4Fib::set_neighbour(const control::Neighbour& neighbour) {
-  const std::lock_guard lock(mutex_);
-  const std::uint16_t port = port_index(neighbour.port);
-  make_room();
-  const auto old = next_hops_.neighbour(port, neighbour.address);
-  if (!next_hops_.set_neighbour(port, neighbour.address, neighbour.mac) || old) return;
+  set_neighbour(port_index(neighbour.port), neighbour.address, neighbour.mac);
+}
 
-  const Ipv4Prefix host{neighbour.address, kHost};
+void Ipv4Fib::set_neighbour(std::uint16_t port, Ipv4Address address, MacAddress mac) {
+  const std::lock_guard lock(mutex_);
+  make_room();
+  const auto old = next_hops_.neighbour(port, address);
+  if (!next_hops_.set_neighbour(port, address, mac) || old) return;
+
+  const Ipv4Prefix host{address, kHost};
   const Routes routes = routes_of(host);
-  const auto at = adjacencies_.try_emplace(neighbour.address).first;
+  const auto at = adjacencies_.try_emplace(address).first;
   at->second.ports.insert(port);
   remember(host, routes);  // the table alone can no longer tell a route from an adjacency
   try {
-    const auto [length, cover] = cover_of(neighbour.address, 31);
+    const auto [length, cover] = cover_of(address, 31);
     const AdjacencyChange change{at, length, acquire_adjacency(at->first, at->second, cover)};
     try {
       if (const auto step = adjacency_step(change)) take({&*step, 1});
@@ -326,14 +346,17 @@ void Ipv4Fib::set_neighbour(const control::Neighbour& neighbour) {
     settle(change);
   } catch (...) {
     forget_port(at, port);
-    next_hops_.remove_neighbour(port, neighbour.address);
+    next_hops_.remove_neighbour(port, address);
     throw;
   }
 }
 
-bool Ipv4Fib::remove_neighbour(Ipv4Address address, const std::string& port_name) {
+bool Ipv4Fib::remove_neighbour(Ipv4Address address, const std::string& port) {
+  return remove_neighbour(port_index(port), address);
+}
+
+bool Ipv4Fib::remove_neighbour(std::uint16_t port, Ipv4Address address) {
   const std::lock_guard lock(mutex_);
-  const std::uint16_t port = port_index(port_name);
   if (!next_hops_.neighbour(port, address)) return false;
   make_room();
   const auto at = adjacencies_.find(address);

@@ -47,19 +47,24 @@ class Ipv4Fib {
   void add_route(Ipv4Prefix prefix, std::uint32_t metric, const control::RouteTarget& target);
   /// Adds it, or changes where it leads.
   void replace_route(Ipv4Prefix prefix, std::uint32_t metric, const control::RouteTarget& target);
+  /// The same, also for what only the host's tables have: addresses, broadcasts, ways that only the host knows.
+  void replace_route(Ipv4Prefix prefix, std::uint32_t metric, const Target& target);
   /// Returns whether there was such a route.
   bool remove_route(Ipv4Prefix prefix, std::uint32_t metric);
   /// Replaces all routes at once; connected networks, addresses and neighbours stay. Needs no commit().
   void load(const control::RouteList& list);
   /// Adds a neighbour, or changes its MAC address.
   void set_neighbour(const control::Neighbour& neighbour);
+  void set_neighbour(std::uint16_t port, Ipv4Address address, MacAddress mac);
   /// Returns whether there was such a neighbour.
   bool remove_neighbour(Ipv4Address address, const std::string& port);
+  bool remove_neighbour(std::uint16_t port, Ipv4Address address);
   void commit();
 
   struct Answer {
     Ipv4Prefix prefix;
-    std::string target;  ///< as control::to_string() has it, or "local dev PORT", "broadcast dev PORT"
+    std::string target;  ///< as control::to_string() has it, or "local dev PORT", "broadcast dev PORT"; the port may
+                         ///< be the host: "dev host"
   };
   /// The longest prefix that covers the address, and where it leads.
   std::optional<Answer> lookup(Ipv4Address address) const;
@@ -128,6 +133,7 @@ class Ipv4Fib {
   void add_interface(Ipv4Prefix prefix, Target::Kind kind, std::uint16_t port, std::string_view source);
   std::uint16_t port_index(const std::string& name) const;
   Target convert(const control::RouteTarget& target) const;
+  void check(const Target& target) const;
   static bool needs_address(const Target& target);
   static Target for_address(Target target, Ipv4Address address);
   SetId acquire(const Target& target);
@@ -136,7 +142,7 @@ class Ipv4Fib {
   Routes routes_of(Ipv4Prefix prefix) const;
   std::optional<SetId> winner(Ipv4Prefix prefix, const Routes& routes) const;
   void change_routes(Ipv4Prefix prefix, Routes routes);
-  void set_route(Ipv4Prefix prefix, std::uint32_t metric, const control::RouteTarget& target, bool may_exist);
+  void set_route(Ipv4Prefix prefix, std::uint32_t metric, Target target, bool may_exist);
   std::vector<AdjacencyChange> plan_adjacencies(Ipv4Prefix prefix, std::optional<SetId> after);
   std::pair<int, std::optional<SetId>> cover_of(Ipv4Address address, int longest) const;
   std::optional<Target> adjacency_target(Ipv4Address address, const Adjacency& adjacency, SetId cover) const;
@@ -152,6 +158,7 @@ class Ipv4Fib {
   void fill(Content& content, const control::RouteList& list, std::span<const SetId> sets);
   void cover_adjacencies(Content& content);
 
+  std::string port_name(std::uint16_t port) const;
   std::vector<control::NextHop> next_hops(const Target& target) const;
   std::string text(const Target& target) const;
   void append_rows(Ipv4Prefix prefix, std::optional<SetId> active, std::vector<Row>& rows) const;

@@ -27,13 +27,17 @@ std::string_view type_of(const Target& target) {
 
 }  // namespace
 
+std::string Ipv4Fib::port_name(std::uint16_t port) const {
+  return port == Hop::kHost ? "host" : ports_[port].name;
+}
+
 std::vector<control::NextHop> Ipv4Fib::next_hops(const Target& target) const {
   std::vector<control::NextHop> hops;
   hops.reserve(target.hops.size());
   for (const Hop& hop : target.hops) {
     const bool gateway = target.kind == Target::Kind::unicast && !hop.on_link;
     hops.push_back({.gateway = gateway ? std::optional(hop.gateway) : std::nullopt,
-                    .port = ports_[hop.port].name,
+                    .port = port_name(hop.port),
                     .weight = hop.weight});
   }
   return hops;
@@ -42,7 +46,7 @@ std::vector<control::NextHop> Ipv4Fib::next_hops(const Target& target) const {
 std::string Ipv4Fib::text(const Target& target) const {
   if (target.kind == Target::Kind::unicast) return control::to_string({.next_hops = next_hops(target)});
   const std::string type(type_of(target));
-  return target.hops.empty() ? type : type + " dev " + ports_[target.hops.front().port].name;
+  return target.hops.empty() ? type : type + " dev " + port_name(target.hops.front().port);
 }
 
 std::optional<Ipv4Fib::Answer> Ipv4Fib::lookup(Ipv4Address address) const {

@@ -19,23 +19,12 @@ namespace penumbra::ipv4 {
 namespace {
 
 constexpr std::uint32_t kFlowSeed = 0x49507634;  // any number that RSS does not use: see ipv4_flow_hash
-constexpr std::size_t kRowsUnasked = 1000;
 
 /// Why a packet that was looked up is not sent on. The order is docs/functions/ipv4.md's.
 Outcome refusal(const NextHopSlot& slot, std::uint8_t ttl) {
   if (slot.outcome != Outcome::forward && slot.outcome != Outcome::unknown_neighbour) return slot.outcome;
   if (ttl <= 1) return Outcome::ttl_expired;
   return slot.outcome == Outcome::forward ? Outcome::fragmentation_needed : slot.outcome;
-}
-
-nlohmann::ordered_json to_json(const Ipv4Fib::Row& row) {
-  nlohmann::ordered_json shown{{"prefix", to_string(row.prefix)}, {"type", row.type}};
-  if (!row.next_hops.empty()) shown["next_hops"] = control::to_json(row.next_hops);
-  shown["metric"] = row.metric ? nlohmann::ordered_json(*row.metric) : nlohmann::ordered_json();
-  shown["source"] = row.source;
-  shown["active"] = row.active;
-  shown["id"] = row.set;
-  return shown;
 }
 
 }  // namespace
@@ -137,53 +126,51 @@ std::string Ipv4Function::trace(const Chunk& chunk, std::uint16_t packet) const 
   return line;
 }
 
-nlohmann::ordered_json Ipv4Function::show(std::string_view topic, std::span<const std::string> arguments) const {
-  if (topic == "routes") return show_routes(arguments);
-  if (topic == "neighbours" && arguments.empty()) return show_neighbours();
-  throw std::invalid_argument(topic == "neighbours" ? "neighbours takes no arguments"
-                                                    : "ipv4 does not show '" + std::string(topic) + "'");
-}
-
-nlohmann::ordered_json Ipv4Function::show_routes(std::span<const std::string> arguments) const {
-  if (arguments.size() > 1) throw std::invalid_argument("expected one PREFIX, one ADDRESS or 'all'");
-  std::vector<Ipv4Fib::Row> rows;
-  std::string without_rows = "the table is empty";
-  if (arguments.empty()) {
-    rows = fib_.rows(kRowsUnasked);
-  } else if (arguments[0] == "all") {
-    rows = fib_.rows(SIZE_MAX);
-  } else if (const auto address = parse_ipv4_address(arguments[0])) {
-    if (const auto answer = fib_.lookup(*address)) rows = fib_.rows(answer->prefix);
-    without_rows = arguments[0] + " unreachable";
-  } else if (const auto prefix = parse_ipv4_prefix(arguments[0])) {
-    rows = fib_.rows(*prefix);
-    without_rows = "no route to exactly " + arguments[0];
-  } else {
-    throw std::invalid_argument("expected a PREFIX, an ADDRESS or 'all', found '" + arguments[0] + "'");
-  }
-  auto list = nlohmann::ordered_json::array();
-  std::size_t shown = 0;  // prefixes; the rows of one stand together
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i == 0 || rows[i].prefix != rows[i - 1].prefix) ++shown;
-    list.push_back(to_json(rows[i]));
-  }
-  const std::size_t total = arguments.empty() ? std::max(shown, fib_.prefixes()) : shown;
-  nlohmann::ordered_json answer{{"routes", std::move(list)}, {"total", total}, {"truncated", shown < total}};
-  if (rows.empty()) answer["note"] = without_rows;
-  if (shown < total) answer["note"] = "'show routes all' shows every one";
-  return answer;
-}
-
-nlohmann::ordered_json Ipv4Function::show_neighbours() const {
-  auto list = nlohmann::ordered_json::array();
-  for (const auto& neighbour : fib_.neighbours()) {
-    list.push_back(
-        {{"address", to_string(neighbour.address)}, {"port", neighbour.port}, {"mac", to_string(neighbour.mac)}});
-  }
-  return list;
-}
-
 namespace {
+
+/// What the configuration's own routes are to a feed.
+FeedRequest to_request(const control::RouteList& list, std::span<const std::string> ports) {
+  FeedRequest request;
+  for (const auto& target : list.targets) {
+    FeedTarget& leads = request.targets.emplace_back();
+    if (target.kind == control::RouteTarget::Kind::blackhole) leads.kind = FeedTarget::Kind::blackhole;
+    if (target.kind == control::RouteTarget::Kind::unreachable) leads.kind = FeedTarget::Kind::unreachable;
+    for (const auto& hop : target.next_hops) {
+      FeedHop& way = leads.hops.emplace_back();
+      way.port = static_cast<std::uint16_t>(std::ranges::find(ports, hop.port) - ports.begin());
+      if (hop.gateway) way.gateway = *hop.gateway;
+      way.weight = hop.weight;
+    }
+  }
+  for (const auto& route : list.routes) request.routes.push_back({route.prefix, route.metric, route.target});
+  return request;
+}
+
+/// Calls a check of the feed's for a node's text, and lets its error point there.
+template <class Check>
+std::string checked(const ConfigNode& node, const Check& check) {
+  std::string text = node.text();
+  try {
+    check(text);
+  } catch (const std::invalid_argument& error) {
+    throw node.error(error.what());
+  }
+  return text;
+}
+
+/// `follow` and `table`.
+void read_sources(const ConfigNode& config, RouteFeed* feed, FeedRequest& request) {
+  const ConfigNode follow = config.get("follow");
+  if (feed == nullptr) throw follow.error("there is nothing to follow here");
+  for (const auto& source : follow.list()) {
+    request.follow.push_back(checked(source, [feed](const auto& name) { feed->check_source(name); }));
+    if (std::ranges::count(request.follow, request.follow.back()) > 1) throw source.error("it stands there already");
+  }
+  if (request.follow.empty()) throw follow.error("expected at least one source, for instance [kernel]");
+  const ConfigNode table = config.get("table");
+  request.table =
+      table.present() ? checked(table, [feed](const auto& text) { feed->check_table(text); }) : std::string("main");
+}
 
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
   std::unique_ptr<Ipv4Function> function;
@@ -192,33 +179,49 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
   } catch (const std::logic_error& error) {
     throw config.error(error.what());
   }
-  config.require_map({"routes", "neighbours", "engine"});
+  config.require_map({"routes", "neighbours", "follow", "table", "engine"});
+  const bool follows = config.get("follow").present();
+  if (const ConfigNode table = config.get("table"); table.present() && !follows) {
+    throw table.error("'table' says which of the host's tables is followed: it needs 'follow: [kernel]'");
+  }
   std::vector<std::string> ports;
   for (const PortInfo& port : context.ports) ports.push_back(port.name);
   // Neighbours first, so that no route is there before what it leads to.
-  for (const std::string key : {"neighbours", "routes"}) {
-    const ConfigNode file = config.get(key);
-    if (!file.present()) continue;
-    try {
-      if (key == "routes") {
-        function->fib().load(control::read_routes(file.path(), ports));
-      } else {
-        for (const auto& neighbour : control::read_neighbours(file.path(), ports))
-          function->fib().set_neighbour(neighbour);
-        function->fib().commit();
+  const ConfigNode neighbours = config.get("neighbours");
+  if (neighbours.present() && follows) {
+    throw neighbours.error("with 'follow' the neighbours are the host's: add them there (ip neigh), or leave this out");
+  }
+  const ConfigNode routes = config.get("routes");
+  const ConfigNode* reading = &neighbours;
+  try {
+    if (neighbours.present()) {
+      for (const auto& neighbour : control::read_neighbours(neighbours.path(), ports)) {
+        function->fib().set_neighbour(neighbour);
       }
-    } catch (const std::logic_error& error) {  // a limit
-      throw file.error(file.path().string() + ": " + error.what());
+      function->fib().commit();
     }
+    reading = &routes;
+    control::RouteList list;
+    if (routes.present()) list = control::read_routes(routes.path(), ports);
+    if (!follows) {
+      function->fib().load(list);
+      return function;
+    }
+    FeedRequest request = to_request(list, ports);
+    read_sources(config, context.feed, request);
+    function->follow(*context.feed, request);
+  } catch (const std::logic_error& error) {  // a limit
+    throw reading->error(reading->path().string() + ": " + error.what());
   }
   return function;
 }
 
-[[maybe_unused]] const bool kRegistered = register_function(
-    {.name = "ipv4",
-     .summary = "forwards IPv4 packets by longest prefix (RFC 1812)",
-     .topics = {{"routes", "[PREFIX|ADDRESS|all]: the IPv4 forwarding table"}, {"neighbours", "known IPv4 neighbours"}},
-     .create = create});
+[[maybe_unused]] const bool kRegistered =
+    register_function({.name = "ipv4",
+                       .summary = "forwards IPv4 packets by longest prefix (RFC 1812)",
+                       .topics = {{"routes", "[PREFIX|ADDRESS|all]: the routes, and which of them count"},
+                                  {"neighbours", "known IPv4 neighbours"}},
+                       .create = create});
 
 }  // namespace
 }  // namespace penumbra::ipv4

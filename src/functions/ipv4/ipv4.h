@@ -3,11 +3,14 @@
 // IPv4 forwarding: RFC 1812's fast path. See docs/functions/ipv4.md for the order of its checks.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "functions/ipv4/feed_listener.h"
 #include "functions/ipv4/fib.h"
 #include "functions/ipv4/header.h"
 #include "functions/ipv4/outcome.h"
@@ -22,6 +25,8 @@ class Ipv4Function final : public Function {
 
   /// For changes while packets are forwarded.
   Ipv4Fib& fib() { return fib_; }
+  /// Lets the feed fill the table, with the request's own routes at once. Throws as RouteFeed::subscribe().
+  void follow(RouteFeed& feed, const FeedRequest& request) { subscription_ = feed.subscribe(request, listener_); }
 
   const std::vector<Reason>& reasons() const override { return outcome_reasons(); }
   std::string shader() const override { return "ipv4_dir24_8"; }
@@ -40,6 +45,8 @@ class Ipv4Function final : public Function {
   std::vector<PortInfo> ports_;
   std::vector<StationFilter> stations_;  ///< by port
   Ipv4Fib fib_;
+  FeedListener listener_{fib_};
+  std::unique_ptr<RouteSubscription> subscription_;  ///< null: the configuration's routes are all
 };
 
 }  // namespace penumbra::ipv4

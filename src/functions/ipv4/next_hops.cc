@@ -141,8 +141,12 @@ std::uint16_t NextHops::take_slot(const NextHopSlot& content) {
 }
 
 NextHopSlot NextHops::describe(const LinkKey& key, const Link& link) const {
-  const PortInfo& port = ports_[key.port];
   NextHopSlot slot;
+  if (key.port == Hop::kHost) {
+    slot.outcome = Outcome::via_host;
+    return slot;
+  }
+  const PortInfo& port = ports_[key.port];
   slot.port = key.port;
   slot.outcome = link.mac ? Outcome::forward : Outcome::unknown_neighbour;
   if (link.mac) {

@@ -32,7 +32,9 @@ namespace penumbra::ipv4 {
 
 /// One way towards a destination, as control::NextHop, by the port's index.
 struct Hop {
-  std::uint16_t port = 0;
+  static constexpr std::uint16_t kHost = 0xFFFF;
+
+  std::uint16_t port = 0;              ///< or kHost: only the host knows the way; then without gateway
   std::optional<Ipv4Address> gateway;  ///< none: whoever has the destination address on this port's link
   std::uint16_t weight = 1;
   bool on_link = false;  ///< the gateway is the destination itself: this stands for a hop without gateway
@@ -44,7 +46,7 @@ struct Hop {
 struct Target {
   enum class Kind : std::uint8_t { unicast, local, broadcast, blackhole, unreachable };
   Kind kind = Kind::unicast;
-  std::vector<Hop> hops;  ///< unicast: at least one; local and broadcast: the port that has the address; else none
+  std::vector<Hop> hops;  ///< unicast: at least one; local and broadcast: who has the address; else none
 
   auto operator<=>(const Target&) const = default;
 };

@@ -27,6 +27,7 @@ const std::vector<Reason>& outcome_reasons() {
       {"no_route", kDrop, "no route to the destination"},
       {"blackhole", kDrop, "a blackhole route"},
       {"unreachable", kDrop, "an unreachable route"},
+      {"via_host", kPunt, "the route leads to an interface of the host that is no port's"},
       {"ttl_expired", kPunt, "time to live used up"},
       {"unknown_neighbour", kPunt, "the next hop's MAC address is not known"},
       {"fragmentation_needed", kPunt, "longer than the egress port's MTU"},

@@ -30,6 +30,7 @@ enum class Outcome : std::uint8_t {
   no_route,
   blackhole,
   unreachable,
+  via_host,
   ttl_expired,
   unknown_neighbour,
   fragmentation_needed,

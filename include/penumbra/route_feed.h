@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The seam between a function that forwards and those who know the routes: the host's kernel, routing daemons, the
+// configuration. A feed merges what they tell and reports, for each prefix, the route that counts and its changes.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "penumbra/ip.h"
+
+namespace penumbra {
+
+/// One way towards a destination.
+struct FeedHop {
+  static constexpr std::uint16_t kHost = 0xFFFF;
+  using Gateway = std::variant<std::monostate, Ipv4Address, Ipv6Address>;
+
+  std::uint16_t port = kHost;  ///< index of the port, or kHost: only the host knows how, the packet is its
+  std::string interface;       ///< kHost's: the host's interface, for `show`
+  Gateway gateway;             ///< none: whoever has the destination address on the link
+  std::uint16_t weight = 1;    ///< at least 1
+
+  auto operator<=>(const FeedHop&) const = default;
+};
+
+/// Where a prefix leads.
+struct FeedTarget {
+  enum class Kind : std::uint8_t { unicast, local, broadcast, blackhole, unreachable };
+  Kind kind = Kind::unicast;
+  std::vector<FeedHop> hops;  ///< unicast: at least one; local and broadcast: who has the address; else none
+
+  auto operator<=>(const FeedTarget&) const = default;
+};
+
+/// Is told what counts. Calls come from one thread at a time: subscribe()'s caller at first, then the feed's own.
+class RouteListener {
+ public:
+  RouteListener() = default;
+  RouteListener(const RouteListener&) = delete;
+  RouteListener& operator=(const RouteListener&) = delete;
+  virtual ~RouteListener() = default;
+
+  /// Packets to the prefix, and to no longer one, go there from now on.
+  virtual void set_route(Ipv4Prefix prefix, const FeedTarget& target) = 0;
+  virtual void set_route(Ipv6Prefix prefix, const FeedTarget& target) = 0;
+  virtual void remove_route(Ipv4Prefix prefix) = 0;
+  virtual void remove_route(Ipv6Prefix prefix) = 0;
+  virtual void set_neighbour(std::uint16_t port, Ipv4Address address, MacAddress mac) = 0;
+  virtual void remove_neighbour(std::uint16_t port, Ipv4Address address) = 0;
+  /// The changes since the last call belong together.
+  virtual void commit() = 0;
+};
+
+/// A route that somebody told of, for `show`.
+struct FeedRow {
+  const FeedTarget* target = nullptr;  ///< valid until the visit returns
+  std::string_view source;             ///< local, broadcast, connected, static, or one of FeedRequest::follow
+  std::uint32_t metric = 0;
+  std::optional<std::uint32_t> nexthop_id;  ///< of the next-hop object that it goes by
+  bool active = false;                      ///< it is what counts for its prefix
+};
+
+struct FeedNeighbour {
+  std::uint16_t port = 0;
+  std::variant<Ipv4Address, Ipv6Address> address;
+  std::optional<MacAddress> mac;
+  std::string_view state;  ///< the kernel's name for it: REACHABLE, STALE, ...
+};
+
+/// What a function wants to be told of.
+struct FeedRequest {
+  struct Route {
+    Ipv4Prefix prefix;
+    std::uint32_t metric = 0;
+    std::uint32_t target = 0;  ///< index into targets
+  };
+  std::vector<FeedTarget> targets;
+  std::vector<Route> routes;        ///< the configuration's own; they come before what is followed
+  std::vector<std::string> follow;  ///< sources by name, the preferred first
+  std::string table;                ///< main, a number, a name of iproute2's rt_tables, `vrf NAME`
+};
+
+/// A request that stands for as long as this lives. Any thread may ask.
+class RouteSubscription {
+ public:
+  RouteSubscription() = default;
+  RouteSubscription(const RouteSubscription&) = delete;
+  RouteSubscription& operator=(const RouteSubscription&) = delete;
+  virtual ~RouteSubscription() = default;
+
+  /// Visits the routes of exactly this prefix, the best first.
+  virtual void visit(Ipv4Prefix prefix, const std::function<void(const FeedRow&)>& visit) const = 0;
+  virtual void visit(Ipv6Prefix prefix, const std::function<void(const FeedRow&)>& visit) const = 0;
+  /// All IPv6 prefixes that have routes, sorted.
+  virtual std::vector<Ipv6Prefix> ipv6_prefixes() const = 0;
+  /// The neighbours on ports, by port and address.
+  virtual std::vector<FeedNeighbour> neighbours() const = 0;
+  /// Why what is followed is out of reach at the moment; empty: it is not.
+  virtual std::string problem() const = 0;
+};
+
+class RouteFeed {
+ public:
+  RouteFeed() = default;
+  RouteFeed(const RouteFeed&) = delete;
+  RouteFeed& operator=(const RouteFeed&) = delete;
+  virtual ~RouteFeed() = default;
+
+  /// Throw std::invalid_argument for what cannot be followed: FeedRequest::follow's elements, FeedRequest::table.
+  virtual void check_source(const std::string& name) const = 0;
+  virtual void check_table(const std::string& text) const = 0;
+  /// Tells `listener` of the request's own routes at once, and of what is followed when the feed starts. The listener
+  /// outlives the subscription, the feed too. Throws like the checks. Opens nothing.
+  virtual std::unique_ptr<RouteSubscription> subscribe(const FeedRequest& request, RouteListener& listener) = 0;
+};
+
+}  // namespace penumbra

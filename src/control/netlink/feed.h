@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "penumbra/route_feed.h"
+
+namespace penumbra::control::netlink {
+
+class Follower;
+class Subscription;
+
+/// The routes of this network namespace's kernel, in any of its tables.
+class NetlinkFeed final : public RouteFeed {
+ public:
+  /// `twins`: the names of the host's interfaces that stand for the ports, by port; empty for a port without one.
+  explicit NetlinkFeed(std::vector<std::string> twins);
+  /// No subscription may be left.
+  ~NetlinkFeed() override;
+
+  void check_source(const std::string& name) const override;
+  void check_table(const std::string& text) const override;
+  std::unique_ptr<RouteSubscription> subscribe(const FeedRequest& request, RouteListener& listener) override;
+
+  /// Tells all subscribers all there is, then follows on a thread of its own. Does nothing without subscribers. Throws
+  /// std::system_error.
+  void start();
+  /// No listener is called any more.
+  void stop();
+
+ private:
+  class Handle;
+
+  std::vector<std::string> twins_;
+  std::vector<Subscription*> subscriptions_;
+  mutable std::mutex mutex_;  ///< of follower_, that those who ask find it or not
+  std::unique_ptr<Follower> follower_;
+};
+
+}  // namespace penumbra::control::netlink

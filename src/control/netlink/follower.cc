@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/netlink/follower.h"
+
+#include <linux/rtnetlink.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+namespace penumbra::control::netlink {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kDebounce = 50ms;        // from the first sign that something was missed
+constexpr auto kProbeInterval = 100ms;  // at which kProbesAtOnce neighbours are asked about
+constexpr int kProbesAtOnce = 10;
+constexpr std::size_t kBatchDatagrams = 4096;  // after which those who ask get their turn
+constexpr int kFirstAttempts = 20;
+constexpr auto kAfterFailure = 200ms;
+
+}  // namespace
+
+Follower::Follower(std::vector<std::string> twins, std::vector<Subscription*> subscriptions)
+    : subscriptions_(std::move(subscriptions)),
+      links_(std::move(twins)),
+      events_(std::make_unique<EventSocket>()),
+      dumps_(std::make_unique<DumpSocket>()),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  try {
+    // Where nothing stands still for long, what was seen of it is good enough to begin with.
+    for (int attempt = 0; attempt == 0 || (next_synchronization_ && attempt < kFirstAttempts); ++attempt) synchronize();
+    thread_ = std::thread([this] { run(); });
+  } catch (...) {
+    close(wake_);
+    throw;
+  }
+}
+
+Follower::~Follower() {
+  stop_ = true;
+  eventfd_write(wake_, 1);
+  thread_.join();
+  close(wake_);
+}
+
+std::string Follower::problem() const {
+  const std::lock_guard lock(problem_mutex_);
+  return problem_;
+}
+
+void Follower::run() {
+  pthread_setname_np(pthread_self(), "netlink");
+  while (!stop_) {
+    std::string problem;
+    try {
+      follow();
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    if (stop_) return;
+    // Begin anew with other sockets, until it works.
+    try {
+      std::this_thread::sleep_for(kAfterFailure);
+      events_ = std::make_unique<EventSocket>();
+      dumps_ = std::make_unique<DumpSocket>();
+      synchronize();
+      problem.clear();
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    const std::lock_guard lock(problem_mutex_);
+    problem_ = problem;
+  }
+}
+
+/// Until stop_ is set.
+void Follower::follow() {
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  if (epoll < 0) throw std::system_error(errno, std::generic_category(), "epoll");
+  const struct Close {
+    int descriptor;
+    ~Close() { close(descriptor); }
+  } close_at_end{epoll};
+  for (const int descriptor : {wake_, events_->descriptor()}) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) != 0) {
+      throw std::system_error(errno, std::generic_category(), "epoll");
+    }
+  }
+  while (!stop_) {
+    auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(kProbeInterval);
+    if (next_synchronization_) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next_synchronization_ - Clock::now());
+      wait = std::clamp(left, 0ms, wait);
+    }
+    std::array<epoll_event, 2> ready;
+    epoll_wait(epoll, ready.data(), ready.size(), static_cast<int>(wait.count()));
+    receive();
+    if (next_synchronization_ && Clock::now() >= *next_synchronization_) synchronize();
+    probe();
+  }
+}
+
+Follower::Batches Follower::open_batches() {
+  Batches batches;
+  for (auto* const subscription : subscriptions_) {
+    batches.push_back(std::make_unique<Subscription::Batch>(*subscription));
+  }
+  return batches;
+}
+
+void Follower::tell(const std::function<void(RouteListener&)>& word) {
+  for (auto* const subscription : subscriptions_) word(subscription->listener());
+}
+
+/// Takes over what has come in. Returns whether there may be more.
+bool Follower::receive() {
+  Batches batches;
+  for (std::size_t datagrams = 0; datagrams < kBatchDatagrams; ++datagrams) {
+    const auto received = events_->receive([&](const Message& message) {
+      if (batches.empty()) batches = open_batches();
+      apply(message, batches);
+    });
+    if (received == EventSocket::Received::nothing) return false;
+    if (received == EventSocket::Received::overflow) ask_for_everything(0ms);
+  }
+  return true;
+}
+
+void Follower::apply(const Message& message, Batches& batches) {
+  if (const auto* const link = std::get_if<LinkMessage>(&message.content)) {
+    if (links_.update(*link)) ask_for_everything(kDebounce);
+  } else if (const auto* const address = std::get_if<AddressMessage>(&message.content)) {
+    // With an address go, unheard, the IPv4 routes that prefer it as source.
+    if (address->removed) ask_for_everything(kDebounce);
+  } else if (const auto* const neighbour = std::get_if<NeighbourMessage>(&message.content)) {
+    neighbours_.apply(*neighbour, links_, [this](const auto& word) { tell(word); });
+  } else if (const auto* const route = std::get_if<RouteMessage>(&message.content)) {
+    for (const auto& batch : batches) batch->apply(*route, message.flags, links_);
+  } else if (const auto* const object = std::get_if<ObjectMessage>(&message.content)) {
+    for (const auto& batch : batches) batch->apply(*object, links_);
+  }
+}
+
+/// Not sooner than the last one took: an interface that flaps must not keep us at it.
+void Follower::ask_for_everything(Clock::duration delay) {
+  if (next_synchronization_) return;
+  next_synchronization_ = std::max(Clock::now() + delay, last_synchronization_ + longest_synchronization_);
+}
+
+void Follower::synchronize() {
+  // What changed before is heard before: else an older word would count for more than what is told now.
+  while (receive() && !stop_) continue;
+  const auto begun = Clock::now();
+  next_synchronization_.reset();
+  {
+    Batches batches = open_batches();
+    if (!tell_everything(batches)) ask_for_everything(kDebounce);
+  }
+  last_synchronization_ = Clock::now();
+  longest_synchronization_ = last_synchronization_ - begun;
+}
+
+/// Returns whether nothing can have been missed.
+bool Follower::tell_everything(Batches& batches) {
+  bool complete = true;
+  links_.clear();
+  complete &= dumps_->dump(RTM_GETLINK, AF_UNSPEC, [this](const Message& message) {
+    if (const auto* const link = std::get_if<LinkMessage>(&message.content)) links_.update(*link);
+  });
+  const Visit visit = [&](const Message& message) { apply(message, batches); };
+  for (const auto& batch : batches) batch->begin_sync();
+  neighbours_.begin_sync();
+  complete &= dumps_->dump(RTM_GETNEXTHOP, AF_UNSPEC, visit);
+  for (const std::uint8_t family : {AF_INET, AF_INET6}) {
+    complete &= dumps_->dump(RTM_GETNEIGH, family, visit);
+  }
+  for (const std::uint8_t family : {AF_INET, AF_INET6}) {
+    complete &= dumps_->dump(RTM_GETROUTE, family, visit);
+  }
+  for (const auto& batch : batches) batch->end_sync(complete);
+  neighbours_.end_sync(complete, [this](const auto& word) { tell(word); });
+  return complete;
+}
+
+void Follower::probe() {
+  if (Clock::now() < next_probe_) return;
+  next_probe_ = Clock::now() + kProbeInterval;
+  for (int i = 0; i < kProbesAtOnce; ++i) {
+    const auto next = neighbours_.next_to_probe();
+    if (!next) return;
+    dumps_->probe(next->first, next->second);
+  }
+}
+
+}  // namespace penumbra::control::netlink

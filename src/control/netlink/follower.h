@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Follows the kernel: tells subscriptions of everything once, then of changes as they come. Whenever it may have missed
+// something it asks for everything again, and what is not there any more is withdrawn only then.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "control/netlink/links.h"
+#include "control/netlink/neighbours.h"
+#include "control/netlink/sockets.h"
+#include "control/netlink/subscription.h"
+
+namespace penumbra::control::netlink {
+
+class Follower {
+ public:
+  /// Tells all there is before it returns, then goes on on a thread of its own. `twins` as Links'. The subscriptions
+  /// outlive it. Throws std::system_error.
+  Follower(std::vector<std::string> twins, std::vector<Subscription*> subscriptions);
+  ~Follower();
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  /// Any thread.
+  std::vector<FeedNeighbour> neighbours() const { return neighbours_.list(); }
+  /// Why the kernel is not followed at the moment; empty: it is.
+  std::string problem() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Batches = std::vector<std::unique_ptr<Subscription::Batch>>;
+
+  void run();
+  void follow();
+  void synchronize();
+  bool tell_everything(Batches& batches);
+  bool receive();
+  void apply(const Message& message, Batches& batches);
+  void probe();
+  void ask_for_everything(Clock::duration delay);
+  Batches open_batches();
+  void tell(const std::function<void(RouteListener&)>& word);
+
+  std::vector<Subscription*> subscriptions_;
+  Links links_;
+  KernelNeighbours neighbours_;
+  std::unique_ptr<EventSocket> events_;
+  std::unique_ptr<DumpSocket> dumps_;
+  std::optional<Clock::time_point> next_synchronization_;
+  Clock::time_point last_synchronization_{};
+  Clock::duration longest_synchronization_{0};
+  Clock::time_point next_probe_{};
+  std::atomic<bool> stop_{false};
+  int wake_ = -1;  ///< an eventfd: stop_ has been set
+  mutable std::mutex problem_mutex_;
+  std::string problem_;
+  std::thread thread_;
+};
+
+}  // namespace penumbra::control::netlink

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/netlink/links.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace penumbra::control::netlink {
+
+bool Links::update(const LinkMessage& message) {
+  if (message.removed) return by_index_.erase(message.index) == 1;
+  Link link{.name = message.name, .up = message.up, .vrf_table = message.vrf_table, .port = std::nullopt};
+  const auto twin = std::ranges::find(twins_, link.name);
+  if (!link.name.empty() && twin != twins_.end()) link.port = static_cast<std::uint16_t>(twin - twins_.begin());
+  const auto [at, fresh] = by_index_.try_emplace(message.index, link);
+  if (fresh) return link.vrf_table.has_value();
+  const Link before = std::exchange(at->second, std::move(link));
+  const Link& now = at->second;
+  return (before.up && !now.up) || before.port != now.port || before.vrf_table != now.vrf_table ||
+         (now.vrf_table && before.name != now.name);
+}
+
+const Link* Links::find(std::uint32_t index) const {
+  const auto found = by_index_.find(index);
+  return found == by_index_.end() ? nullptr : &found->second;
+}
+
+std::optional<std::uint32_t> Links::vrf_table(const std::string& name) const {
+  for (const auto& [index, link] : by_index_) {
+    if (link.name == name) return link.vrf_table;
+  }
+  return std::nullopt;
+}
+
+}  // namespace penumbra::control::netlink

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The host's interfaces, and which of them stand for a port.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/netlink/message.h"
+
+namespace penumbra::control::netlink {
+
+struct Link {
+  std::string name;
+  bool up = false;
+  std::optional<std::uint32_t> vrf_table;
+  std::optional<std::uint16_t> port;  ///< whose twin it is
+};
+
+class Links {
+ public:
+  /// `twins`: the names of the interfaces that stand for the ports, by port; empty for a port without one.
+  explicit Links(std::vector<std::string> twins) : twins_(std::move(twins)) {}
+
+  /// Takes a message over. Returns whether routes may have changed of which the kernel says nothing, or lead elsewhere
+  /// now: an interface went down or away (with it go IPv4 routes), a name has come to stand for a port or ceased to, a
+  /// VRF has another table.
+  bool update(const LinkMessage& message);
+  /// Forgets all.
+  void clear() { by_index_.clear(); }
+
+  /// The interface of that number, or null.
+  const Link* find(std::uint32_t index) const;
+  /// The table of the VRF of that name.
+  std::optional<std::uint32_t> vrf_table(const std::string& name) const;
+
+ private:
+  std::vector<std::string> twins_;
+  std::map<std::uint32_t, Link> by_index_;
+};
+
+}  // namespace penumbra::control::netlink

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/netlink/message.h"
+
+#include <libmnl/libmnl.h>
+#include <linux/if.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/nexthop.h>
+#include <linux/rtnetlink.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "penumbra/bytes.h"
+
+namespace penumbra::control::netlink {
+namespace {
+
+/// The attributes of one message or nest, by type. Of several of one type the last counts, unknown ones are passed
+/// over, as is what comes after one that does not fit.
+template <std::size_t kTypes>
+class Attributes {
+ public:
+  explicit Attributes(std::span<const std::uint8_t> payload) {
+    const std::uint8_t* const end = payload.data() + payload.size();
+    const auto* attribute = reinterpret_cast<const nlattr*>(payload.data());
+    const auto left = [&] { return static_cast<int>(end - reinterpret_cast<const std::uint8_t*>(attribute)); };
+    for (; mnl_attr_ok(attribute, left()); attribute = mnl_attr_next(attribute)) {
+      const std::uint16_t type = mnl_attr_get_type(attribute);
+      if (type < kTypes) by_type_[type] = attribute;
+    }
+  }
+
+  /// The attribute's bytes; empty if there is none.
+  std::span<const std::uint8_t> bytes(std::uint16_t type) const {
+    const nlattr* const attribute = by_type_[type];
+    if (attribute == nullptr) return {};
+    return {static_cast<const std::uint8_t*>(mnl_attr_get_payload(attribute)), mnl_attr_get_payload_len(attribute)};
+  }
+  bool contains(std::uint16_t type) const { return by_type_[type] != nullptr; }
+  std::optional<std::uint32_t> u32(std::uint16_t type) const {
+    const auto found = bytes(type);
+    return found.size() < 4 ? std::nullopt : std::optional(load<std::uint32_t>(found.data()));
+  }
+  std::string text(std::uint16_t type) const {
+    const auto found = bytes(type);
+    const std::string_view text(reinterpret_cast<const char*>(found.data()), found.size());
+    return std::string(text.substr(0, text.find('\0')));
+  }
+
+ private:
+  const nlattr* by_type_[kTypes] = {};
+};
+
+/// A message's fixed part, or null if it is cut off.
+template <class Fixed>
+const Fixed* fixed_part(const nlmsghdr* header) {
+  if (mnl_nlmsg_get_payload_len(header) < sizeof(Fixed)) return nullptr;
+  return static_cast<const Fixed*>(mnl_nlmsg_get_payload(header));
+}
+
+/// What follows it. To the message's end, not to where padding would end, which the buffer may not reach.
+template <class Fixed>
+std::span<const std::uint8_t> behind(const Fixed* fixed, const nlmsghdr* header) {
+  static_assert(sizeof(Fixed) % MNL_ALIGNTO == 0);
+  return {reinterpret_cast<const std::uint8_t*>(fixed + 1), mnl_nlmsg_get_payload_len(header) - sizeof(Fixed)};
+}
+
+std::optional<std::variant<Ipv4Address, Ipv6Address>> to_address(unsigned family, std::span<const std::uint8_t> bytes) {
+  if (family == AF_INET && bytes.size() == 4) return Ipv4Address{load_be32(bytes.data())};
+  if (family == AF_INET6 && bytes.size() == 16) return Ipv6Address{load_be64(bytes.data()), load_be64(&bytes[8])};
+  return std::nullopt;
+}
+
+FeedHop::Gateway to_gateway(unsigned family, std::span<const std::uint8_t> bytes) {
+  const auto address = to_address(family, bytes);
+  if (!address) return std::monostate{};
+  return std::visit([](auto known) -> FeedHop::Gateway { return known; }, *address);
+}
+
+/// What both a route and each of its several next hops may have.
+HopMessage to_hop(const Attributes<RTA_MAX + 1>& attributes, unsigned family, std::uint32_t interface, unsigned flags) {
+  HopMessage hop;
+  hop.interface = interface;
+  hop.dead = (flags & RTNH_F_DEAD) != 0;
+  hop.encapsulated = attributes.contains(RTA_ENCAP) || attributes.contains(RTA_NEWDST);
+  hop.gateway = to_gateway(family, attributes.bytes(RTA_GATEWAY));
+  if (const auto via = attributes.bytes(RTA_VIA); via.size() > sizeof(rtvia)) {
+    hop.gateway = to_gateway(load<std::uint16_t>(via.data()), via.subspan(sizeof(rtvia)));
+  }
+  return hop;
+}
+
+std::vector<HopMessage> to_hops(std::span<const std::uint8_t> bytes, unsigned family) {
+  std::vector<HopMessage> hops;
+  while (bytes.size() >= sizeof(rtnexthop)) {
+    rtnexthop head;
+    std::memcpy(&head, bytes.data(), sizeof head);
+    if (head.rtnh_len < sizeof head || head.rtnh_len > bytes.size()) break;
+    const Attributes<RTA_MAX + 1> attributes(bytes.subspan(sizeof head, head.rtnh_len - sizeof head));
+    hops.push_back(to_hop(attributes, family, static_cast<std::uint32_t>(head.rtnh_ifindex), head.rtnh_flags));
+    hops.back().weight = head.rtnh_hops + 1U;
+    bytes = bytes.subspan(std::min<std::size_t>(RTNH_ALIGN(head.rtnh_len), bytes.size()));
+  }
+  return hops;
+}
+
+Content read_link(const nlmsghdr* header) {
+  const auto* const fixed = fixed_part<ifinfomsg>(header);
+  if (fixed == nullptr || fixed->ifi_family != AF_UNSPEC) return {};  // a bridge tells of its ports, too
+  const Attributes<IFLA_MAX + 1> attributes(behind(fixed, header));
+  LinkMessage link;
+  link.removed = header->nlmsg_type == RTM_DELLINK;
+  link.index = static_cast<std::uint32_t>(fixed->ifi_index);
+  link.name = attributes.text(IFLA_IFNAME);
+  link.up = (fixed->ifi_flags & IFF_UP) != 0;
+  const Attributes<IFLA_INFO_MAX + 1> info(attributes.bytes(IFLA_LINKINFO));
+  if (info.text(IFLA_INFO_KIND) == "vrf") {
+    link.vrf_table = Attributes<IFLA_VRF_MAX + 1>(info.bytes(IFLA_INFO_DATA)).u32(IFLA_VRF_TABLE);
+  }
+  return link;
+}
+
+Content read_neighbour(const nlmsghdr* header) {
+  const auto* const fixed = fixed_part<ndmsg>(header);
+  if (fixed == nullptr || (fixed->ndm_flags & NTF_PROXY) != 0) return {};
+  const Attributes<NDA_MAX + 1> attributes(behind(fixed, header));
+  const auto address = to_address(fixed->ndm_family, attributes.bytes(NDA_DST));
+  if (!address) return {};
+  NeighbourMessage neighbour;
+  neighbour.removed = header->nlmsg_type == RTM_DELNEIGH;
+  neighbour.interface = static_cast<std::uint32_t>(fixed->ndm_ifindex);
+  neighbour.address = *address;
+  neighbour.state = fixed->ndm_state;
+  if (const auto mac = attributes.bytes(NDA_LLADDR); mac.size() == 6) {
+    neighbour.mac = MacAddress{std::uint64_t{load_be16(mac.data())} << 32 | load_be32(&mac[2])};
+  }
+  return neighbour;
+}
+
+/// Nothing for a prefix that cannot be.
+std::optional<std::variant<Ipv4Prefix, Ipv6Prefix>> to_prefix(unsigned family, unsigned length,
+                                                              std::span<const std::uint8_t> bytes) {
+  if (length > (family == AF_INET ? 32 : 128)) return std::nullopt;
+  if (bytes.empty() && length > 0) return std::nullopt;
+  const auto address = bytes.empty() ? std::nullopt : to_address(family, bytes);
+  if (!bytes.empty() && !address) return std::nullopt;
+  const auto bits = static_cast<std::uint8_t>(length);
+  if (family == AF_INET) {
+    Ipv4Prefix prefix{address ? std::get<Ipv4Address>(*address) : Ipv4Address{}, bits};
+    prefix.address.value &= prefix.mask();
+    return prefix;
+  }
+  Ipv6Prefix prefix{address ? std::get<Ipv6Address>(*address) : Ipv6Address{}, bits};
+  prefix.address = {prefix.address.high & prefix.mask().high, prefix.address.low & prefix.mask().low};
+  return prefix;
+}
+
+Content read_route(const nlmsghdr* header) {
+  const auto* const fixed = fixed_part<rtmsg>(header);
+  if (fixed == nullptr || (fixed->rtm_family != AF_INET && fixed->rtm_family != AF_INET6)) return {};
+  const Attributes<RTA_MAX + 1> attributes(behind(fixed, header));
+  const auto prefix = to_prefix(fixed->rtm_family, fixed->rtm_dst_len, attributes.bytes(RTA_DST));
+  if (!prefix || fixed->rtm_src_len != 0) return {};
+  RouteMessage route;
+  route.removed = header->nlmsg_type == RTM_DELROUTE;
+  route.prefix = *prefix;
+  route.table = attributes.u32(RTA_TABLE).value_or(fixed->rtm_table);
+  route.type = fixed->rtm_type;
+  route.protocol = fixed->rtm_protocol;
+  route.tos = fixed->rtm_tos;
+  route.cloned = (fixed->rtm_flags & RTM_F_CLONED) != 0;
+  route.metric = attributes.u32(RTA_PRIORITY).value_or(0);
+  route.object = attributes.u32(RTA_NH_ID);
+  route.hops = to_hops(attributes.bytes(RTA_MULTIPATH), fixed->rtm_family);
+  if (route.hops.empty()) {
+    HopMessage hop =
+        to_hop(attributes, fixed->rtm_family, attributes.u32(RTA_OIF).value_or(0), fixed->rtm_flags & 0xFFU);
+    if (hop.interface != 0 || hop.gateway.index() != 0) route.hops.push_back(hop);
+  }
+  return route;
+}
+
+Content read_object(const nlmsghdr* header) {
+  const auto* const fixed = fixed_part<nhmsg>(header);
+  if (fixed == nullptr) return {};
+  const Attributes<NHA_MAX + 1> attributes(behind(fixed, header));
+  const auto id = attributes.u32(NHA_ID);
+  if (!id) return {};
+  ObjectMessage object;
+  object.removed = header->nlmsg_type == RTM_DELNEXTHOP;
+  object.id = *id;
+  object.blackhole = attributes.contains(NHA_BLACKHOLE);
+  const auto members = attributes.bytes(NHA_GROUP);
+  for (std::size_t at = 0; at + sizeof(nexthop_grp) <= members.size(); at += sizeof(nexthop_grp)) {
+    // Kernels from 6.12 on give a weight's upper byte in what was reserved before.
+    const std::uint32_t weight = (members[at + 4] | std::uint32_t{members[at + 5]} << 8) + 1;
+    object.group.push_back({.id = load<std::uint32_t>(&members[at]), .weight = weight});
+  }
+  if (object.group.empty() && !object.blackhole) {
+    HopMessage hop;
+    hop.interface = attributes.u32(NHA_OIF).value_or(0);
+    hop.gateway = to_gateway(fixed->nh_family, attributes.bytes(NHA_GATEWAY));
+    hop.dead = (fixed->nh_flags & RTNH_F_DEAD) != 0;
+    hop.encapsulated = attributes.contains(NHA_ENCAP);
+    object.hop = hop;
+  }
+  return object;
+}
+
+Content read_end(const nlmsghdr* header) {
+  const auto* const payload = static_cast<const std::uint8_t*>(mnl_nlmsg_get_payload(header));
+  if (mnl_nlmsg_get_payload_len(header) < sizeof(int)) return EndMessage{};
+  return EndMessage{-static_cast<int>(load<std::uint32_t>(payload))};
+}
+
+Content read(const nlmsghdr* header) {
+  switch (header->nlmsg_type) {
+    case RTM_NEWLINK:
+    case RTM_DELLINK:
+      return read_link(header);
+    case RTM_NEWADDR:
+    case RTM_DELADDR:
+      return AddressMessage{header->nlmsg_type == RTM_DELADDR};
+    case RTM_NEWNEIGH:
+    case RTM_DELNEIGH:
+      return read_neighbour(header);
+    case RTM_NEWROUTE:
+    case RTM_DELROUTE:
+      return read_route(header);
+    case RTM_NEWNEXTHOP:
+    case RTM_DELNEXTHOP:
+      return read_object(header);
+    case NLMSG_DONE:
+    case NLMSG_ERROR:
+      return read_end(header);
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+std::optional<Message> MessageReader::next() {
+  const auto* const header = reinterpret_cast<const nlmsghdr*>(rest_.data());
+  if (rest_.empty()) return std::nullopt;
+  if (!mnl_nlmsg_ok(header, static_cast<int>(rest_.size()))) {
+    malformed_ = true;
+    return std::nullopt;
+  }
+  rest_ = rest_.subspan(std::min<std::size_t>(MNL_ALIGN(header->nlmsg_len), rest_.size()));
+  return Message{.flags = header->nlmsg_flags, .sequence = header->nlmsg_seq, .content = read(header)};
+}
+
+}  // namespace penumbra::control::netlink

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/netlink/neighbours.h"
+
+#include <linux/neighbour.h>
+
+#include <string_view>
+
+namespace penumbra::control::netlink {
+namespace {
+
+constexpr unsigned kUsable = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
+
+std::string_view to_name(std::uint16_t state) {
+  switch (state) {
+    case NUD_INCOMPLETE:
+      return "INCOMPLETE";
+    case NUD_REACHABLE:
+      return "REACHABLE";
+    case NUD_STALE:
+      return "STALE";
+    case NUD_DELAY:
+      return "DELAY";
+    case NUD_PROBE:
+      return "PROBE";
+    case NUD_FAILED:
+      return "FAILED";
+    case NUD_NOARP:
+      return "NOARP";
+    case NUD_PERMANENT:
+      return "PERMANENT";
+    default:
+      return "NONE";
+  }
+}
+
+}  // namespace
+
+std::optional<MacAddress> KernelNeighbours::Neighbour::usable() const {
+  const bool sendable = mac && mac->value != 0 && !mac->is_multicast();
+  return (state & kUsable) != 0 && sendable ? mac : std::nullopt;
+}
+
+/// IPv6 neighbours are for `show` alone.
+void KernelNeighbours::pass_on(const Key& key, std::uint16_t port, std::optional<MacAddress> before,
+                               std::optional<MacAddress> now, const Tell& tell) {
+  const auto* const address = std::get_if<Ipv4Address>(&key.address);
+  if (address == nullptr || before == now) return;
+  tell([&](RouteListener& listener) {
+    if (now) {
+      listener.set_neighbour(port, *address, *now);
+    } else {
+      listener.remove_neighbour(port, *address);
+    }
+  });
+}
+
+void KernelNeighbours::apply(const NeighbourMessage& message, const Links& links, const Tell& tell) {
+  const std::lock_guard lock(mutex_);
+  const Key key{message.interface, message.address};
+  const auto found = known_.find(key);
+  const Link* const link = links.find(message.interface);
+  const bool gone = message.removed || message.state == NUD_NONE || link == nullptr || !link->port;
+  if (found != known_.end() && (gone || found->second.port != *link->port)) {
+    pass_on(key, found->second.port, found->second.usable(), std::nullopt, tell);
+    known_.erase(found);
+  }
+  if (gone) return;
+  const auto* const four = std::get_if<Ipv4Address>(&key.address);
+  if (four != nullptr ? !four->is_unicast() : std::get<Ipv6Address>(key.address).high >> 56 == 0xFF) return;
+  Neighbour& neighbour = known_[key];
+  const auto before = neighbour.usable();
+  neighbour.port = *link->port;
+  neighbour.state = message.state;
+  neighbour.mac = message.mac;
+  neighbour.told_again = true;
+  pass_on(key, neighbour.port, before, neighbour.usable(), tell);
+  if (four != nullptr && message.state == NUD_STALE && !neighbour.waits) {
+    neighbour.waits = true;
+    to_probe_.emplace_back(key.interface, *four);
+  }
+}
+
+void KernelNeighbours::begin_sync() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [key, neighbour] : known_) neighbour.told_again = false;
+}
+
+void KernelNeighbours::end_sync(bool complete, const Tell& tell) {
+  const std::lock_guard lock(mutex_);
+  if (!complete) return;
+  std::erase_if(known_, [&](const auto& entry) {
+    const auto& [key, neighbour] = entry;
+    if (neighbour.told_again) return false;
+    pass_on(key, neighbour.port, neighbour.usable(), std::nullopt, tell);
+    return true;
+  });
+}
+
+std::optional<std::pair<std::uint32_t, Ipv4Address>> KernelNeighbours::next_to_probe() {
+  const std::lock_guard lock(mutex_);
+  while (!to_probe_.empty()) {
+    const auto next = to_probe_.front();
+    to_probe_.pop_front();
+    const auto found = known_.find({next.first, next.second});
+    if (found == known_.end()) continue;
+    found->second.waits = false;
+    if (found->second.state == NUD_STALE) return next;
+  }
+  return std::nullopt;
+}
+
+std::vector<FeedNeighbour> KernelNeighbours::list() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<FeedNeighbour> list;
+  for (const auto& [key, neighbour] : known_) {
+    list.push_back({neighbour.port, key.address, neighbour.mac, to_name(neighbour.state)});
+  }
+  return list;
+}
+
+}  // namespace penumbra::control::netlink

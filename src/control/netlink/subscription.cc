@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/netlink/subscription.h"
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace penumbra::control::netlink {
+namespace {
+
+constexpr RibSource kLocalTable = 0;
+constexpr RibSource kStatic = 1;
+
+std::uint16_t to_weight(std::uint32_t weight) {
+  return static_cast<std::uint16_t>(std::clamp<std::uint32_t>(weight, 1, std::numeric_limits<std::uint16_t>::max()));
+}
+
+/// A hop over a port leads over that port, over any other interface, or with more than Ethernet around it, to the host.
+FeedHop to_hop(const HopMessage& message, const Links& links) {
+  FeedHop hop;
+  hop.gateway = message.gateway;
+  hop.weight = to_weight(message.weight);
+  const Link* const link = links.find(message.interface);
+  if (link == nullptr) return hop;
+  if (link->port && !message.encapsulated) {
+    hop.port = *link->port;
+  } else {
+    hop.interface = link->name;
+  }
+  return hop;
+}
+
+/// Where a route or object with these next hops leads; nothing if none of them is alive.
+std::optional<FeedTarget> to_target(const std::vector<HopMessage>& hops, const Links& links) {
+  FeedTarget target;
+  for (const HopMessage& hop : hops) {
+    if (!hop.dead) target.hops.push_back(to_hop(hop, links));
+  }
+  if (target.hops.empty()) return std::nullopt;
+  std::ranges::sort(target.hops);
+  return target;
+}
+
+/// Where a route leads; nothing if it is none for forwarding.
+std::optional<FeedTarget> to_target(const RouteMessage& route, const Links& links) {
+  using Kind = FeedTarget::Kind;
+  switch (route.type) {
+    case RTN_UNICAST:
+      return to_target(route.hops, links);
+    case RTN_LOCAL:
+    case RTN_ANYCAST:
+    case RTN_BROADCAST: {
+      FeedTarget target{.kind = route.type == RTN_BROADCAST ? Kind::broadcast : Kind::local, .hops = {}};
+      for (const HopMessage& hop : route.hops) target.hops.push_back(to_hop(hop, links));
+      return target;
+    }
+    case RTN_BLACKHOLE:
+      return FeedTarget{.kind = Kind::blackhole, .hops = {}};
+    case RTN_UNREACHABLE:
+    case RTN_PROHIBIT:
+    case RTN_THROW:  // with one table there is none to go on with
+      return FeedTarget{.kind = Kind::unreachable, .hops = {}};
+    default:
+      return std::nullopt;
+  }
+}
+
+bool has_gateways(const FeedTarget& target) {
+  return std::ranges::all_of(target.hops, [](const FeedHop& hop) { return hop.gateway.index() != 0; });
+}
+
+bool shares_hops(const FeedTarget& a, const FeedTarget& b) {
+  return std::ranges::any_of(a.hops, [&b](const FeedHop& hop) { return std::ranges::count(b.hops, hop) > 0; });
+}
+
+}  // namespace
+
+Subscription::Subscription(const FeedRequest& request, RouteListener& listener)
+    : listener_(listener), table_(parse_table(request.table)), sources_{"local", "static"}, rib_(listener) {
+  for (const auto& name : request.follow) {
+    if (name == "kernel") kernel_ = static_cast<RibSource>(sources_.size());
+    sources_.push_back(name);
+  }
+  for (const auto& route : request.routes) {
+    rib_.put(RibKey{route.prefix, kStatic, route.metric}, request.targets.at(route.target), RibPlace::only);
+  }
+  rib_.commit();
+}
+
+/// Whose a table's routes are; nothing if nobody asked for them.
+std::optional<RibSource> Subscription::source_of(std::uint32_t table, const Links& links) const {
+  const auto* const vrf = std::get_if<std::string>(&table_);
+  if (vrf != nullptr) return links.vrf_table(*vrf) == table ? std::optional(kernel_) : std::nullopt;
+  if (table == RT_TABLE_LOCAL) return kLocalTable;
+  return table == std::get<std::uint32_t>(table_) ? std::optional(kernel_) : std::nullopt;
+}
+
+void Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const Links& links) {
+  Subscription& self = subscription_;
+  const auto source = self.source_of(route.table, links);
+  if (!source || route.cloned || route.tos != 0) return;
+  const auto target = to_target(route, links);
+  Rib::Spec spec;
+  if (route.object) {
+    spec = ObjectRef{self.kernel_, *route.object};
+  } else if (target) {
+    spec = *target;
+  } else {
+    return;
+  }
+  const bool own = route.type == RTN_LOCAL || route.type == RTN_BROADCAST || route.type == RTN_ANYCAST;
+  const bool direct = own || (route.protocol == RTPROT_KERNEL && route.type == RTN_UNICAST);
+  std::visit(
+      [&](auto prefix) { self.apply_route(RibKey{prefix, *source, route.metric}, spec, route.removed, flags, direct); },
+      route.prefix);
+}
+
+/// IPv4: NLM_F_REPLACE stands for the first route's place, NLM_F_APPEND for the end, else it comes before the others.
+void Subscription::apply_route(const RibKey<Ipv4Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags,
+                               bool direct) {
+  if (removed) {
+    rib_.remove(key, spec);
+    return;
+  }
+  auto place = RibPlace::first;
+  if ((flags & NLM_F_APPEND) != 0) place = RibPlace::last;
+  if ((flags & NLM_F_REPLACE) != 0) place = RibPlace::replace_first;
+  rib_.put(key, spec, place, direct);
+}
+
+/// IPv6: routes through gateways with the same prefix and metric are one, which is told of whole when a next hop is
+/// added, while only the next hop is told of that was taken off. Any other stands by itself, the new one last.
+void Subscription::apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags,
+                               bool direct) {
+  const auto* const target = std::get_if<FeedTarget>(&spec);
+  const bool shared = target != nullptr && target->kind == FeedTarget::Kind::unicast && has_gateways(*target);
+  const auto known = rib_.targets(key);
+  if (removed) {
+    for (const FeedTarget& whole : known) {
+      if (!shared || whole == *target || !has_gateways(whole) || !shares_hops(whole, *target)) continue;
+      FeedTarget rest = whole;
+      std::erase_if(rest.hops, [&](const FeedHop& hop) { return std::ranges::count(target->hops, hop) > 0; });
+      if (!rest.hops.empty() && rib_.retarget(key, whole, rest)) return;
+    }
+    rib_.remove(key, spec);
+    return;
+  }
+  if ((flags & NLM_F_REPLACE) == 0) {
+    for (const FeedTarget& before : known) {
+      if (!shared || before == *target || !has_gateways(before) || !shares_hops(before, *target)) continue;
+      if (rib_.retarget(key, before, spec)) return;
+    }
+    return rib_.put(key, spec, RibPlace::last, direct);
+  }
+  // In place of the first of its kind; one through gateways takes any other's place.
+  const auto alike = std::ranges::find_if(known, [&](const FeedTarget& before) {
+    return (before.kind == FeedTarget::Kind::unicast && has_gateways(before)) == shared;
+  });
+  if (alike != known.end() && rib_.retarget(key, *alike, spec)) return;
+  rib_.put(key, spec, shared ? RibPlace::replace_first : RibPlace::last, direct);
+}
+
+void Subscription::Batch::apply(const ObjectMessage& object, const Links& links) {
+  Subscription& self = subscription_;
+  const ObjectRef ref{self.kernel_, object.id};
+  if (object.removed) return self.rib_.remove_object(ref);
+  if (!object.group.empty()) {
+    ObjectGroup group;
+    for (const auto& member : object.group) group.members.push_back({member.id, to_weight(member.weight)});
+    return self.rib_.set_object(ref, std::move(group));
+  }
+  const FeedTarget nowhere{.kind = object.blackhole ? FeedTarget::Kind::blackhole : FeedTarget::Kind::unreachable,
+                           .hops = {}};
+  std::optional<FeedTarget> target;
+  if (object.hop) target = to_target({*object.hop}, links);
+  self.rib_.set_object(ref, target.value_or(nowhere));
+}
+
+void Subscription::Batch::begin_sync() {
+  subscription_.rib_.begin_sync(kLocalTable);
+  subscription_.rib_.begin_sync(subscription_.kernel_);
+}
+
+void Subscription::Batch::end_sync(bool complete) {
+  for (const RibSource source : {kLocalTable, subscription_.kernel_}) {
+    if (complete) {
+      subscription_.rib_.end_sync(source);
+    } else {
+      subscription_.rib_.cancel_sync(source);
+    }
+  }
+}
+
+FeedRow Subscription::to_row(const Rib::Row& row) const {
+  FeedRow shown{.target = row.target,
+                .source = sources_[row.source],
+                .metric = row.metric,
+                .nexthop_id = row.object_id,
+                .active = row.active};
+  if (row.target->kind == FeedTarget::Kind::local) shown.source = "local";
+  if (row.target->kind == FeedTarget::Kind::broadcast) shown.source = "broadcast";
+  if (row.direct && row.target->kind == FeedTarget::Kind::unicast) shown.source = "connected";
+  return shown;
+}
+
+}  // namespace penumbra::control::netlink

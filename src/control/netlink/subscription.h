@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One function's view of the kernel's routes: a table, merged with the configuration's own routes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/netlink/links.h"
+#include "control/netlink/message.h"
+#include "control/netlink/table_choice.h"
+#include "control/rib.h"
+#include "penumbra/route_feed.h"
+
+namespace penumbra::control::netlink {
+
+/// One thread applies, any thread asks.
+class Subscription {
+ public:
+  /// Tells the listener of the request's own routes. Throws std::invalid_argument for a request that cannot be met.
+  Subscription(const FeedRequest& request, RouteListener& listener);
+
+  /// Around every series of apply(): keeps those that ask away, and at the end tells the listener.
+  class Batch {
+   public:
+    explicit Batch(Subscription& subscription) : subscription_(subscription), lock_(subscription.mutex_) {}
+    Batch(const Batch&) = delete;
+    Batch& operator=(const Batch&) = delete;
+    ~Batch() { subscription_.rib_.commit(); }
+
+    void apply(const RouteMessage& route, unsigned flags, const Links& links);
+    void apply(const ObjectMessage& object, const Links& links);
+    /// What is applied between the two is all there is; only if it is `complete`, what is missing is withdrawn.
+    void begin_sync();
+    void end_sync(bool complete);
+
+   private:
+    Subscription& subscription_;
+    std::lock_guard<std::mutex> lock_;
+  };
+
+  RouteListener& listener() { return listener_; }
+
+  template <class Prefix>
+  std::vector<Prefix> prefixes() const {
+    const std::lock_guard lock(mutex_);
+    return rib_.prefixes<Prefix>();
+  }
+  template <class Prefix>
+  void visit(Prefix prefix, const std::function<void(const FeedRow&)>& visit) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& row : rib_.rows(prefix)) visit(to_row(row));
+  }
+
+ private:
+  std::optional<RibSource> source_of(std::uint32_t table, const Links& links) const;
+  FeedRow to_row(const Rib::Row& row) const;
+  void apply_route(const RibKey<Ipv4Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags, bool direct);
+  void apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags, bool direct);
+
+  mutable std::mutex mutex_;
+  RouteListener& listener_;
+  TableChoice table_;
+  std::vector<std::string> sources_;  ///< by RibSource
+  RibSource kernel_ = 0;              ///< what the kernel tells of other tables than `local`
+  Rib rib_;
+};
+
+}  // namespace penumbra::control::netlink

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/rib.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+namespace penumbra::control {
+namespace {
+
+template <class Prefix>
+bool counts_before(const RibEntry<Prefix>& a, const RibEntry<Prefix>& b) {
+  const auto rank = [](const RibEntry<Prefix>& entry) {
+    return std::tuple(!entry.direct, unsigned{entry.source}, entry.metric, entry.order);
+  };
+  return rank(a) < rank(b);
+}
+
+}  // namespace
+
+/// Those of the key that are there, in their order.
+template <class Prefix>
+std::vector<RibEntry<Prefix>*> Rib::routes_of(const RibKey<Prefix>& key) {
+  std::vector<RibEntry<Prefix>*> found;
+  family(key.prefix).table.for_each(key.prefix, [&](RibEntry<Prefix>& entry) {
+    if (entry.source == key.source && entry.metric == key.metric && !entry.removed) found.push_back(&entry);
+  });
+  if (found.size() > 1) std::ranges::sort(found, {}, [](const auto* entry) { return entry->order; });
+  return found;
+}
+
+template <class Prefix>
+void Rib::insert(const RibKey<Prefix>& key, RibTargets::Id target, std::size_t order, bool direct) {
+  RibEntry<Prefix> entry;
+  entry.address = key.prefix.address;
+  entry.length = key.prefix.length;
+  entry.metric = key.metric;
+  entry.target = target;
+  entry.source = key.source;
+  entry.direct = direct;
+  entry.order = static_cast<std::uint16_t>(order);
+  auto& [table, dirty] = family(key.prefix);
+  table.insert(entry);
+  dirty.push_back(key.prefix);
+}
+
+/// The entry stays until the listener knows what comes in its place.
+template <class Prefix>
+void Rib::retire(Family<Prefix>& family, RibEntry<Prefix>& entry) {
+  entry.removed = true;
+  family.dirty.push_back(entry.prefix());
+}
+
+template <class Prefix>
+void Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool direct) {
+  auto& of_family = family(key.prefix);
+  const auto routes = routes_of(key);
+  if (routes.size() >= std::numeric_limits<std::uint16_t>::max()) {
+    throw std::length_error("too many routes to " + to_string(key.prefix) + " of one metric");
+  }
+  const RibTargets::Id target = targets_.acquire(spec);
+  const auto same = std::ranges::find(routes, target, &RibEntry<Prefix>::target);
+  const bool syncing = syncing_[key.source];
+  std::size_t order = 0;
+  if (syncing) {
+    order = static_cast<std::size_t>(std::ranges::count(routes, false, [](const auto* entry) { return entry->stale; }));
+  } else if (place == RibPlace::first && same == routes.end()) {
+    for (auto* const entry : routes) ++entry->order;
+  } else if (place == RibPlace::last && !routes.empty()) {
+    order = routes.back()->order + std::size_t{1};
+  } else if (place == RibPlace::replace_first && !routes.empty()) {
+    order = routes.front()->order;
+    if (same == routes.end()) retire(of_family, *routes.front());
+  } else if (place == RibPlace::only) {
+    for (auto* const entry : routes) {
+      if (entry->target != target) retire(of_family, *entry);
+    }
+  }
+  if (same == routes.end()) return insert(key, target, order, direct);
+  targets_.release(target);
+  RibEntry<Prefix>& entry = **same;
+  const bool news = entry.direct != direct || (syncing && entry.stale && entry.order != order);
+  if (syncing && entry.stale) entry.order = static_cast<std::uint16_t>(order);
+  entry.stale = false;
+  entry.direct = direct;
+  if (news) of_family.dirty.push_back(key.prefix);
+}
+
+template <class Prefix>
+bool Rib::remove(const RibKey<Prefix>& key, const Spec& spec) {
+  const auto routes = routes_of(key);
+  if (routes.empty()) return false;
+  const auto target = targets_.find(spec);
+  auto at = routes.end();
+  if (target) at = std::ranges::find(routes, *target, &RibEntry<Prefix>::target);
+  if (at == routes.end() && routes.size() == 1) at = routes.begin();
+  if (at == routes.end()) return false;
+  retire(family(key.prefix), **at);
+  return true;
+}
+
+template <class Prefix>
+bool Rib::retarget(const RibKey<Prefix>& key, const Spec& before, const Spec& after) {
+  const auto target = targets_.find(before);
+  if (!target) return false;
+  const auto routes = routes_of(key);
+  const auto at = std::ranges::find(routes, *target, &RibEntry<Prefix>::target);
+  if (at == routes.end()) return false;
+  retire(family(key.prefix), **at);
+  insert(key, targets_.acquire(after), (*at)->order, (*at)->direct);
+  return true;
+}
+
+template <class Prefix>
+std::vector<FeedTarget> Rib::targets(const RibKey<Prefix>& key) const {
+  std::vector<std::pair<std::uint16_t, RibTargets::Id>> ordered;
+  family(key.prefix).table.for_each(key.prefix, [&](const RibEntry<Prefix>& entry) {
+    if (entry.source == key.source && entry.metric == key.metric && !entry.removed) {
+      ordered.emplace_back(entry.order, entry.target);
+    }
+  });
+  std::ranges::sort(ordered);
+  std::vector<FeedTarget> found;
+  for (const auto& [order, target] : ordered) found.push_back(targets_.leads(target));
+  return found;
+}
+
+template <class Visit>
+void Rib::for_each_route(Visit&& visit) {
+  const auto each = [&visit](auto& family) { family.table.for_each([&](auto& entry) { visit(family, entry); }); };
+  each(ipv4_);
+  each(ipv6_);
+}
+
+void Rib::remove_object(ObjectRef ref) {
+  const auto target = targets_.find(ref);
+  if (!targets_.remove_object(ref) || !target) return;
+  for_each_route([&](auto& family, auto& entry) {
+    if (entry.target == *target && !entry.removed) retire(family, entry);
+  });
+}
+
+void Rib::begin_sync(RibSource source) {
+  syncing_[source] = true;
+  targets_.begin_sync(source);
+  for_each_route([source](auto& /*family*/, auto& entry) {
+    if (entry.source == source) entry.stale = true;
+  });
+}
+
+void Rib::end_sync(RibSource source) {
+  syncing_[source] = false;
+  for (const ObjectRef ref : targets_.stale(source)) remove_object(ref);
+  for_each_route([&](auto& family, auto& entry) {
+    if (entry.source == source && entry.stale && !entry.removed) retire(family, entry);
+  });
+}
+
+/// Reports what counts for the prefix if that is news, and takes out what was removed.
+template <class Prefix>
+void Rib::settle(Family<Prefix>& family, Prefix prefix) {
+  RibEntry<Prefix>* best = nullptr;
+  RibEntry<Prefix>* announced = nullptr;
+  bool removed = false;
+  family.table.for_each(prefix, [&](RibEntry<Prefix>& entry) {
+    if (entry.announced) announced = &entry;
+    removed |= entry.removed;
+    if (!entry.removed && (best == nullptr || counts_before(entry, *best))) best = &entry;
+  });
+  if (best != nullptr) {
+    if (announced == nullptr || announced->target != best->target) {
+      listener_.set_route(prefix, targets_.leads(best->target));
+    }
+  } else if (announced != nullptr) {
+    listener_.remove_route(prefix);
+  }
+  if (announced != nullptr) announced->announced = false;
+  if (best != nullptr) best->announced = true;
+  if (!removed) return;
+  family.table.erase(prefix, [this](const RibEntry<Prefix>& entry) {
+    if (entry.removed) targets_.release(entry.target);
+    return entry.removed;
+  });
+}
+
+void Rib::commit() {
+  const std::vector<bool> changed = targets_.update();
+  if (!changed.empty()) {
+    for_each_route([&](auto& /*family*/, auto& entry) {
+      if (entry.announced && changed[entry.target]) {
+        listener_.set_route(entry.prefix(), targets_.leads(entry.target));
+      }
+    });
+  }
+  const auto settle_all = [this](auto& family) {
+    for (const auto& prefix : family.dirty) settle(family, prefix);
+    family.dirty.clear();
+  };
+  settle_all(ipv4_);
+  settle_all(ipv6_);
+  listener_.commit();
+}
+
+template <class Prefix>
+std::vector<Rib::Row> Rib::rows(Prefix prefix) const {
+  std::vector<RibEntry<Prefix>> entries;
+  family(prefix).table.for_each(prefix, [&](const RibEntry<Prefix>& entry) {
+    if (!entry.removed) entries.push_back(entry);
+  });
+  std::ranges::sort(entries, counts_before<Prefix>);
+  std::vector<Row> rows;
+  for (const auto& entry : entries) {
+    rows.push_back({.target = &targets_.leads(entry.target),
+                    .source = entry.source,
+                    .direct = entry.direct,
+                    .metric = entry.metric,
+                    .object_id = targets_.object_id(entry.target),
+                    .active = entry.announced});
+  }
+  return rows;
+}
+
+template <class Prefix>
+std::vector<Prefix> Rib::prefixes() const {
+  std::vector<Prefix> found;
+  family(Prefix{}).table.for_each([&](const RibEntry<Prefix>& entry) {
+    if (!entry.removed) found.push_back(entry.prefix());
+  });
+  std::ranges::sort(found);
+  const auto [first, last] = std::ranges::unique(found);
+  found.erase(first, last);
+  return found;
+}
+
+template void Rib::put(const RibKey<Ipv4Prefix>&, const Spec&, RibPlace, bool);
+template void Rib::put(const RibKey<Ipv6Prefix>&, const Spec&, RibPlace, bool);
+template bool Rib::remove(const RibKey<Ipv4Prefix>&, const Spec&);
+template bool Rib::remove(const RibKey<Ipv6Prefix>&, const Spec&);
+template bool Rib::retarget(const RibKey<Ipv4Prefix>&, const Spec&, const Spec&);
+template bool Rib::retarget(const RibKey<Ipv6Prefix>&, const Spec&, const Spec&);
+template std::vector<FeedTarget> Rib::targets(const RibKey<Ipv4Prefix>&) const;
+template std::vector<FeedTarget> Rib::targets(const RibKey<Ipv6Prefix>&) const;
+template std::vector<Rib::Row> Rib::rows(Ipv4Prefix) const;
+template std::vector<Rib::Row> Rib::rows(Ipv6Prefix) const;
+template std::vector<Ipv4Prefix> Rib::prefixes() const;
+template std::vector<Ipv6Prefix> Rib::prefixes() const;
+
+}  // namespace penumbra::control

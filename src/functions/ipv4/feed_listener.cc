@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/ipv4/feed_listener.h"
+
+#include <stdexcept>
+
+namespace penumbra::ipv4 {
+namespace {
+
+constexpr std::uint32_t kMetric = 0;
+
+Target::Kind to_kind(FeedTarget::Kind kind) {
+  switch (kind) {
+    case FeedTarget::Kind::local:
+      return Target::Kind::local;
+    case FeedTarget::Kind::broadcast:
+      return Target::Kind::broadcast;
+    case FeedTarget::Kind::blackhole:
+      return Target::Kind::blackhole;
+    case FeedTarget::Kind::unreachable:
+      return Target::Kind::unreachable;
+    case FeedTarget::Kind::unicast:
+      break;
+  }
+  return Target::Kind::unicast;
+}
+
+/// A way by a gateway of the other family (RFC 8950) is the host's.
+Target to_target(const FeedTarget& from) {
+  Target target{.kind = to_kind(from.kind), .hops = {}};
+  target.hops.reserve(from.hops.size());
+  for (const FeedHop& hop : from.hops) {
+    const auto* const gateway = std::get_if<Ipv4Address>(&hop.gateway);
+    if (hop.port == FeedHop::kHost || (gateway == nullptr && hop.gateway.index() != 0)) {
+      target.hops.push_back({.port = Hop::kHost, .gateway = std::nullopt, .weight = hop.weight});
+    } else {
+      target.hops.push_back({.port = hop.port,
+                             .gateway = gateway == nullptr ? std::nullopt : std::optional(*gateway),
+                             .weight = hop.weight});
+    }
+  }
+  return target;
+}
+
+const Target& by_host() {
+  static const Target kTarget{.kind = Target::Kind::unicast, .hops = {{.port = Hop::kHost, .gateway = std::nullopt}}};
+  return kTarget;
+}
+
+}  // namespace
+
+/// Returns whether the table has taken the change.
+template <class Change>
+bool FeedListener::try_to(Ipv4Prefix prefix, const Change& change) {
+  bool taken = true;
+  try {
+    change();
+    refused_.erase(prefix);
+  } catch (const std::logic_error&) {  // a limit
+    taken = false;
+    refused_.insert(prefix);
+  }
+  refused_count_ = refused_.size();
+  return taken;
+}
+
+void FeedListener::set_route(Ipv4Prefix prefix, const FeedTarget& target) {
+  if (try_to(prefix, [&] { fib_.replace_route(prefix, kMetric, to_target(target)); })) return;
+  // Where it led before is wrong now.
+  try {
+    fib_.replace_route(prefix, kMetric, by_host());
+  } catch (const std::logic_error&) {
+    fib_.remove_route(prefix, kMetric);
+  }
+}
+
+/// IPv6 packets are punted, whatever their destination.
+void FeedListener::set_route(Ipv6Prefix /*prefix*/, const FeedTarget& /*target*/) {}
+void FeedListener::remove_route(Ipv6Prefix /*prefix*/) {}
+
+void FeedListener::remove_route(Ipv4Prefix prefix) {
+  try_to(prefix, [&] { fib_.remove_route(prefix, kMetric); });
+}
+
+void FeedListener::set_neighbour(std::uint16_t port, Ipv4Address address, MacAddress mac) {
+  try_to({address, 32}, [&] { fib_.set_neighbour(port, address, mac); });
+}
+
+void FeedListener::remove_neighbour(std::uint16_t port, Ipv4Address address) {
+  try_to({address, 32}, [&] { fib_.remove_neighbour(port, address); });
+}
+
+}  // namespace penumbra::ipv4

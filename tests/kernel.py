@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A namespace whose kernel routes over interfaces that stand for ports, and what its routes are in the router's words."""
+
+import ipaddress
+import json
+import subprocess
+
+from netns import Namespace
+
+#: What the kernel calls otherwise.
+TYPES = {"anycast": "local", "prohibit": "unreachable", "throw": "unreachable"}
+
+
+class Kernel(Namespace):
+    """Interfaces wan0 and lan0 are twins of the ports wan and lan, eth0 is the host's own."""
+
+    TWINS = {"wan0": "wan", "lan0": "lan"}
+    ADDRESSES = {"wan0": "192.0.2.1/24", "lan0": "10.0.0.1/16", "eth0": "172.16.0.1/24"}
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=0", "net.ipv6.conf.default.disable_ipv6=0")
+        for interface in self.ADDRESSES:
+            self.add_interface(interface)
+
+    def add_interface(self, interface: str) -> None:
+        self.ip("tuntap", "add", interface, "mode", "tap")
+        self.ip("link", "set", interface, "up")
+        self.ip("address", "add", self.ADDRESSES[interface], "dev", interface)
+
+    def batch(self, commands: list[str]) -> None:
+        """Runs commands of `ip`, all of them even if some fail."""
+        subprocess.run(
+            ["ip", "-n", self.name, "-force", "-batch", "-"],
+            input="\n".join(commands),
+            text=True,
+            capture_output=True,
+            timeout=120,
+        )
+
+    def routes(self, *tables: str, family: str = "-4") -> dict[str, list]:
+        """By prefix, in the kernel's order: (metric, type, next hops, id of the next-hop object)."""
+        found: dict[str, list] = {}
+        for table in tables or ("local", "main"):
+            for route in json.loads(self.ip(family, "-j", "-N", "route", "show", "table", table) or "[]"):
+                kind = self._type(route.get("type", "unicast"))
+                if kind == "multicast" or int(route.get("tos", 0)) != 0:
+                    continue
+                default = "0.0.0.0/0" if family == "-4" else "::/0"
+                prefix = default if route["dst"] == "default" else str(ipaddress.ip_network(route["dst"]))
+                hops = [hop for hop in route.get("nexthops", [route]) if "dead" not in hop.get("flags", [])]
+                ways = sorted(self._hop(hop) for hop in hops) if kind not in ("blackhole", "unreachable") else []
+                row = (route.get("metric", 0), kind, tuple(ways), route.get("nhid"))
+                found.setdefault(prefix, []).append(row)
+        return found
+
+    @staticmethod
+    def _type(kind: str) -> str:
+        numbers = ["unspec", "unicast", "local", "broadcast", "anycast", "multicast", "blackhole", "unreachable"]
+        numbers += ["prohibit", "throw"]
+        name = numbers[int(kind)] if kind.isdigit() else kind
+        return TYPES.get(name, name)
+
+    def _hop(self, hop: dict) -> tuple[str, str, int]:
+        gateway = hop.get("gateway") or hop.get("via", {}).get("host", "")
+        return (self.TWINS.get(hop["dev"], hop["dev"]), gateway, hop.get("weight", 1))
+
+
+def shown_routes(answer: dict, version: int = 4) -> dict[str, list]:
+    """The same of what `show routes` says, adjacencies left out."""
+    found: dict[str, list] = {}
+    for row in answer["routes"]:
+        if row["source"] == "neighbour" or ipaddress.ip_network(row["prefix"]).version != version:
+            continue
+        ways = sorted((hop["dev"], hop.get("via", ""), hop["weight"]) for hop in row.get("next_hops", []))
+        found.setdefault(row["prefix"], []).append((row["metric"], row["type"], tuple(ways), row.get("nexthop_id")))
+    return found
