@@ -4,6 +4,7 @@
 import ipaddress
 import json
 import subprocess
+from collections.abc import Iterable
 
 from netns import Namespace
 
@@ -28,7 +29,7 @@ class Kernel(Namespace):
         self.ip("link", "set", interface, "up")
         self.ip("address", "add", self.ADDRESSES[interface], "dev", interface)
 
-    def batch(self, commands: list[str]) -> None:
+    def batch(self, commands: Iterable[str]) -> None:
         """Runs commands of `ip`, all of them even if some fail."""
         subprocess.run(
             ["ip", "-n", self.name, "-force", "-batch", "-"],
@@ -42,9 +43,11 @@ class Kernel(Namespace):
         """By prefix, in the kernel's order: (metric, type, next hops, id of the next-hop object)."""
         found: dict[str, list] = {}
         for table in tables or ("local", "main"):
-            for route in json.loads(self.ip(family, "-j", "-N", "route", "show", "table", table) or "[]"):
-                kind = self._type(route.get("type", "unicast"))
-                if kind == "multicast" or int(route.get("tos", 0)) != 0:
+            # A table that has never had a route of the family is an error.
+            shown = self.run("ip", family, "-j", "route", "show", "table", table, check=False)
+            for route in json.loads(shown.stdout) if shown.returncode == 0 and shown.stdout else []:
+                kind = TYPES.get(route.get("type"), route.get("type", "unicast"))
+                if kind == "multicast" or "tos" in route:
                     continue
                 default = "0.0.0.0/0" if family == "-4" else "::/0"
                 prefix = default if route["dst"] == "default" else str(ipaddress.ip_network(route["dst"]))
@@ -53,13 +56,6 @@ class Kernel(Namespace):
                 row = (route.get("metric", 0), kind, tuple(ways), route.get("nhid"))
                 found.setdefault(prefix, []).append(row)
         return found
-
-    @staticmethod
-    def _type(kind: str) -> str:
-        numbers = ["unspec", "unicast", "local", "broadcast", "anycast", "multicast", "blackhole", "unreachable"]
-        numbers += ["prohibit", "throw"]
-        name = numbers[int(kind)] if kind.isdigit() else kind
-        return TYPES.get(name, name)
 
     def _hop(self, hop: dict) -> tuple[str, str, int]:
         gateway = hop.get("gateway") or hop.get("via", {}).get("host", "")

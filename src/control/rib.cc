@@ -54,7 +54,7 @@ void Rib::retire(Family<Prefix>& family, RibEntry<Prefix>& entry) {
 }
 
 template <class Prefix>
-void Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool direct) {
+bool Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool direct) {
   auto& of_family = family(key.prefix);
   const auto routes = routes_of(key);
   if (routes.size() >= std::numeric_limits<std::uint16_t>::max()) {
@@ -78,14 +78,18 @@ void Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool 
       if (entry->target != target) retire(of_family, *entry);
     }
   }
-  if (same == routes.end()) return insert(key, target, order, direct);
+  if (same == routes.end()) {
+    insert(key, target, order, direct);
+    return true;
+  }
   targets_.release(target);
   RibEntry<Prefix>& entry = **same;
-  const bool news = entry.direct != direct || (syncing && entry.stale && entry.order != order);
-  if (syncing && entry.stale) entry.order = static_cast<std::uint16_t>(order);
+  const bool told_again = syncing && entry.stale;
+  if (entry.direct != direct || (told_again && entry.order != order)) of_family.dirty.push_back(key.prefix);
+  if (told_again) entry.order = static_cast<std::uint16_t>(order);
   entry.stale = false;
   entry.direct = direct;
-  if (news) of_family.dirty.push_back(key.prefix);
+  return told_again;
 }
 
 template <class Prefix>
@@ -234,8 +238,8 @@ std::vector<Prefix> Rib::prefixes() const {
   return found;
 }
 
-template void Rib::put(const RibKey<Ipv4Prefix>&, const Spec&, RibPlace, bool);
-template void Rib::put(const RibKey<Ipv6Prefix>&, const Spec&, RibPlace, bool);
+template bool Rib::put(const RibKey<Ipv4Prefix>&, const Spec&, RibPlace, bool);
+template bool Rib::put(const RibKey<Ipv6Prefix>&, const Spec&, RibPlace, bool);
 template bool Rib::remove(const RibKey<Ipv4Prefix>&, const Spec&);
 template bool Rib::remove(const RibKey<Ipv6Prefix>&, const Spec&);
 template bool Rib::retarget(const RibKey<Ipv4Prefix>&, const Spec&, const Spec&);

@@ -55,9 +55,9 @@ class Rib {
   Rib& operator=(const Rib&) = delete;
 
   /// Adds a route; one that leads there already stays where it is. In a synchronization routes are told in their order,
-  /// and `place` says nothing.
+  /// and `place` says nothing. Returns whether it was not there (in a synchronization: had not been told) before.
   template <class Prefix>
-  void put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool direct = false);
+  bool put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool direct = false);
   /// Takes out the route that leads there, or if there is only one that one: a source may tell of a next hop otherwise
   /// than before. Returns whether there was one.
   template <class Prefix>

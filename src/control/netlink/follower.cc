@@ -146,7 +146,9 @@ void Follower::apply(const Message& message, Batches& batches) {
   } else if (const auto* const neighbour = std::get_if<NeighbourMessage>(&message.content)) {
     neighbours_.apply(*neighbour, links_, [this](const auto& word) { tell(word); });
   } else if (const auto* const route = std::get_if<RouteMessage>(&message.content)) {
-    for (const auto& batch : batches) batch->apply(*route, message.flags, links_);
+    for (const auto& batch : batches) {
+      if (batch->apply(*route, message.flags, links_)) ask_for_everything(kDebounce);
+    }
   } else if (const auto* const object = std::get_if<ObjectMessage>(&message.content)) {
     for (const auto& batch : batches) batch->apply(*object, links_);
   }

@@ -15,7 +15,7 @@ bool Links::update(const LinkMessage& message) {
   if (fresh) return link.vrf_table.has_value();
   const Link before = std::exchange(at->second, std::move(link));
   const Link& now = at->second;
-  return (before.up && !now.up) || before.port != now.port || before.vrf_table != now.vrf_table ||
+  return before.up != now.up || before.port != now.port || before.vrf_table != now.vrf_table ||
          (now.vrf_table && before.name != now.name);
 }
 

@@ -26,8 +26,8 @@ class Links {
   explicit Links(std::vector<std::string> twins) : twins_(std::move(twins)) {}
 
   /// Takes a message over. Returns whether routes may have changed of which the kernel says nothing, or lead elsewhere
-  /// now: an interface went down or away (with it go IPv4 routes), a name has come to stand for a port or ceased to, a
-  /// VRF has another table.
+  /// now: an interface went down or away (with it go IPv4 routes and next hops), or up (next hops come again), a name
+  /// has come to stand for a port or ceased to, a VRF has another table.
   bool update(const LinkMessage& message);
   /// Forgets all.
   void clear() { by_index_.clear(); }

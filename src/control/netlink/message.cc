@@ -244,7 +244,8 @@ Content read(const nlmsghdr* header) {
 std::optional<Message> MessageReader::next() {
   const auto* const header = reinterpret_cast<const nlmsghdr*>(rest_.data());
   if (rest_.empty()) return std::nullopt;
-  if (!mnl_nlmsg_ok(header, static_cast<int>(rest_.size()))) {
+  // Not mnl_nlmsg_ok(), which takes a length of 4 GiB for a negative one.
+  if (rest_.size() < sizeof *header || header->nlmsg_len < sizeof *header || header->nlmsg_len > rest_.size()) {
     malformed_ = true;
     return std::nullopt;
   }

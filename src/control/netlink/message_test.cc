@@ -161,6 +161,13 @@ TEST(NetlinkMessage, DamageIsSurvived) {
       }
     }
   }
+  for (const std::byte length : {std::byte{0xFF}, std::byte{0}}) {
+    auto odd = recorded("routes_ipv4");
+    std::fill_n(odd.begin(), 4, length);
+    MessageReader reader(odd);
+    EXPECT_FALSE(reader.next());
+    EXPECT_FALSE(reader.whole());
+  }
   const std::vector<std::byte> short_one(3);
   MessageReader reader(short_one);
   EXPECT_FALSE(reader.next());

@@ -98,10 +98,10 @@ std::optional<RibSource> Subscription::source_of(std::uint32_t table, const Link
   return table == std::get<std::uint32_t>(table_) ? std::optional(kernel_) : std::nullopt;
 }
 
-void Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const Links& links) {
+bool Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const Links& links) {
   Subscription& self = subscription_;
   const auto source = self.source_of(route.table, links);
-  if (!source || route.cloned || route.tos != 0) return;
+  if (!source || route.cloned || route.tos != 0) return false;
   const auto target = to_target(route, links);
   Rib::Spec spec;
   if (route.object) {
@@ -109,31 +109,36 @@ void Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const
   } else if (target) {
     spec = *target;
   } else {
-    return;
+    return false;
   }
   const bool own = route.type == RTN_LOCAL || route.type == RTN_BROADCAST || route.type == RTN_ANYCAST;
   const bool direct = own || (route.protocol == RTPROT_KERNEL && route.type == RTN_UNICAST);
-  std::visit(
-      [&](auto prefix) { self.apply_route(RibKey{prefix, *source, route.metric}, spec, route.removed, flags, direct); },
+  return std::visit(
+      [&](auto prefix) {
+        return self.apply_route(RibKey{prefix, *source, route.metric}, spec, route.removed, flags, direct);
+      },
       route.prefix);
 }
 
 /// IPv4: NLM_F_REPLACE stands for the first route's place, NLM_F_APPEND for the end, else it comes before the others.
-void Subscription::apply_route(const RibKey<Ipv4Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags,
+bool Subscription::apply_route(const RibKey<Ipv4Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags,
                                bool direct) {
   if (removed) {
     rib_.remove(key, spec);
-    return;
+    return doubled_.erase({key.prefix, key.metric}) > 0;
   }
   auto place = RibPlace::first;
   if ((flags & NLM_F_APPEND) != 0) place = RibPlace::last;
   if ((flags & NLM_F_REPLACE) != 0) place = RibPlace::replace_first;
-  rib_.put(key, spec, place, direct);
+  if (!rib_.put(key, spec, place, direct) && place != RibPlace::replace_first) {
+    doubled_.emplace(key.prefix, key.metric);
+  }
+  return false;
 }
 
 /// IPv6: routes through gateways with the same prefix and metric are one, which is told of whole when a next hop is
 /// added, while only the next hop is told of that was taken off. Any other stands by itself, the new one last.
-void Subscription::apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags,
+bool Subscription::apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags,
                                bool direct) {
   const auto* const target = std::get_if<FeedTarget>(&spec);
   const bool shared = target != nullptr && target->kind == FeedTarget::Kind::unicast && has_gateways(*target);
@@ -143,24 +148,26 @@ void Subscription::apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& s
       if (!shared || whole == *target || !has_gateways(whole) || !shares_hops(whole, *target)) continue;
       FeedTarget rest = whole;
       std::erase_if(rest.hops, [&](const FeedHop& hop) { return std::ranges::count(target->hops, hop) > 0; });
-      if (!rest.hops.empty() && rib_.retarget(key, whole, rest)) return;
+      if (!rest.hops.empty() && rib_.retarget(key, whole, rest)) return false;
     }
     rib_.remove(key, spec);
-    return;
+    return false;
   }
   if ((flags & NLM_F_REPLACE) == 0) {
     for (const FeedTarget& before : known) {
       if (!shared || before == *target || !has_gateways(before) || !shares_hops(before, *target)) continue;
-      if (rib_.retarget(key, before, spec)) return;
+      if (rib_.retarget(key, before, spec)) return false;
     }
-    return rib_.put(key, spec, RibPlace::last, direct);
+    rib_.put(key, spec, RibPlace::last, direct);
+    return false;
   }
-  // In place of the first of its kind; one through gateways takes any other's place.
+  // In place of the first of its kind, if there is none of the first of all.
   const auto alike = std::ranges::find_if(known, [&](const FeedTarget& before) {
     return (before.kind == FeedTarget::Kind::unicast && has_gateways(before)) == shared;
   });
-  if (alike != known.end() && rib_.retarget(key, *alike, spec)) return;
-  rib_.put(key, spec, shared ? RibPlace::replace_first : RibPlace::last, direct);
+  if (alike != known.end() && rib_.retarget(key, *alike, spec)) return false;
+  rib_.put(key, spec, RibPlace::replace_first, direct);
+  return false;
 }
 
 void Subscription::Batch::apply(const ObjectMessage& object, const Links& links) {

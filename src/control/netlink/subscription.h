@@ -8,8 +8,10 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "control/netlink/links.h"
@@ -34,7 +36,8 @@ class Subscription {
     Batch& operator=(const Batch&) = delete;
     ~Batch() { subscription_.rib_.commit(); }
 
-    void apply(const RouteMessage& route, unsigned flags, const Links& links);
+    /// Returns whether this leaves open what the kernel has: everything is to be asked for again.
+    bool apply(const RouteMessage& route, unsigned flags, const Links& links);
     void apply(const ObjectMessage& object, const Links& links);
     /// What is applied between the two is all there is; only if it is `complete`, what is missing is withdrawn.
     void begin_sync();
@@ -61,8 +64,8 @@ class Subscription {
  private:
   std::optional<RibSource> source_of(std::uint32_t table, const Links& links) const;
   FeedRow to_row(const Rib::Row& row) const;
-  void apply_route(const RibKey<Ipv4Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags, bool direct);
-  void apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags, bool direct);
+  bool apply_route(const RibKey<Ipv4Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags, bool direct);
+  bool apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags, bool direct);
 
   mutable std::mutex mutex_;
   RouteListener& listener_;
@@ -70,6 +73,9 @@ class Subscription {
   std::vector<std::string> sources_;  ///< by RibSource
   RibSource kernel_ = 0;              ///< what the kernel tells of other tables than `local`
   Rib rib_;
+  /// (prefix, metric) of which the kernel has had two routes that lead to the same and differ in what means nothing
+  /// here, a preferred source address, say. When one goes the other may be left.
+  std::set<std::pair<Ipv4Prefix, std::uint32_t>> doubled_;
 };
 
 }  // namespace penumbra::control::netlink

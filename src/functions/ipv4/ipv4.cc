@@ -204,7 +204,7 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
     control::RouteList list;
     if (routes.present()) list = control::read_routes(routes.path(), ports);
     if (!follows) {
-      function->fib().load(list);
+      if (routes.present()) function->fib().load(list);
       return function;
     }
     FeedRequest request = to_request(list, ports);

@@ -52,6 +52,8 @@ class Ipv4Test : public testing::Test {
     add_route("8.0.0.0/8", via("192.0.2.99", "wan"));
     add_route("9.0.0.0/8",
               shared({{ip("192.0.2.254"), "wan", 3}, {ip("10.0.7.7"), "lan", 1}, {ip("172.16.0.2"), "dmz", 2}}));
+    network_.routes[{net("8.1.1.4/30"), 0}] = dev("host");
+    function_.fib().replace_route(net("8.1.1.4/30"), 0, Target{.hops = {{.port = Hop::kHost, .gateway = {}}}});
     function_.fib().commit();
   }
 

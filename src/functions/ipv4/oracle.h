@@ -98,7 +98,8 @@ struct Judgement {
 /// Routes, neighbours and ports as lists.
 struct Network {
   std::vector<PortInfo> ports;
-  std::map<std::pair<Ipv4Prefix, std::uint32_t>, control::RouteTarget> routes;  ///< by (prefix, metric)
+  /// By (prefix, metric). The port "host" stands for any interface of the host's that is no port's.
+  std::map<std::pair<Ipv4Prefix, std::uint32_t>, control::RouteTarget> routes;
   std::map<std::pair<std::string, Ipv4Address>, MacAddress> neighbours;
 
   const PortInfo& port(const std::string& name) const {
@@ -147,6 +148,7 @@ struct Network {
     if (target.kind == control::RouteTarget::Kind::unreachable) {
       return {.reason = "unreachable", .next_hops = {}, .member_reasons = {}};
     }
+    if (target.next_hops.front().port == "host") return {.reason = "via_host", .next_hops = {}, .member_reasons = {}};
     if (ttl <= 1) return {.reason = "ttl_expired", .next_hops = {}, .member_reasons = {}};
     Judgement judgement;
     for (const auto& hop : target.next_hops) {
