@@ -54,7 +54,9 @@ class Kernel(Namespace):
                 hops = [hop for hop in route.get("nexthops", [route]) if "dead" not in hop.get("flags", [])]
                 ways = sorted(self._hop(hop) for hop in hops) if kind not in ("blackhole", "unreachable") else []
                 row = (route.get("metric", 0), kind, tuple(ways), route.get("nhid"))
-                found.setdefault(prefix, []).append(row)
+                # Two that differ in nothing that counts here are one.
+                if row not in found.setdefault(prefix, []):
+                    found[prefix].append(row)
         return found
 
     def _hop(self, hop: dict) -> tuple[str, str, int]:

@@ -64,15 +64,18 @@ bool Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool 
   const auto same = std::ranges::find(routes, target, &RibEntry<Prefix>::target);
   const bool syncing = syncing_[key.source];
   std::size_t order = 0;
+  if (!syncing) {  // numbers stay small, however often routes come and go
+    for (std::size_t i = 0; i < routes.size(); ++i) routes[i]->order = static_cast<std::uint16_t>(i);
+  }
   if (syncing) {
     order = static_cast<std::size_t>(std::ranges::count(routes, false, [](const auto* entry) { return entry->stale; }));
-  } else if (place == RibPlace::first && same == routes.end()) {
+  } else if (place == RibPlace::first) {
     for (auto* const entry : routes) ++entry->order;
   } else if (place == RibPlace::last && !routes.empty()) {
-    order = routes.back()->order + std::size_t{1};
+    order = routes.size();
   } else if (place == RibPlace::replace_first && !routes.empty()) {
     order = routes.front()->order;
-    if (same == routes.end()) retire(of_family, *routes.front());
+    if (routes.front()->target != target) retire(of_family, *routes.front());
   } else if (place == RibPlace::only) {
     for (auto* const entry : routes) {
       if (entry->target != target) retire(of_family, *entry);
@@ -85,8 +88,9 @@ bool Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool 
   targets_.release(target);
   RibEntry<Prefix>& entry = **same;
   const bool told_again = syncing && entry.stale;
-  if (entry.direct != direct || (told_again && entry.order != order)) of_family.dirty.push_back(key.prefix);
-  if (told_again) entry.order = static_cast<std::uint16_t>(order);
+  const bool moves = told_again || (!syncing && place != RibPlace::last);
+  if (entry.direct != direct || (moves && entry.order != order)) of_family.dirty.push_back(key.prefix);
+  if (moves) entry.order = static_cast<std::uint16_t>(order);
   entry.stale = false;
   entry.direct = direct;
   return told_again;
@@ -115,6 +119,16 @@ bool Rib::retarget(const RibKey<Prefix>& key, const Spec& before, const Spec& af
   retire(family(key.prefix), **at);
   insert(key, targets_.acquire(after), (*at)->order, (*at)->direct);
   return true;
+}
+
+template <class Prefix>
+bool Rib::contains(const RibKey<Prefix>& key, const Spec& spec) const {
+  const auto target = targets_.find(spec);
+  bool found = false;
+  family(key.prefix).table.for_each(key.prefix, [&](const RibEntry<Prefix>& entry) {
+    found |= entry.source == key.source && entry.metric == key.metric && !entry.removed && entry.target == target;
+  });
+  return found;
 }
 
 template <class Prefix>
@@ -244,6 +258,8 @@ template bool Rib::remove(const RibKey<Ipv4Prefix>&, const Spec&);
 template bool Rib::remove(const RibKey<Ipv6Prefix>&, const Spec&);
 template bool Rib::retarget(const RibKey<Ipv4Prefix>&, const Spec&, const Spec&);
 template bool Rib::retarget(const RibKey<Ipv6Prefix>&, const Spec&, const Spec&);
+template bool Rib::contains(const RibKey<Ipv4Prefix>&, const Spec&) const;
+template bool Rib::contains(const RibKey<Ipv6Prefix>&, const Spec&) const;
 template std::vector<FeedTarget> Rib::targets(const RibKey<Ipv4Prefix>&) const;
 template std::vector<FeedTarget> Rib::targets(const RibKey<Ipv6Prefix>&) const;
 template std::vector<Rib::Row> Rib::rows(Ipv4Prefix) const;

@@ -54,8 +54,9 @@ class Rib {
   Rib(const Rib&) = delete;
   Rib& operator=(const Rib&) = delete;
 
-  /// Adds a route; one that leads there already stays where it is. In a synchronization routes are told in their order,
-  /// and `place` says nothing. Returns whether it was not there (in a synchronization: had not been told) before.
+  /// Adds a route; one that leads there already moves to that place, but not to the last. In a synchronization routes
+  /// are told in their order, and `place` says nothing. Returns whether it was not there (in a synchronization: had not
+  /// been told) before.
   template <class Prefix>
   bool put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool direct = false);
   /// Takes out the route that leads there, or if there is only one that one: a source may tell of a next hop otherwise
@@ -65,6 +66,9 @@ class Rib {
   /// Lets the route that leads to `before` lead to `after`. Returns whether there was one.
   template <class Prefix>
   bool retarget(const RibKey<Prefix>& key, const Spec& before, const Spec& after);
+  /// Whether there is a route that leads there.
+  template <class Prefix>
+  bool contains(const RibKey<Prefix>& key, const Spec& spec) const;
   /// Where a key's routes lead, in their order.
   template <class Prefix>
   std::vector<FeedTarget> targets(const RibKey<Prefix>& key) const;

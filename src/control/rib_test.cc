@@ -261,6 +261,8 @@ class RibWorld {
         list.assign(1, {leads, direct});
       } else if (known) {
         same->direct = direct;
+        if (place != RibPlace::last) std::rotate(list.begin(), same, same + 1);
+        if (place == RibPlace::replace_first && same != list.begin()) list.erase(list.begin() + 1);
       } else if (place == RibPlace::replace_first && !list.empty()) {
         list.front() = {leads, direct};
       } else {

@@ -130,9 +130,10 @@ bool Subscription::apply_route(const RibKey<Ipv4Prefix>& key, const Rib::Spec& s
   auto place = RibPlace::first;
   if ((flags & NLM_F_APPEND) != 0) place = RibPlace::last;
   if ((flags & NLM_F_REPLACE) != 0) place = RibPlace::replace_first;
-  if (!rib_.put(key, spec, place, direct) && place != RibPlace::replace_first) {
-    doubled_.emplace(key.prefix, key.metric);
-  }
+  // When an object changes the kernel says so of its routes, too, as if each were the first.
+  const bool by_object = std::holds_alternative<ObjectRef>(spec);
+  if (place == RibPlace::replace_first && by_object && rib_.contains(key, spec)) return false;
+  if (!rib_.put(key, spec, place, direct)) doubled_.emplace(key.prefix, key.metric);
   return false;
 }
 
