@@ -63,6 +63,9 @@ class ConfigNode {
   /// `file`, which is a part of this node's text, as path() would give it.
   std::filesystem::path path(const std::filesystem::path& file) const;
 
+  /// What stands here and below, the same for every way to write it: flow or block style, quotes, order of keys.
+  std::string canonical() const;
+
   /// An error at this node, for checks that the caller makes.
   InputError error(const std::string& message) const;
   SourceLocation location() const;

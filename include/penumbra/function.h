@@ -75,6 +75,11 @@ class Function {
   /// Turns the batch's outputs into verdicts and rewrites the packets.
   virtual void post_shade(Chunk& chunk) noexcept = 0;
 
+  /// Takes over another configuration of its own while packets go through it, from create()'s context, and says what
+  /// that changes, a line each. Unless `apply` it only says. Throws InputError at what only a restart can change; then,
+  /// and if it throws anything else, nothing has changed.
+  virtual std::vector<std::string> reload(const ConfigNode& config, const FunctionContext& context, bool apply) = 0;
+
   /// One line on what the function saw in a packet and did with it, for `trace`. Called after post_shade.
   virtual std::string trace(const Chunk& chunk, std::uint16_t packet) const = 0;
   /// What `show TOPIC ARGUMENTS...` prints: an object, or an array of them (a table; an object in one is a group of

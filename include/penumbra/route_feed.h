@@ -97,6 +97,8 @@ class RouteSubscription {
   RouteSubscription& operator=(const RouteSubscription&) = delete;
   virtual ~RouteSubscription() = default;
 
+  /// From now on these are the configuration's own routes: FeedRequest's `targets` and `routes`.
+  virtual void replace_own(const FeedRequest& request) = 0;
   /// Visits the routes of exactly this prefix, the best first.
   virtual void visit(Ipv4Prefix prefix, const std::function<void(const FeedRow&)>& visit) const = 0;
   virtual void visit(Ipv6Prefix prefix, const std::function<void(const FeedRow&)>& visit) const = 0;

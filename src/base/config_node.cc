@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -56,6 +57,26 @@ std::string kind_of(const YAML::Node& node) {
   if (node.IsSequence()) return "a list";
   if (node.IsScalar()) return quote(node.Scalar());
   return "nothing";
+}
+
+/// Scalars in quotes, so that no two nodes give the same text.
+std::string canonical(const YAML::Node& node) {
+  if (node.IsMap()) {
+    std::map<std::string, std::string> entries;
+    for (const auto& entry : node) entries[canonical(entry.first)] = canonical(entry.second);
+    std::string text = "{";
+    for (const auto& [key, value] : entries) text += key + ":" + value + ",";
+    return text + "}";
+  }
+  if (node.IsSequence()) {
+    std::string text = "[";
+    for (const auto& element : node) text += canonical(element) + ",";
+    return text + "]";
+  }
+  if (!node.IsScalar()) return "~";
+  std::string text = "'";
+  for (const char letter : node.Scalar()) text += letter == '\'' ? std::string("''") : std::string(1, letter);
+  return text + "'";
 }
 
 }  // namespace
@@ -200,6 +221,10 @@ std::filesystem::path ConfigNode::path(const std::filesystem::path& file) const 
 
 InputError ConfigNode::error(const std::string& message) const {
   return {location(), message};
+}
+
+std::string ConfigNode::canonical() const {
+  return penumbra::canonical(node_);
 }
 
 SourceLocation ConfigNode::location() const {

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/reload.h"
 #include "cli/run_summary.h"
 #include "cli/service.h"
 #include "io/eal.h"
@@ -39,11 +40,28 @@ struct Options {
 };
 
 std::atomic<bool> stop_requested{false};
+std::atomic<bool> reload_requested{false};
 std::atomic<runtime::Router*> running_router{nullptr};
 
 extern "C" void stop_running_router(int /*signal*/) {
   stop_requested = true;
   if (runtime::Router* router = running_router.load(); router != nullptr) router->stop();
+}
+
+extern "C" void request_reload(int /*signal*/) {
+  reload_requested = true;
+}
+
+/// SIGHUP lets the router read its configuration again; what comes of it goes to standard error.
+void reload_if_requested(runtime::Router& router) {
+  if (!reload_requested.exchange(false)) return;
+  std::string told;
+  try {
+    told = reload_in_words(router.reload("apply", {}), false);
+  } catch (const std::exception& error) {
+    told = fmt::format("{}\n", error.what());
+  }
+  fmt::print(stderr, "penumbra: reload: {}", told);
 }
 
 /// From now until the program ends SIGINT and SIGTERM stop the router, the one that there is or the one to come:
@@ -53,6 +71,8 @@ void stop_on_signal() {
   action.sa_handler = stop_running_router;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = request_reload;
+  sigaction(SIGHUP, &action, nullptr);
 }
 
 /// The router that a signal stops; at once if the signal has come already.
@@ -90,6 +110,7 @@ void run(const Options& options) {
     router.run(options.limits(), [&](const runtime::Statistics& now) {
       progress.tick(now);
       service.tick();
+      reload_if_requested(router);
     });
   }
   const RunSummary summary = summarise(config, router);
@@ -115,7 +136,9 @@ void set_up(CLI::App& command) {
   command.add_flag("--progress", options->progress,
                    "Write a line a second to standard error even if it is no terminal");
   add_json_flag(command, options->json);
-  command.footer("A run ends by itself when every source is finite and drained, and cleanly on SIGINT and SIGTERM.");
+  command.footer(
+      "A run ends by itself when every source is finite and drained, and cleanly on SIGINT and SIGTERM. On SIGHUP the "
+      "router reads its configuration again, as by `penumbra reload`.");
   command.callback([options] { run(*options); });
 }
 

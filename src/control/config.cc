@@ -276,6 +276,7 @@ RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& fi
   root.require_map({"ports", "workers", "engine", "pipeline", "punts", "control", "metrics"});
   RouterConfig config;
   config.file = file;
+  for (const auto& key : root.keys()) config.sections[key] = root.get(key).canonical();
   config.ports = read_ports(root.at("ports"));
   const ConfigNode workers = root.get("workers");
   config.cores = read_cores(workers);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,7 @@ struct PuntLimits {
 struct RouterConfig {
   static constexpr std::chrono::microseconds kLongestSleep{250};
   std::filesystem::path file;
+  std::map<std::string, std::string> sections;      ///< by top-level key what it says, as ConfigNode::canonical()
   std::vector<PortConfig> ports;                    ///< info.index = position
   std::vector<unsigned> cores;                      ///< a worker each
   std::chrono::microseconds sleep = kLongestSleep;  ///< no idle worker sleeps longer; 0: it never sleeps

@@ -32,7 +32,8 @@ std::vector<PortInfo> port_infos(std::span<const control::PortConfig> configs) {
 }
 
 Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<const PortInfo> ports,
-                   GracePeriods& grace_periods, RouteFeed* feed) {
+                   GracePeriods& grace_periods, RouteFeed* feed)
+    : ports_(ports.begin(), ports.end()), grace_periods_(grace_periods), feed_(feed) {
   using Kind = Verdict::Kind;
   reasons_ = {
       {"router", {"undecided", Kind::drop, "no function of the pipeline decided"}},
@@ -96,6 +97,16 @@ void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, c
 std::string Pipeline::reason_name(std::uint16_t reason) const {
   if (reason >= reasons_.size()) return fmt::format("reason {}", reason);
   return reasons_[reason].stage + "." + reasons_[reason].reason.name;
+}
+
+std::vector<std::string> Pipeline::reload(std::span<const control::StageConfig> configs, bool apply) {
+  std::vector<std::string> changes;
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    for (const auto& line : stages_[i].function->reload(configs[i].config, {ports_, grace_periods_, feed_}, apply)) {
+      changes.push_back(stages_[i].name + ": " + line);
+    }
+  }
+  return changes;
 }
 
 void Pipeline::check(const control::PuntLimits& limits) const {

@@ -55,6 +55,9 @@ class Pipeline {
   /// itself.
   std::uint16_t over_limit(std::uint16_t reason) const { return over_limit_[reason]; }
 
+  /// Takes over other configurations of the same functions, or with `apply` false only says what that changes, a line
+  /// each. Throws as Function::reload(). Set-up's context.
+  std::vector<std::string> reload(std::span<const control::StageConfig> configs, bool apply);
   /// Throws InputError if a limit is for a reason that nothing is punted for.
   void check(const control::PuntLimits& limits) const;
   /// Tells the functions the ports' final MAC addresses and MTUs.
@@ -67,6 +70,9 @@ class Pipeline {
   void add_over_limits();
   void choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader);
 
+  std::vector<PortInfo> ports_;  ///< as configured
+  GracePeriods& grace_periods_;
+  RouteFeed* feed_;
   std::vector<PipelineReason> reasons_;
   std::vector<std::uint16_t> over_limit_;
   std::vector<Stage> stages_;

@@ -17,6 +17,7 @@
 #include "runtime/control_server.h"
 #include "runtime/host_path.h"
 #include "runtime/metrics.h"
+#include "runtime/reload.h"
 #include "runtime/statistics.h"
 
 namespace penumbra::runtime {
@@ -122,6 +123,7 @@ struct Router::Parts {
   Pipeline pipeline;
   Tracer tracer;
   Captures captures;
+  Reloader reloader;
   std::unique_ptr<ControlServer> server;
   std::vector<std::unique_ptr<io::Port>> ports;
   std::vector<PortInfo> bound_ports;
@@ -143,7 +145,8 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
       configured_ports(port_infos(config.ports)),
       pipeline(config.pipeline, configured_ports, grace_periods, &feed),
       tracer(pipeline, names_of(configured_ports)),
-      captures(pipeline, names_of(configured_ports), static_cast<std::uint16_t>(cores.size()), grace_periods) {
+      captures(pipeline, names_of(configured_ports), static_cast<std::uint16_t>(cores.size()), grace_periods),
+      reloader(config, pipeline) {
   pipeline.check(config.punts);
   if (!config.socket.empty()) server = std::make_unique<ControlServer>(config.socket);
   if (config.metrics.wanted()) metrics = std::make_unique<MetricsServer>(config.metrics);
@@ -247,7 +250,9 @@ Router::Router(const control::RouterConfig& config, const OpenPorts& open_ports)
   const auto answer = [this](std::string_view command, std::string_view topic, Arguments arguments) {
     if (command == "show") return show(topic, arguments);
     if (command == "trace") return trace(topic, arguments);
-    throw std::invalid_argument(fmt::format("unknown command '{}'; there are show, trace and capture", command));
+    if (command == "reload") return reload(topic, arguments);
+    throw std::invalid_argument(
+        fmt::format("unknown command '{}'; there are show, trace, capture and reload", command));
   };
   const auto capture = [this](std::string_view what, Arguments arguments, FileDescriptor& connection) {
     parts_->captures.start(what, arguments, connection);
@@ -341,6 +346,10 @@ nlohmann::ordered_json Router::show(std::string_view topic, std::span<const std:
 
 nlohmann::ordered_json Router::trace(std::string_view action, std::span<const std::string> arguments) {
   return parts_->tracer.command(action, arguments);
+}
+
+nlohmann::ordered_json Router::reload(std::string_view action, std::span<const std::string> arguments) {
+  return parts_->reloader.command(action, arguments);
 }
 
 Function& Router::function(std::size_t stage) {

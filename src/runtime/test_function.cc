@@ -30,6 +30,13 @@ class Judge final : public Function {
   Table* table() override { return &table_; }
   void bind(std::span<const PortInfo> ports) override { ports_ = ports.size(); }
 
+  std::vector<std::string> reload(const ConfigNode& config, const FunctionContext& /*context*/, bool apply) override {
+    const std::uint64_t next = config.get("revision").present() ? config.get("revision").integer(0, 1000) : 0;
+    if (next == 666) throw config.error("takes a restart");
+    if (next == revision_) return {};
+    if (apply) revision_ = next;
+    return {"revision " + std::to_string(next)};
+  }
   void pre_shade(Chunk& chunk) noexcept override {
     auto* in = chunk.columns.take<std::uint32_t>(chunk.size);
     auto* out = chunk.columns.take<std::uint32_t>(chunk.size);
@@ -96,6 +103,7 @@ class Judge final : public Function {
   }
 
   std::size_t stage_;
+  std::uint64_t revision_ = 0;
   std::size_t ports_;
   Table table_;
 };

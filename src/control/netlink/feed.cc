@@ -20,6 +20,7 @@ class NetlinkFeed::Handle final : public RouteSubscription {
   }
   ~Handle() override { std::erase(feed_.subscriptions_, &subscription_); }
 
+  void replace_own(const FeedRequest& request) override { subscription_.replace_own(request); }
   void visit(Ipv4Prefix prefix, const std::function<void(const FeedRow&)>& visit) const override {
     subscription_.visit(prefix, visit);
   }

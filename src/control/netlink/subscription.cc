@@ -84,9 +84,16 @@ Subscription::Subscription(const FeedRequest& request, RouteListener& listener)
     if (name == "kernel") kernel_ = static_cast<RibSource>(sources_.size());
     sources_.push_back(name);
   }
+  replace_own(request);
+}
+
+void Subscription::replace_own(const FeedRequest& request) {
+  const std::lock_guard lock(mutex_);
+  rib_.begin_sync(kStatic);
   for (const auto& route : request.routes) {
     rib_.put(RibKey{route.prefix, kStatic, route.metric}, request.targets.at(route.target), RibPlace::only);
   }
+  rib_.end_sync(kStatic);
   rib_.commit();
 }
 

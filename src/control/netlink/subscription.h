@@ -50,6 +50,9 @@ class Subscription {
 
   RouteListener& listener() { return listener_; }
 
+  /// See RouteSubscription.
+  void replace_own(const FeedRequest& request);
+
   template <class Prefix>
   std::vector<Prefix> prefixes() const {
     const std::lock_guard lock(mutex_);

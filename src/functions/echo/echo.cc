@@ -23,6 +23,12 @@ enum : std::uint16_t { kTruncated };
 constexpr std::uint64_t kDefaultOffset = 14 + 20 + 8;
 constexpr std::uint64_t kMostOffset = 9000;
 
+std::uint64_t read_offset(const ConfigNode& config) {
+  config.require_map({"offset", "engine"});
+  const ConfigNode node = config.get("offset");
+  return node.present() ? node.integer(0, kMostOffset) : kDefaultOffset;
+}
+
 class Echo final : public Function {
  public:
   Echo(std::uint32_t offset, std::uint32_t ports)
@@ -73,6 +79,12 @@ class Echo final : public Function {
     }
   }
 
+  std::vector<std::string> reload(const ConfigNode& config, const FunctionContext& /*context*/,
+                                  bool /*apply*/) override {
+    if (read_offset(config) != offset_) throw config.error("another offset takes a restart");
+    return {};
+  }
+
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override {
     const Verdict verdict = chunk.verdicts[packet];
     return verdict.kind == Verdict::Kind::send ? "port " + std::to_string(verdict.value) : "too short";
@@ -90,10 +102,8 @@ class Echo final : public Function {
 };
 
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
-  std::uint64_t offset = kDefaultOffset;
-  config.require_map({"offset", "engine"});
-  if (const ConfigNode node = config.get("offset"); node.present()) offset = node.integer(0, kMostOffset);
-  return std::make_unique<Echo>(static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(context.ports.size()));
+  return std::make_unique<Echo>(static_cast<std::uint32_t>(read_offset(config)),
+                                static_cast<std::uint32_t>(context.ports.size()));
 }
 
 [[maybe_unused]] const bool kRegistered =

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "control/route_json.h"
@@ -126,51 +127,67 @@ std::string Ipv4Function::trace(const Chunk& chunk, std::uint16_t packet) const 
   return line;
 }
 
-namespace {
-
-/// What the configuration's own routes are to a feed.
-FeedRequest to_request(const control::RouteList& list, std::span<const std::string> ports) {
-  FeedRequest request;
-  for (const auto& target : list.targets) {
-    FeedTarget& leads = request.targets.emplace_back();
-    if (target.kind == control::RouteTarget::Kind::blackhole) leads.kind = FeedTarget::Kind::blackhole;
-    if (target.kind == control::RouteTarget::Kind::unreachable) leads.kind = FeedTarget::Kind::unreachable;
-    for (const auto& hop : target.next_hops) {
-      FeedHop& way = leads.hops.emplace_back();
-      way.port = static_cast<std::uint16_t>(std::ranges::find(ports, hop.port) - ports.begin());
-      if (hop.gateway) way.gateway = *hop.gateway;
-      way.weight = hop.weight;
-    }
-  }
-  for (const auto& route : list.routes) request.routes.push_back({route.prefix, route.metric, route.target});
-  return request;
-}
-
-/// Calls a check of the feed's for a node's text, and lets its error point there.
-template <class Check>
-std::string checked(const ConfigNode& node, const Check& check) {
-  std::string text = node.text();
+void Ipv4Function::configure(const ConfigNode& config, const FunctionContext& context) {
+  Configuration configuration = read_configuration(config, context);
+  const char* key = "neighbours";
   try {
-    check(text);
-  } catch (const std::invalid_argument& error) {
-    throw node.error(error.what());
+    // Neighbours first, so that no route is there before what it leads to.
+    for (const auto& neighbour : configuration.neighbours) fib_.set_neighbour(neighbour);
+    fib_.commit();
+    key = "routes";
+    if (configuration.follows()) {
+      subscription_ = context.feed->subscribe(to_request(configuration, ports_), listener_);
+    } else if (!configuration.routes.routes.empty()) {
+      fib_.load(configuration.routes);
+    }
+  } catch (const std::logic_error& error) {  // a limit
+    const ConfigNode file = config.get(key);
+    throw file.present() ? file.error(file.path().string() + ": " + error.what()) : config.error(error.what());
   }
-  return text;
+  configuration_ = std::move(configuration);
 }
 
-/// `follow` and `table`.
-void read_sources(const ConfigNode& config, RouteFeed* feed, FeedRequest& request) {
-  const ConfigNode follow = config.get("follow");
-  if (feed == nullptr) throw follow.error("there is nothing to follow here");
-  for (const auto& source : follow.list()) {
-    request.follow.push_back(checked(source, [feed](const auto& name) { feed->check_source(name); }));
-    if (std::ranges::count(request.follow, request.follow.back()) > 1) throw source.error("it stands there already");
+std::vector<std::string> Ipv4Function::reload(const ConfigNode& config, const FunctionContext& context, bool apply) {
+  Configuration next = read_configuration(config, context);
+  for (const char* key : {"follow", "table"}) {
+    const bool same =
+        std::string_view(key) == "table" ? next.table == configuration_.table : next.follow == configuration_.follow;
+    if (same) continue;
+    const ConfigNode node = config.get(key);
+    throw(node.present() ? node : config).error("another source of routes takes a restart");
   }
-  if (request.follow.empty()) throw follow.error("expected at least one source, for instance [kernel]");
-  const ConfigNode table = config.get("table");
-  request.table =
-      table.present() ? checked(table, [feed](const auto& text) { feed->check_table(text); }) : std::string("main");
+  auto changes = differences(configuration_, next);
+  if (!apply || changes.empty()) return changes;
+  try {
+    for (const auto& neighbour : next.neighbours) fib_.set_neighbour(neighbour);
+    if (subscription_ != nullptr) {
+      subscription_->replace_own(to_request(next, ports_));
+    } else {
+      fib_.load(next.routes);
+    }
+  } catch (...) {
+    forget_neighbours(next.neighbours, configuration_.neighbours);
+    for (const auto& neighbour : configuration_.neighbours) fib_.set_neighbour(neighbour);
+    fib_.commit();
+    throw;
+  }
+  forget_neighbours(configuration_.neighbours, next.neighbours);
+  fib_.commit();
+  configuration_ = std::move(next);
+  return changes;
 }
+
+/// Those of the first list that the second has not.
+void Ipv4Function::forget_neighbours(std::span<const control::Neighbour> known,
+                                     std::span<const control::Neighbour> kept) {
+  std::set<std::pair<std::string, Ipv4Address>> keep;
+  for (const auto& neighbour : kept) keep.emplace(neighbour.port, neighbour.address);
+  for (const auto& neighbour : known) {
+    if (!keep.contains({neighbour.port, neighbour.address})) fib_.remove_neighbour(neighbour.address, neighbour.port);
+  }
+}
+
+namespace {
 
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
   std::unique_ptr<Ipv4Function> function;
@@ -179,40 +196,7 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
   } catch (const std::logic_error& error) {
     throw config.error(error.what());
   }
-  config.require_map({"routes", "neighbours", "follow", "table", "engine"});
-  const bool follows = config.get("follow").present();
-  if (const ConfigNode table = config.get("table"); table.present() && !follows) {
-    throw table.error("'table' says which of the host's tables is followed: it needs 'follow: [kernel]'");
-  }
-  std::vector<std::string> ports;
-  for (const PortInfo& port : context.ports) ports.push_back(port.name);
-  // Neighbours first, so that no route is there before what it leads to.
-  const ConfigNode neighbours = config.get("neighbours");
-  if (neighbours.present() && follows) {
-    throw neighbours.error("with 'follow' the neighbours are the host's: add them there (ip neigh), or leave this out");
-  }
-  const ConfigNode routes = config.get("routes");
-  const ConfigNode* reading = &neighbours;
-  try {
-    if (neighbours.present()) {
-      for (const auto& neighbour : control::read_neighbours(neighbours.path(), ports)) {
-        function->fib().set_neighbour(neighbour);
-      }
-      function->fib().commit();
-    }
-    reading = &routes;
-    control::RouteList list;
-    if (routes.present()) list = control::read_routes(routes.path(), ports);
-    if (!follows) {
-      if (routes.present()) function->fib().load(list);
-      return function;
-    }
-    FeedRequest request = to_request(list, ports);
-    read_sources(config, context.feed, request);
-    function->follow(*context.feed, request);
-  } catch (const std::logic_error& error) {  // a limit
-    throw reading->error(reading->path().string() + ": " + error.what());
-  }
+  function->configure(config, context);
   return function;
 }
 

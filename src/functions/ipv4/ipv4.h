@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "functions/ipv4/configuration.h"
 #include "functions/ipv4/feed_listener.h"
 #include "functions/ipv4/fib.h"
 #include "functions/ipv4/header.h"
@@ -25,8 +26,9 @@ class Ipv4Function final : public Function {
 
   /// For changes while packets are forwarded.
   Ipv4Fib& fib() { return fib_; }
-  /// Lets the feed fill the table, with the request's own routes at once. Throws as RouteFeed::subscribe().
-  void follow(RouteFeed& feed, const FeedRequest& request) { subscription_ = feed.subscribe(request, listener_); }
+  /// Fills the table: with the configuration's routes, and if it follows others, by the feed. Throws InputError. Once,
+  /// before reload().
+  void configure(const ConfigNode& config, const FunctionContext& context);
 
   const std::vector<Reason>& reasons() const override { return outcome_reasons(); }
   std::string shader() const override { return "ipv4_dir24_8"; }
@@ -34,11 +36,13 @@ class Ipv4Function final : public Function {
   void bind(std::span<const PortInfo> ports) override;
   void pre_shade(Chunk& chunk) noexcept override;
   void post_shade(Chunk& chunk) noexcept override;
+  std::vector<std::string> reload(const ConfigNode& config, const FunctionContext& context, bool apply) override;
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
 
  private:
   Verdict verdict(Outcome outcome) const;
+  void forget_neighbours(std::span<const control::Neighbour> known, std::span<const control::Neighbour> kept);
   nlohmann::ordered_json show_routes(std::span<const std::string> arguments) const;
   nlohmann::ordered_json show_neighbours() const;
 
@@ -46,6 +50,7 @@ class Ipv4Function final : public Function {
   std::vector<StationFilter> stations_;  ///< by port
   Ipv4Fib fib_;
   FeedListener listener_{fib_};
+  Configuration configuration_;                      ///< as it was read last
   std::unique_ptr<RouteSubscription> subscription_;  ///< null: the configuration's routes are all
 };
 

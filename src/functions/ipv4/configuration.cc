@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/ipv4/configuration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+namespace penumbra::ipv4 {
+namespace {
+
+/// Calls a check of the feed's for a node's text, and lets its error point there.
+template <class Check>
+std::string checked(const ConfigNode& node, const Check& check) {
+  std::string text = node.text();
+  try {
+    check(text);
+  } catch (const std::invalid_argument& error) {
+    throw node.error(error.what());
+  }
+  return text;
+}
+
+/// `follow` and `table`.
+void read_sources(const ConfigNode& config, RouteFeed* feed, Configuration& configuration) {
+  const ConfigNode follow = config.get("follow"), table = config.get("table");
+  if (!follow.present()) {
+    if (!table.present()) return;
+    throw table.error("'table' says which of the host's tables is followed: it needs 'follow: [kernel]'");
+  }
+  if (feed == nullptr) throw follow.error("there is nothing to follow here");
+  auto& names = configuration.follow;
+  for (const auto& source : follow.list()) {
+    names.push_back(checked(source, [feed](const auto& name) { feed->check_source(name); }));
+    if (std::ranges::count(names, names.back()) > 1) throw source.error("it stands there already");
+  }
+  if (names.empty()) throw follow.error("expected at least one source, for instance [kernel]");
+  configuration.table =
+      table.present() ? checked(table, [feed](const auto& text) { feed->check_table(text); }) : std::string("main");
+}
+
+struct Counts {
+  std::size_t added = 0, removed = 0, changed = 0, kept = 0;
+};
+
+/// Of two sorted lists of (key, value).
+template <class Entry>
+Counts compare(const std::vector<Entry>& before, const std::vector<Entry>& after) {
+  Counts counts;
+  auto old_entry = before.begin(), new_entry = after.begin();
+  while (old_entry != before.end() || new_entry != after.end()) {
+    if (new_entry == after.end() || (old_entry != before.end() && old_entry->first < new_entry->first)) {
+      ++counts.removed;
+      ++old_entry;
+    } else if (old_entry == before.end() || new_entry->first < old_entry->first) {
+      ++counts.added;
+      ++new_entry;
+    } else {
+      ++(old_entry->second == new_entry->second ? counts.kept : counts.changed);
+      ++old_entry;
+      ++new_entry;
+    }
+  }
+  return counts;
+}
+
+/// Sorted, with numbers for targets: the same for equal ones, so that comparing is cheap.
+auto numbered(const control::RouteList& list, const std::vector<control::RouteTarget>& sorted) {
+  std::vector<std::pair<std::pair<Ipv4Prefix, std::uint32_t>, std::size_t>> entries;
+  std::vector<std::size_t> numbers;
+  for (const auto& target : list.targets) {
+    numbers.push_back(static_cast<std::size_t>(std::ranges::lower_bound(sorted, target) - sorted.begin()));
+  }
+  entries.reserve(list.routes.size());
+  for (const auto& route : list.routes) entries.push_back({{route.prefix, route.metric}, numbers[route.target]});
+  std::ranges::sort(entries);
+  return entries;
+}
+
+Counts compare_routes(const control::RouteList& before, const control::RouteList& after) {
+  std::vector<control::RouteTarget> targets = before.targets;
+  targets.insert(targets.end(), after.targets.begin(), after.targets.end());
+  std::ranges::sort(targets);
+  return compare(numbered(before, targets), numbered(after, targets));
+}
+
+auto keyed(const std::vector<control::Neighbour>& neighbours) {
+  std::vector<std::pair<std::pair<std::string, Ipv4Address>, MacAddress>> entries;
+  for (const auto& neighbour : neighbours) entries.push_back({{neighbour.port, neighbour.address}, neighbour.mac});
+  std::ranges::sort(entries);
+  return entries;
+}
+
+void describe(const char* what, const Counts& counts, std::vector<std::string>& lines) {
+  if (counts.added + counts.removed + counts.changed == 0) return;
+  lines.push_back(fmt::format("{}: {} added, {} removed, {} changed, {} as before", what, counts.added, counts.removed,
+                              counts.changed, counts.kept));
+}
+
+}  // namespace
+
+Configuration read_configuration(const ConfigNode& config, const FunctionContext& context) {
+  config.require_map({"routes", "neighbours", "follow", "table", "engine"});
+  Configuration configuration;
+  read_sources(config, context.feed, configuration);
+  std::vector<std::string> ports;
+  for (const PortInfo& port : context.ports) ports.push_back(port.name);
+  if (const ConfigNode neighbours = config.get("neighbours"); neighbours.present()) {
+    if (configuration.follows()) {
+      throw neighbours.error(
+          "with 'follow' the neighbours are the host's: add them there (ip neigh), or leave this out");
+    }
+    configuration.neighbours = control::read_neighbours(neighbours.path(), ports);
+  }
+  if (const ConfigNode routes = config.get("routes"); routes.present()) {
+    configuration.routes = control::read_routes(routes.path(), ports);
+  }
+  return configuration;
+}
+
+FeedRequest to_request(const Configuration& configuration, std::span<const PortInfo> ports) {
+  FeedRequest request{.targets = {}, .routes = {}, .follow = configuration.follow, .table = configuration.table};
+  for (const auto& target : configuration.routes.targets) {
+    FeedTarget& leads = request.targets.emplace_back();
+    if (target.kind == control::RouteTarget::Kind::blackhole) leads.kind = FeedTarget::Kind::blackhole;
+    if (target.kind == control::RouteTarget::Kind::unreachable) leads.kind = FeedTarget::Kind::unreachable;
+    for (const auto& hop : target.next_hops) {
+      FeedHop& way = leads.hops.emplace_back();
+      way.port = std::ranges::find(ports, hop.port, &PortInfo::name)->index;
+      if (hop.gateway) way.gateway = *hop.gateway;
+      way.weight = hop.weight;
+    }
+  }
+  for (const auto& route : configuration.routes.routes) {
+    request.routes.push_back({route.prefix, route.metric, route.target});
+  }
+  return request;
+}
+
+std::vector<std::string> differences(const Configuration& before, const Configuration& after) {
+  std::vector<std::string> lines;
+  describe("routes", compare_routes(before.routes, after.routes), lines);
+  describe("neighbours", compare(keyed(before.neighbours), keyed(after.neighbours)), lines);
+  return lines;
+}
+
+}  // namespace penumbra::ipv4

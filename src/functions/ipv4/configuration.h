@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The function's part of the configuration, with the files that it names.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/routes.h"
+#include "penumbra/config_node.h"
+#include "penumbra/function.h"
+#include "penumbra/route_feed.h"
+
+namespace penumbra::ipv4 {
+
+struct Configuration {
+  control::RouteList routes;
+  std::vector<control::Neighbour> neighbours;
+  std::vector<std::string> follow;  ///< sources of routes by name; none: there are only these
+  std::string table;                ///< of the host's, that is followed
+
+  bool follows() const { return !follow.empty(); }
+};
+
+/// Reads it. Throws InputError at what is wrong.
+Configuration read_configuration(const ConfigNode& config, const FunctionContext& context);
+
+/// What the configuration asks of a feed, its own routes included.
+FeedRequest to_request(const Configuration& configuration, std::span<const PortInfo> ports);
+
+/// "routes: 3 added, 1 removed, 2 changed, 900,000 as before", one line each for what differs.
+std::vector<std::string> differences(const Configuration& before, const Configuration& after);
+
+}  // namespace penumbra::ipv4

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/reload.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "penumbra/errors.h"
+#include "runtime/router.h"
+
+namespace penumbra::runtime {
+namespace {
+
+std::vector<std::pair<std::string, std::string>> stages_of(const control::RouterConfig& config) {
+  std::vector<std::pair<std::string, std::string>> stages;
+  for (const auto& stage : config.pipeline) stages.emplace_back(stage.function, stage.engine);
+  return stages;
+}
+
+}  // namespace
+
+Reloader::Reloader(const control::RouterConfig& config, Pipeline& pipeline) : pipeline_(pipeline) {
+  adopt(config);
+}
+
+void Reloader::adopt(const control::RouterConfig& config) {
+  file_ = std::filesystem::absolute(config.file);
+  sections_ = config.sections;
+  stages_ = stages_of(config);
+}
+
+/// The top-level keys that say something else and are no function's own matter.
+std::vector<std::string> Reloader::restarts(const control::RouterConfig& next) const {
+  std::set<std::string> keys;
+  for (const auto* sections : {&sections_, &next.sections}) {
+    for (const auto& [key, text] : *sections) keys.insert(key);
+  }
+  std::vector<std::string> changed;
+  for (const auto& key : keys) {
+    const auto before = sections_.find(key), after = next.sections.find(key);
+    const bool same = before != sections_.end() && after != next.sections.end() && before->second == after->second;
+    if (!same && key != "pipeline") changed.push_back(key);
+  }
+  if (stages_ != stages_of(next)) changed.emplace_back("pipeline");
+  return changed;
+}
+
+nlohmann::ordered_json Reloader::command(std::string_view action, std::span<const std::string> arguments) {
+  const bool apply = action == "apply";
+  if ((!apply && action != "plan") || arguments.size() > 1) {
+    throw std::invalid_argument("expected reload apply|plan [FILE]");
+  }
+  const std::lock_guard lock(mutex_);
+  const auto next = control::load_config(arguments.empty() ? file_ : std::filesystem::path(arguments[0]));
+  // All of it once beside what runs, so that no mistake is found when half is done.
+  check_pipeline(next);
+  const auto restart = restarts(next);
+  if (apply && !restart.empty()) {
+    throw InputError({next.file.string()},
+                     fmt::format("a change of {} takes a restart; nothing has changed", fmt::join(restart, ", ")));
+  }
+  std::vector<std::string> changes;
+  if (restart.empty()) changes = pipeline_.reload(next.pipeline, false);
+  if (apply) {
+    pipeline_.reload(next.pipeline, true);
+    adopt(next);
+  }
+  return {{"file", std::filesystem::absolute(next.file).string()}, {"changes", changes}, {"restart", restart}};
+}
+
+}  // namespace penumbra::runtime

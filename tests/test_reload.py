@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another configuration for a running router: all of it or nothing, and not a packet lost."""
+
+import json
+import random
+import signal
+
+import pytest
+
+import conftest
+from conftest import penumbra
+
+PORTS = [
+    {"name": "wan", "device": "synth:dst=uniform,rate=50k,seed=3", "sink": "count"},
+    {"name": "lan", "device": "none", "sink": "count"},
+    {"name": "dmz", "device": "none", "sink": "count"},
+]
+ROUTES = "default via 192.0.2.1 dev lan\n"
+NEIGHBOURS = "192.0.2.1 dev lan lladdr 02:aa:00:00:00:01\n192.0.2.2 dev dmz lladdr 02:aa:00:00:00:02\n"
+
+
+@pytest.fixture
+def router(bench):
+    bench.configure(PORTS, ROUTES, NEIGHBOURS)
+    with bench.start() as router:
+        router.wait_for_packets()
+        yield router
+
+
+def ask(bench, command, *arguments):
+    return penumbra(command, *arguments, "-j", "--socket", bench.folder / "ctl")
+
+
+def reload(bench, *arguments):
+    done = ask(bench, "reload", *arguments)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_routes_and_neighbours_change_under_traffic(bench, router):
+    (bench.folder / "routes.txt").write_text(
+        "0.0.0.0/1 via 192.0.2.1 dev lan\n128.0.0.0/1 via 192.0.2.2 dev dmz\ndefault via 192.0.2.2 dev dmz\n"
+    )
+    wanted = ["ipv4: routes: 2 added, 0 removed, 1 changed, 0 as before"]
+    plan = json.loads(ask(bench, "plan").stdout)
+    assert plan == {"file": str(bench.config), "changes": wanted, "restart": []}
+    assert len(router.show("routes")["routes"]) == 1 + 2  # an adjacency for each neighbour
+    assert reload(bench)["changes"] == wanted
+    before = {row["name"]: row["tx_packets"] for row in router.show("ports")}
+    router.wait_for_packets(count=router.received() + 1000)
+    after = {row["name"]: row["tx_packets"] for row in router.show("ports")}
+    assert after["dmz"] > before["dmz"] and after["lan"] > before["lan"]
+    (bench.folder / "neighbours.txt").write_text("192.0.2.2 dev dmz lladdr 02:aa:00:00:00:03\n")
+    assert reload(bench)["changes"] == ["ipv4: neighbours: 0 added, 1 removed, 1 changed, 0 as before"]
+    assert router.show("neighbours") == [{"address": "192.0.2.2", "port": "dmz", "mac": "02:aa:00:00:00:03"}]
+    assert reload(bench)["changes"] == []
+    summary = router.stop()
+    assert {reason for _, reason in summary.reasons} == {"unknown_neighbour"}
+
+
+def test_a_signal_reloads_too(bench, router):
+    (bench.folder / "routes.txt").write_text(ROUTES + "10.0.0.0/8 dev dmz\n")
+    router.process.send_signal(signal.SIGHUP)
+    router.wait_for("the new route", lambda: router.show("routes", "10.0.0.0/8")["routes"])
+    router.process.send_signal(signal.SIGTERM)
+    stdout, stderr = router.process.communicate(timeout=conftest.PATIENCE)
+    conftest.Summary(stdout)
+    assert stderr == "penumbra: reload: ipv4: routes: 1 added, 0 removed, 0 changed, 1 as before\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("routes.txt, n", "other.txt, n", "other.txt: No such file"),
+        ("routes: r", "ruotes: r", "did you mean 'routes'?"),
+        ("ipv4", "ipv5", "did you mean 'ipv4'?"),
+        ('"lan"', '"lam"', "routes.txt:1:29"),
+        ("rate=50k", "rate=60k", "a change of ports takes a restart; nothing has changed"),
+        ("pipeline:", "engine: scalar\npipeline:", "a change of engine, pipeline takes a restart"),
+        ("  - ipv4", "  - echo\n  - ipv4", "a change of pipeline takes a restart"),
+    ],
+)
+def test_what_is_wrong_changes_nothing(bench, router, old, new, message):
+    routes = router.show("routes")
+    good = bench.config.read_text()
+    assert old in good
+    bench.config.write_text(good.replace(old, new, 1))
+    (bench.folder / "routes.txt").write_text(ROUTES + "10.0.0.0/8 dev dmz\n")
+    done = ask(bench, "reload")
+    assert done.returncode == 1
+    assert message in done.stderr and json.loads(done.stdout)["error"]
+    assert router.show("routes") == routes
+    bench.config.write_text("# the same in other words\n" + good.replace("{routes: r", "{ 'routes': r", 1))
+    assert reload(bench)["changes"] == ["ipv4: routes: 1 added, 0 removed, 0 changed, 1 as before"]
+    router.stop()
+
+
+def test_a_plan_names_what_takes_a_restart(bench, router):
+    other = bench.folder / "other.yaml"
+    other.write_text(bench.config.read_text().replace("rate=50k", "rate=60k") + "punts: {each: 5}\n")
+    plan = json.loads(ask(bench, "plan", other).stdout)
+    assert plan == {"file": str(other), "changes": [], "restart": ["ports", "punts"]}
+    assert penumbra("plan", other, "--socket", bench.folder / "ctl").stdout == (
+        "ports: takes a restart\npunts: takes a restart\n"
+    )
+    router.stop()
+
+
+def test_another_file_takes_over(bench, router):
+    other = bench.folder / "other.yaml"
+    (bench.folder / "more.txt").write_text(ROUTES + "10.0.0.0/8 dev dmz\n")
+    other.write_text(bench.config.read_text().replace("routes.txt", "more.txt"))
+    assert reload(bench, other)["changes"] == ["ipv4: routes: 1 added, 0 removed, 0 changed, 1 as before"]
+    assert reload(bench) == {"file": str(other), "changes": [], "restart": []}
+    router.stop()
+
+
+def test_two_hundred_reloads_under_load_half_of_them_bad(bench):
+    """Every packet goes by a route that was there at some time, and none is lost."""
+    ports = [{**PORTS[0], "device": "synth:dst=uniform,seed=3"}, *PORTS[1:]]
+    bench.configure(ports, ROUTES, NEIGHBOURS)
+    generator = random.Random(4)
+    with bench.start() as router:
+        router.wait_for_packets()
+        for i in range(40 if conftest.SANITIZED else 200):
+            port, gateway = generator.choice([("lan", "192.0.2.1"), ("dmz", "192.0.2.2")])
+            routes = [f"{n}.0.0.0/8 via {gateway} dev {port}\n" for n in generator.sample(range(1, 100), 20)]
+            if i % 2:
+                routes.append(generator.choice(["nonsense\n", "10.0.0.0/8 dev nowhere\n", "10.0.0.1/8 dev lan\n", "1\0"]))
+            (bench.folder / "routes.txt").write_text(ROUTES + "".join(routes))
+            assert (ask(bench, "reload").returncode == 0) == (i % 2 == 0)
+        summary = router.stop()
+    assert summary.reasons == {}
+    assert summary.received == summary.sent > 10000
