@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/live-router.md as it stands: what a newcomer pastes works."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import conftest
+import netns
+
+PAGE = conftest.ROOT / "docs" / "live-router.md"
+
+
+@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+@pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
+def test_the_page_as_it_stands(tmp_path):
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(blocks) > 4
+    (tmp_path / "penumbra").symlink_to(conftest.PROGRAM)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
+    try:
+        done = subprocess.run(
+            ["bash", "-emuo", "pipefail", "-c", "".join(blocks)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=2 * conftest.PATIENCE,
+            check=False,
+        )
+    finally:
+        for name in ("pen-h1", "pen-r", "pen-h2"):
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+    conftest.check_sanitizers(done.stderr)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pings = re.findall(r"(\d+) packets transmitted, (?:\+\d+ errors, )?(\d+) received", done.stdout)
+    assert [(int(sent), int(received)) for sent, received in pings] == [(3, 3), (5, 5), (1, 0), (1, 1), (3, 3), (2, 0)]
+    for words in ("Time to live exceeded", "10.2.0.2", "sent out of lan", "192.0.2.0/24", "blackhole", "holds"):
+        assert words in done.stdout, words
+    assert list(tmp_path.iterdir()) == [tmp_path / "penumbra"]
