@@ -17,6 +17,7 @@ RunSummary some_summary() {
   summary.statistics.received = summary.statistics.sent = {.packets = 12345, .bytes = 740700};
   summary.statistics.received_by_port = {summary.statistics.received, {}};
   summary.statistics.sent_by_port = {{}, summary.statistics.sent};
+  summary.statistics.from_host_by_port = {{}, {}};
   summary.ports = {"wan", "lan"};
   summary.device_losses = {{{"missed", 10007}, {"rx_errors", 0}}, {}};
   return summary;

@@ -27,7 +27,7 @@ Reloader::Reloader(const control::RouterConfig& config, Pipeline& pipeline) : pi
 }
 
 void Reloader::adopt(const control::RouterConfig& config) {
-  file_ = std::filesystem::absolute(config.file);
+  if (!config.file.empty()) file_ = std::filesystem::absolute(config.file);  // a text in memory has none
   sections_ = config.sections;
   stages_ = stages_of(config);
 }
