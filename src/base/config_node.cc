@@ -65,7 +65,7 @@ std::string canonical(const YAML::Node& node) {
     std::map<std::string, std::string> entries;
     for (const auto& entry : node) entries[canonical(entry.first)] = canonical(entry.second);
     std::string text = "{";
-    for (const auto& [key, value] : entries) text += key + ":" + value + ",";
+    for (const auto& [key, value] : entries) text.append(key).append(":").append(value).append(",");
     return text + "}";
   }
   if (node.IsSequence()) {

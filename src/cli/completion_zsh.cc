@@ -53,7 +53,7 @@ void add(const ParserCommand& command, std::string& script) {
   for (const auto& argument : command.arguments) {
     script += fmt::format(" \\\n    '{}{}'", argument.repeats ? "*" : "", value(argument));
   }
-  script += "\n";
+  script += '\n';
   if (!command.commands.empty()) {
     script += "  case $state in\n    command)\n      local -a commands=(\n";
     for (const auto& child : command.commands) {

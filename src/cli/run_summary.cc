@@ -176,6 +176,7 @@ json steps_table(const Statistics& statistics) {
 
 std::string engines_text(const RunSummary& summary) {
   std::vector<std::string> texts;
+  texts.reserve(summary.engines.size());
   for (const auto& [stage, engine] : summary.engines) texts.push_back(fmt::format("{} on engine {}", stage, engine));
   return fmt::format("{}", fmt::join(texts, ", "));
 }

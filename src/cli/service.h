@@ -31,7 +31,7 @@ class Service {
   sockaddr_un address_{};
   socklen_t address_bytes_ = 0;
   Clock::duration interval_{0};  ///< 0: no watchdog
-  Clock::time_point last_{};
+  Clock::time_point last_;
   bool ready_ = false;
 };
 

@@ -141,6 +141,7 @@ std::vector<FeedTarget> Rib::targets(const RibKey<Prefix>& key) const {
   });
   std::ranges::sort(ordered);
   std::vector<FeedTarget> found;
+  found.reserve(ordered.size());
   for (const auto& [order, target] : ordered) found.push_back(targets_.leads(target));
   return found;
 }
@@ -229,6 +230,7 @@ std::vector<Rib::Row> Rib::rows(Prefix prefix) const {
   });
   std::ranges::sort(entries, counts_before<Prefix>);
   std::vector<Row> rows;
+  rows.reserve(entries.size());
   for (const auto& entry : entries) {
     rows.push_back({.target = &targets_.leads(entry.target),
                     .source = entry.source,

@@ -37,7 +37,7 @@ std::optional<std::uint32_t> RibTargets::object_id(Id id) const {
 
 FeedTarget RibTargets::work_out(const Spec& spec) const {
   if (const auto* const target = std::get_if<FeedTarget>(&spec)) return *target;
-  const FeedTarget unreachable{.kind = FeedTarget::Kind::unreachable, .hops = {}};
+  FeedTarget unreachable{.kind = FeedTarget::Kind::unreachable, .hops = {}};
   const auto ref = std::get<ObjectRef>(spec);
   const auto object = objects_.find(ref);
   if (object == objects_.end()) return unreachable;

@@ -247,7 +247,7 @@ RouteList random_list(std::mt19937& random) {
     if (added) met.push_back(list.targets[target]);
     list.routes.push_back({prefix, metric, number->second});
   }
-  list.targets = met;
+  list.targets = std::move(met);
   return list;
 }
 

@@ -48,7 +48,7 @@ Made make(std::mt19937& random, Kind kind, unsigned vlans, bool options, std::si
   put16(made.frame, ip - 2, ipv6 ? 0x86DD : 0x0800);
   if (ipv6) {
     made.frame[ip] = 0x60;
-    put16(made.frame, ip + 4, made.segment_bytes + 8 * options);
+    put16(made.frame, ip + 4, made.segment_bytes + std::size_t{8} * options);
     made.frame[ip + 6] = options ? 0 : made.protocol;
     if (options) put16(made.frame, ip + 40, made.protocol << 8);
   } else {

@@ -5,7 +5,7 @@
 #include <rte_mbuf.h>
 
 #include <array>
-#include <optional>
+#include <memory>
 
 #include "io/flow_spread.h"
 #include "io/packet_ring.h"
@@ -31,7 +31,7 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
     parcels_.resize(queues);
     for (std::uint16_t target = 0; target < queues; ++target) {
       auto& ring = rings_.emplace_back();
-      if (target != index) ring.emplace(fmt::format("{}_{}_{}", name, index, target));
+      if (target != index) ring = std::make_unique<PacketRing>(fmt::format("{}_{}_{}", name, index, target));
     }
   }
 
@@ -77,7 +77,7 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
 
   void clear() noexcept {
     for (auto& ring : rings_) {
-      if (ring) ring->clear();
+      if (ring != nullptr) ring->clear();
     }
   }
 
@@ -132,7 +132,7 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
   SoftwareRss& all_;
   std::uint16_t index_;
   std::unique_ptr<RxQueue> input_;
-  std::vector<std::optional<PacketRing>> rings_;  ///< to each other queue; none without an input
+  std::vector<std::unique_ptr<PacketRing>> rings_;  ///< to each other queue; none without an input
   std::vector<Parcel> parcels_;
   std::size_t first_ = 0;       ///< whose turn it is to be asked first
   std::atomic<bool> finished_;  ///< puts nothing into its rings any more

@@ -166,13 +166,14 @@ bool HostPath::read_twins() noexcept {
 bool HostPath::read_from(Twin& twin) noexcept {
   std::array<rte_mbuf*, kBurst> packets;
   io::PacketRing& ring = from_host_[twin.worker];
+  io::Tap& tap = twin.tap.value();
   const std::uint16_t most = std::min(kBurst, ring.room());
   blocked_ |= most == 0;
   std::uint16_t count = 0;
   while (count < most) {
     rte_mbuf* packet = rte_pktmbuf_alloc(pool_.get());
     if (packet == nullptr) break;
-    const auto bytes = twin.tap->read({rte_pktmbuf_mtod(packet, std::uint8_t*), rte_pktmbuf_tailroom(packet)});
+    const auto bytes = tap.read({rte_pktmbuf_mtod(packet, std::uint8_t*), rte_pktmbuf_tailroom(packet)});
     if (!bytes) {
       rte_pktmbuf_free(packet);
       break;

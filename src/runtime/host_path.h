@@ -99,7 +99,7 @@ class HostPath {
   int poll_ = -1, wake_up_ = -1;
   bool blocked_ = false;  ///< a worker does not take what the host sends
   std::atomic<bool> asleep_{false}, stopping_{false};
-  Clock::time_point looked_after_{};
+  Clock::time_point looked_after_;
   std::jthread thread_;
 };
 

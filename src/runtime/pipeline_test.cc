@@ -44,7 +44,8 @@ TEST(Pipeline, NumbersReasonsWithItsOwnFirst) {
 TEST(Pipeline, HasADropForWhatIsOverThePuntsLimit) {
   const Pipeline pipeline = make(test::test_config({"a"}, 1, 2, test::kSync));
   std::size_t punts = 0;
-  for (std::uint16_t i = 0; i < pipeline.reasons().size(); ++i) {
+  const auto count = static_cast<std::uint16_t>(pipeline.reasons().size());
+  for (std::uint16_t i = 0; i < count; ++i) {
     const std::uint16_t over = pipeline.over_limit(i);
     if (pipeline.reasons()[i].reason.kind != Verdict::Kind::punt) {
       EXPECT_EQ(over, i);

@@ -16,6 +16,7 @@ namespace {
 
 std::vector<std::pair<std::string, std::string>> stages_of(const control::RouterConfig& config) {
   std::vector<std::pair<std::string, std::string>> stages;
+  stages.reserve(config.pipeline.size());
   for (const auto& stage : config.pipeline) stages.emplace_back(stage.function, stage.engine);
   return stages;
 }

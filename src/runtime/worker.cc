@@ -27,6 +27,7 @@ constexpr unsigned kRoundsWithoutQuiescence = 1000;
 
 std::vector<io::RxQueue*> queues_of(const std::vector<ReceiveQueue>& receive) {
   std::vector<io::RxQueue*> queues;
+  queues.reserve(receive.size());
   for (const auto& each : receive) queues.push_back(each.queue);
   return queues;
 }

@@ -41,9 +41,8 @@ std::string inspect_header(Frame frame) {
 std::string inspect_addresses(Frame packet) {
   const unsigned source = packet[12], destination = packet[16];
   const bool to_all = read32(packet, 16) == 0xFFFFFFFF, to_group = destination >= 224 && destination <= 239;
-  if (read32(packet, 12) != 0 || (!to_all && !to_group)) {
-    if (source == 0 || source == 127 || source >= 224) return "martian_source";
-  }
+  const bool asks_for_an_address = read32(packet, 12) == 0 && (to_all || to_group);
+  if (!asks_for_an_address && (source == 0 || source == 127 || source >= 224)) return "martian_source";
   if (to_all) return "broadcast";
   if (to_group) return "multicast";
   if (destination == 0 || destination == 127 || destination >= 240) return "martian_destination";

@@ -56,9 +56,9 @@ class Follower {
   std::unique_ptr<EventSocket> events_;
   std::unique_ptr<DumpSocket> dumps_;
   std::optional<Clock::time_point> next_synchronization_;
-  Clock::time_point last_synchronization_{};
+  Clock::time_point last_synchronization_;
   Clock::duration longest_synchronization_{0};
-  Clock::time_point next_probe_{};
+  Clock::time_point next_probe_;
   std::atomic<bool> stop_{false};
   int wake_ = -1;  ///< an eventfd: stop_ has been set
   mutable std::mutex problem_mutex_;

@@ -89,9 +89,9 @@ TEST(NetlinkMessage, RoutesAsTheyChange) {
                                          "-route 1 198.51.100.0/24 table 254 metric 20 192.0.2.10,1"}));
   const auto bytes = recorded("routes_ipv4");
   MessageReader reader(bytes);
-  EXPECT_EQ(reader.next()->flags & (NLM_F_APPEND | NLM_F_REPLACE), 0U);
-  EXPECT_EQ(reader.next()->flags & (NLM_F_APPEND | NLM_F_REPLACE), NLM_F_APPEND);
-  EXPECT_EQ(reader.next()->flags & (NLM_F_APPEND | NLM_F_REPLACE), NLM_F_REPLACE);
+  EXPECT_EQ(reader.next().value().flags & (NLM_F_APPEND | NLM_F_REPLACE), 0U);
+  EXPECT_EQ(reader.next().value().flags & (NLM_F_APPEND | NLM_F_REPLACE), NLM_F_APPEND);
+  EXPECT_EQ(reader.next().value().flags & (NLM_F_APPEND | NLM_F_REPLACE), NLM_F_REPLACE);
 }
 
 TEST(NetlinkMessage, RoutesWithSeveralNextHopsAndAcrossFamilies) {

@@ -112,6 +112,7 @@ std::optional<std::pair<std::uint32_t, Ipv4Address>> KernelNeighbours::next_to_p
 std::vector<FeedNeighbour> KernelNeighbours::list() const {
   const std::lock_guard lock(mutex_);
   std::vector<FeedNeighbour> list;
+  list.reserve(known_.size());
   for (const auto& [key, neighbour] : known_) {
     list.push_back({neighbour.port, key.address, neighbour.mac, to_name(neighbour.state)});
   }

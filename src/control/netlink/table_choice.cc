@@ -78,6 +78,7 @@ TableChoice parse_table(const std::string& text, const std::vector<std::filesyst
   for (const auto& file : files) read_names(file, names);
   if (const auto found = names.find(text); found != names.end()) return found->second;
   std::vector<std::string> known;
+  known.reserve(names.size());
   for (const auto& [name, number] : names) known.push_back(name);
   throw std::invalid_argument("there is no routing table " + quote(text) +
                               "; expected a number, 'vrf NAME' or a name; " + did_you_mean_or_list(text, known));

@@ -70,6 +70,7 @@ Counts compare(const std::vector<Entry>& before, const std::vector<Entry>& after
 auto numbered(const control::RouteList& list, const std::vector<control::RouteTarget>& sorted) {
   std::vector<std::pair<std::pair<Ipv4Prefix, std::uint32_t>, std::size_t>> entries;
   std::vector<std::size_t> numbers;
+  numbers.reserve(list.targets.size());
   for (const auto& target : list.targets) {
     numbers.push_back(static_cast<std::size_t>(std::ranges::lower_bound(sorted, target) - sorted.begin()));
   }
@@ -88,6 +89,7 @@ Counts compare_routes(const control::RouteList& before, const control::RouteList
 
 auto keyed(const std::vector<control::Neighbour>& neighbours) {
   std::vector<std::pair<std::pair<std::string, Ipv4Address>, MacAddress>> entries;
+  entries.reserve(neighbours.size());
   for (const auto& neighbour : neighbours) entries.push_back({{neighbour.port, neighbour.address}, neighbour.mac});
   std::ranges::sort(entries);
   return entries;

@@ -56,7 +56,7 @@ TEST_F(FeedListenerTest, EveryKindOfTargetIsWhatItSays) {
   EXPECT_EQ(slot("20.0.4.1").outcome, Outcome::via_host);
   EXPECT_EQ(slot("20.0.5.5").outcome, Outcome::via_host);
   EXPECT_EQ(slot("20.0.3.1").mtu, 0) << "so that the fast path looks at the outcome";
-  EXPECT_EQ(fib_.lookup(ip("20.0.3.1"))->target, "dev host");
+  EXPECT_EQ(fib_.lookup(ip("20.0.3.1")).value().target, "dev host");
   listener_.set_neighbour(0, ip("192.0.2.9"), {0xA9});
   EXPECT_EQ(slot("20.9.9.9").outcome, Outcome::forward);
   listener_.remove_neighbour(0, ip("192.0.2.9"));
