@@ -13,11 +13,8 @@
 #include <stdexcept>
 #include <variant>
 
+#include "base/thread_sanitizer.h"
 #include "io/packet_ring.h"
-
-#ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
-#endif
 
 namespace penumbra::io {
 namespace {
@@ -42,12 +39,12 @@ const char* operations() {
     rte_mempool_ops told = ring_operations();
     rte_strscpy(told.name, "penumbra_tsan", sizeof told.name);
     told.enqueue = [](rte_mempool* pool, void* const* objects, unsigned count) {
-      __tsan_release(pool);
+      tell_handed_over(pool);
       return ring_operations().enqueue(pool, objects, count);
     };
     told.dequeue = [](rte_mempool* pool, void** objects, unsigned count) {
       const int result = ring_operations().dequeue(pool, objects, count);
-      __tsan_acquire(pool);
+      tell_taken_over(pool);
       return result;
     };
     return rte_mempool_register_ops(&told) >= 0;

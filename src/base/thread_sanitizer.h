@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What ThreadSanitizer cannot see by itself: order that code it does not instrument, or does not follow, makes between
+/// threads. Elsewhere both are nothing.
+#pragma once
+
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace penumbra {
+
+/// What this thread has written is handed over by way of `object`.
+inline void tell_handed_over([[maybe_unused]] void* object) {
+#ifdef __SANITIZE_THREAD__
+  __tsan_release(object);
+#endif
+}
+
+/// What others handed over by way of `object` is this thread's now.
+inline void tell_taken_over([[maybe_unused]] void* object) {
+#ifdef __SANITIZE_THREAD__
+  __tsan_acquire(object);
+#endif
+}
+
+}  // namespace penumbra
