@@ -11,6 +11,8 @@ JOBS ?= $(shell nproc)
 # Seconds that each fuzzer runs.
 FUZZ_SECONDS ?= 60
 CTEST := ctest --output-on-failure --no-tests=error
+# The system tests: they wait more than they compute.
+PYTEST = $(VENV)/bin/python -m pytest tests -q -n $$(( $(JOBS) + 1 )) --dist worksteal
 
 .PHONY: help
 help: ## this list; times are rough, for 2 cores; sanitizers, fuzz and lint build first
@@ -56,13 +58,13 @@ $(VENV)/.ready $(VENV)/.tidy:
 test: setup-test build/.exists $(VENV)/.ready ## all tests: unit tests, then system tests (10 minutes and the build)
 	$(call build,release,all)
 	@cd build/release && $(CTEST) -j $(JOBS) -L unit
-	@$(VENV)/bin/python -m pytest tests -q
+	@$(PYTEST)
 
 .PHONY: asan
 asan: setup-test build/.exists $(VENV)/.ready ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
 	$(call build,asan,all)
 	@cd build/asan && $(CTEST) -j $(JOBS) -L unit
-	@PENUMBRA_BIN=build/asan/bin/penumbra $(VENV)/bin/python -m pytest tests -q
+	@PENUMBRA_BIN=build/asan/bin/penumbra $(PYTEST)
 
 .PHONY: tsan tsan-unit
 tsan-unit: setup-test build/.exists
@@ -71,7 +73,7 @@ tsan-unit: setup-test build/.exists
 
 tsan: tsan-unit $(VENV)/.ready ## all tests with ThreadSanitizer
 	$(call build,tsan,penumbra_cli)
-	@PENUMBRA_BIN=build/tsan/bin/penumbra $(VENV)/bin/python -m pytest tests -q
+	@PENUMBRA_BIN=build/tsan/bin/penumbra $(PYTEST)
 
 .PHONY: fuzz
 fuzz: setup-test build/.exists ## each fuzzer for FUZZ_SECONDS (60)

@@ -11,16 +11,20 @@ import contextlib
 import os
 import pathlib
 import re
+import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 
 import conftest
+from test_idle import EVERYWHERE, write_flood
 from test_netns import ROUTES, Network
 
 DRIVERS = ("net_af_packet", "net_af_xdp")
 SLEEPS = ("250us", "never")
 IDLE_SECONDS = 10
+FLOOD_SECONDS = 3
 
 
 def cpu_seconds(pid: int) -> float:
@@ -50,17 +54,83 @@ def kernel_forwarding(network: Network):
     router = network.router
     for net, port in ((1, "veth-a"), (2, "veth-b")):
         router.ip("address", "add", f"10.{net}.0.1/24", "dev", port)
-    router.run("sysctl", "-qw", "net.ipv4.ip_forward=1")
+    router.ip("route", "add", "default", "via", "10.2.0.2")
+    router.run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.veth-a.rp_filter=0", "net.ipv4.conf.all.rp_filter=0")
     yield
     router.run("sysctl", "-qw", "net.ipv4.ip_forward=0")
     for port in ("veth-a", "veth-b"):
         router.ip("address", "flush", "dev", port)
 
 
+def arrivals(network: Network) -> int:
+    return int(network.h2.run("cat", "/sys/class/net/eth0/statistics/rx_packets").stdout)
+
+
+def flooded(network: Network) -> float:
+    """Thousand packets a second that reach the other host. The flood has the last core; a cable's receiver works on its
+    sender's core, so that what the kernel forwards is forwarded there too."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = write_flood(pathlib.Path(folder), network.macs["a"])
+        with conftest.RunningRouter(config, command=network.h1.command()) as flood:
+            time.sleep(1)
+            began, before = time.monotonic(), arrivals(network)
+            time.sleep(FLOOD_SECONDS)
+            rate = (arrivals(network) - before) / (time.monotonic() - began)
+            flood.stop()
+    return rate / 1000
+
+
+@contextlib.contextmanager
+def penumbra(network: Network, driver: str, sleep: str):
+    with tempfile.TemporaryDirectory() as folder:
+        bench = conftest.Bench(pathlib.Path(folder))
+        bench.configure(network.ports(driver), ROUTES + EVERYWHERE, network.neighbours, sleep=sleep)
+        with bench.start(command=network.router.command()) as router:
+            yield router
+            router.stop()
+
+
+@contextlib.contextmanager
+def testpmd(network: Network, driver: str):
+    """DPDK's own example of forwarding, on the first core: each packet goes to the other port with a new Ethernet header."""
+    core = min(os.sched_getaffinity(0))
+    devices = [word for i, port in enumerate("ab") for word in ("--vdev", f"{driver}{i},iface=veth-{port}")]
+    eal = ["--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf", "--lcores", f"0@{core},1@{core}"]
+    peers = [f"--eth-peer={i},{network.macs[host]}" for i, host in enumerate(("h1", "h2"))]
+    with subprocess.Popen(
+        network.router.command("dpdk-testpmd", *eal, *devices, "--", "--forward-mode=mac", "--nb-cores=1", *peers),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        time.sleep(2)
+        assert process.poll() is None, "dpdk-testpmd ended"
+        yield process
+        process.communicate(b"\n", timeout=30)
+
+
+def throughput(network: Network, rounds: int) -> None:
+    """All in turn, several times."""
+    ways = {"the kernel": lambda: kernel_forwarding(network)}
+    for driver in DRIVERS:
+        ways[f"Penumbra, `{driver}`"] = lambda driver=driver: penumbra(network, driver, "250us")
+        if shutil.which("dpdk-testpmd"):
+            ways[f"testpmd mac, `{driver}`"] = lambda driver=driver: testpmd(network, driver)
+    rates = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            with way():
+                rates[name].append(flooded(network))
+    print("\n| forwards | thousand packets a second | least, most |\n| --- | --- | --- |")
+    for name, samples in rates.items():
+        print(f"| {name} | {statistics.median(samples):.0f} | {min(samples):.0f}, {max(samples):.0f} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pings", type=int, default=1000)
-    pings = parser.parse_args().pings
+    parser.add_argument("--rounds", type=int, default=3)
+    pings, rounds = vars(parser.parse_args()).values()
     network = Network()
     try:
         print("| forwards | `sleep` | of a core when idle | ping, median us | p99 us |\n| --- | --- | --- | --- | --- |")
@@ -68,13 +138,10 @@ def main() -> None:
             print(f"| the kernel | | | {latency(network, pings)} |", flush=True)
         for driver in DRIVERS:
             for sleep in SLEEPS:
-                with tempfile.TemporaryDirectory() as folder:
-                    bench = conftest.Bench(pathlib.Path(folder))
-                    bench.configure(network.ports(driver), ROUTES, network.neighbours, sleep=sleep)
-                    with bench.start(command=network.router.command()) as router:
-                        idle = idle_share(router.process.pid)
-                        print(f"| `{driver}` | {sleep} | {idle:.1%} | {latency(network, pings)} |", flush=True)
-                        router.stop()
+                with penumbra(network, driver, sleep) as router:
+                    idle = idle_share(router.process.pid)
+                    print(f"| `{driver}` | {sleep} | {idle:.1%} | {latency(network, pings)} |", flush=True)
+        throughput(network, rounds)
     finally:
         network.close()
 

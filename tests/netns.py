@@ -2,6 +2,7 @@
 """Network namespaces of our own: hosts on veth pairs around a router, and raw sockets into them."""
 
 import ctypes
+import itertools
 import os
 import shutil
 import socket
@@ -15,6 +16,9 @@ _ETH_P_ALL = 3
 _PACKET_IGNORE_OUTGOING = 23
 _SOL_PACKET = 263
 _SO_RCVBUFFORCE = 33
+#: Seconds. All namespaces share a lock of the kernel's, which is held for long where many routes come or go.
+PATIENCE = 120
+_serial_numbers = itertools.count()
 
 
 def unavailable() -> str | None:
@@ -35,12 +39,12 @@ def unavailable() -> str | None:
 
 
 def ip(*arguments: str) -> str:
-    return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=30).stdout
+    return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
 
 class Namespace:
     def __init__(self, name: str) -> None:
-        self.name = f"pen{os.getpid()}-{name}"
+        self.name = f"pen{os.getpid()}-{next(_serial_numbers)}-{name}"
         ip("netns", "add", self.name)
         # Not a word from the kernel that we did not ask for.
         self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
@@ -72,7 +76,7 @@ class Namespace:
         return raw
 
     def delete(self) -> None:
-        subprocess.run(["ip", "netns", "delete", self.name], capture_output=True, timeout=30)
+        subprocess.run(["ip", "netns", "delete", self.name], capture_output=True, timeout=PATIENCE)
 
 
 def _enter(namespace) -> None:

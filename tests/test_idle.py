@@ -49,12 +49,10 @@ def test_no_worker_sleeps_if_it_must_not(bench, network):
         assert router.stop().sent == 6
 
 
-@pytest.fixture
-def flood(network, tmp_path_factory):
+def write_flood(folder, mac):
     """Frames for the router as fast as a core makes them: another router, which has no other way for all its traffic."""
-    folder = tmp_path_factory.mktemp("flood")
     (folder / "routes.txt").write_text("0.0.0.0/0 via 10.1.0.1 dev out\n")
-    (folder / "neighbours.txt").write_text(f"10.1.0.1 dev out lladdr {network.macs['a']}\n")
+    (folder / "neighbours.txt").write_text(f"10.1.0.1 dev out lladdr {mac}\n")
     ports = [
         {"name": "source", "device": "synth:dst=zipf"},
         {"name": "out", "device": "net_af_packet0,iface=eth0"},
@@ -64,6 +62,11 @@ def flood(network, tmp_path_factory):
         "control: {socket: ctl}\npipeline: [ipv4: {routes: routes.txt, neighbours: neighbours.txt}]\n"
     )
     return folder / "router.yaml"
+
+
+@pytest.fixture
+def flood(network, tmp_path_factory):
+    return write_flood(tmp_path_factory.mktemp("flood"), network.macs["a"])
 
 
 def cpu_ticks(process):

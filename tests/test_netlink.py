@@ -136,7 +136,7 @@ def test_after_each_of_many_commands_both_say_the_same(start, kernel, seed):
     agree(router, kernel)
     for command in commands(30 if SANITIZED else 150, seed):
         family, command = ("-6", command[3:]) if command.startswith("-6 ") else ("-4", command)
-        subprocess.run(["ip", family, "-n", kernel.name, *command.split()], capture_output=True, timeout=30)
+        subprocess.run(["ip", family, "-n", kernel.name, *command.split()], capture_output=True, timeout=netns.PATIENCE)
         try:
             agree(router, kernel)
         except AssertionError as error:

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong around a router that carries good traffic: cables that flap, floods of packets that are not forwarded."""
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+
+import conftest
+import netns
+from captures import frames_of, write_pcap
+from test_twin import Network, ping
+
+pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+
+GOOD_PACKETS = 20_000 if conftest.SANITIZED else 200_000
+FLOODS = {
+    "ttl_expired": {"dst": "10.3.0.9", "ttl": 1},
+    "unknown_neighbour": {"dst": "10.3.0.8", "ttl": 64},
+}
+
+
+@pytest.fixture
+def network():
+    network = Network()
+    yield network
+    network.close()
+
+
+@pytest.fixture
+def namespace():
+    namespace = netns.Namespace("r")
+    yield namespace
+    namespace.delete()
+
+
+@pytest.mark.parametrize("side", ["host", "router"])
+def test_fifty_flaps_of_a_link(bench, network, side):
+    bench.configure(network.ports(), "", "", pipeline="  - ipv4: {follow: [kernel]}")
+    namespace, link = (network.h1, "eth0") if side == "host" else (network.router, "veth-a")
+    with bench.start(command=network.router.command()) as router:
+        network.address_twins()
+        router.wait_for("the routes", lambda: len(router.show("routes")) >= 2)
+        for _ in range(50):
+            namespace.ip("link", "set", link, "down")
+            network.h2.run("ping", "-c", "2", "-i", "0.002", "-W", "0.002", "10.1.0.2", check=False)
+            namespace.ip("link", "set", link, "up")
+        if side == "host":  # what went with the link
+            network.h1.ip("route", "add", "default", "via", "10.1.0.1")
+        router.wait_for(
+            "both links", lambda: all(row["link"] == "up" and row["twin_up"] for row in router.show("ports"))
+        )
+        answered = lambda: "1 received" in network.h1.run("ping", "-c1", "-W1", "10.2.0.2", check=False).stdout  # noqa: E731
+        router.wait_for("an answer", answered)
+        ping(network.h1, "10.2.0.2")
+        summary = router.stop()
+    assert summary.sent > 10
+
+
+@pytest.mark.parametrize("reason", FLOODS)
+def test_a_flood_of_what_is_not_forwarded(bench, namespace, reason):
+    """From a source that never pauses, on the same worker; of the good traffic nothing is lost."""
+    frames = {
+        "good": Ether(dst="02:00:00:00:00:01") / IP(src="10.1.0.2", dst="10.3.0.9") / UDP() / bytes(22),
+        "flood": Ether(dst="02:00:00:00:00:02") / IP(src="10.2.0.2", **FLOODS[reason]) / UDP() / bytes(22),
+    }
+    write_pcap(bench.folder / "good.pcap", frames_of([bytes(frames["good"])] * GOOD_PACKETS))
+    write_pcap(bench.folder / "flood.pcap", frames_of([bytes(frames["flood"])] * 1000))
+    bench.configure(
+        [
+            {"name": "in", "device": "pcap:good.pcap,rate=200k", "twin": "twin-in", "sink": None},
+            {"name": "flood", "device": "pcap:flood.pcap,loop", "twin": "twin-flood", "sink": None},
+            {"name": "out", "device": "none", "twin": "twin-out", "sink": "count"},
+        ],
+        "10.3.0.0/24 dev out\n",
+        "10.3.0.9 dev out lladdr 02:00:00:00:00:09\n",
+    )
+    with bench.start(command=namespace.command()) as router:
+        router.wait_for_packets("in", GOOD_PACKETS)
+        summary = router.stop()
+    flood = summary.received_by_port["flood"]
+    assert flood > GOOD_PACKETS
+    assert summary.sent_by_port["out"] == GOOD_PACKETS
+    assert set(summary.reasons) == {("punt", reason), ("drop", f"{reason}_over_limit")}
+    assert sum(summary.reasons.values()) == flood
