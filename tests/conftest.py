@@ -60,8 +60,22 @@ class Summary:
         assert self.sent == sum(self.sent_by_port.values())
 
 
-class RunningRouter:
-    """`penumbra run` in the background; a context manager that leaves nothing behind. Entered, it answers on its control
+class Background:
+    """The program in the background, as `process`; a context manager that leaves nothing behind."""
+
+    process: subprocess.Popen
+
+    def __enter__(self) -> "Background":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate(timeout=PATIENCE)
+
+
+class RunningRouter(Background):
+    """`penumbra run` in the background. Entered, it answers on its control
     socket, unless `answering` is false."""
 
     def __init__(
@@ -111,11 +125,6 @@ class RunningRouter:
 
     def _answers(self) -> bool:
         return self.socket.exists() and penumbra("show", "ports", "-j", "--socket", self.socket).returncode == 0
-
-    def __exit__(self, *_: Any) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate(timeout=PATIENCE)
 
     def show(self, *arguments: Any) -> Any:
         done = penumbra("show", *arguments, "-j", "--socket", self.socket)

@@ -45,7 +45,7 @@ def some_frames(count):
     return frames
 
 
-class Capturing:
+class Capturing(conftest.Background):
     """`penumbra capture` in the background; leaves nothing behind."""
 
     def __init__(self, router, what, *arguments):
@@ -57,14 +57,6 @@ class Capturing:
             text=True,
         )
         router.wait_for("the capture's file", lambda: self.file.exists() and self.file.stat().st_size >= 24)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate(timeout=conftest.PATIENCE)
 
     def end(self, signal_number=None):
         """Its frames and its report."""

@@ -30,7 +30,7 @@ def router(bench):
         yield running
 
 
-class Watching:
+class Watching(conftest.Background):
     """`penumbra show ... --watch` in the background; leaves nothing behind."""
 
     def __init__(self, router, *arguments, stdout=subprocess.PIPE):
@@ -40,14 +40,6 @@ class Watching:
             stderr=subprocess.PIPE,
             text=True,
         )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate(timeout=conftest.PATIENCE)
 
     def lines(self, count):
         return [json.loads(self.process.stdout.readline()) for _ in range(count)]

@@ -4,6 +4,7 @@
 // configuration. A feed merges what they tell and reports, for each prefix, the route that counts and its changes.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -35,10 +36,13 @@ struct FeedHop {
 /// Where a prefix leads.
 struct FeedTarget {
   enum class Kind : std::uint8_t { unicast, local, broadcast, blackhole, unreachable };
+  static constexpr std::array<std::string_view, 5> kKindNames{"unicast", "local", "broadcast", "blackhole",
+                                                              "unreachable"};
   Kind kind = Kind::unicast;
   std::vector<FeedHop> hops;  ///< unicast: at least one; local and broadcast: who has the address; else none
 
   auto operator<=>(const FeedTarget&) const = default;
+  static constexpr std::string_view name_of(Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 };
 
 /// Is told what counts. Calls come from one thread at a time: subscribe()'s caller at first, then the feed's own.

@@ -35,7 +35,7 @@ Service::Service() {
   path.copy(address_.sun_path, path.size());
   if (path[0] == '@') address_.sun_path[0] = '\0';
   address_bytes_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
-  socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  socket_ = FileDescriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const std::string_view process = variable("WATCHDOG_PID");
   if (!process.empty() && number_of<pid_t>(process) != getpid()) return;
   interval_ = std::chrono::microseconds(number_of<std::int64_t>(variable("WATCHDOG_USEC")) / 2);
@@ -43,7 +43,6 @@ Service::Service() {
 
 Service::~Service() {
   tell("STOPPING=1");
-  if (socket_ >= 0) close(socket_);
 }
 
 void Service::tick() {
@@ -59,9 +58,9 @@ void Service::tick() {
 }
 
 void Service::tell(std::string_view state) const {
-  if (socket_ < 0) return;
+  if (!socket_) return;
   // A manager that does not listen any more is no reason to stop forwarding.
-  [[maybe_unused]] const ssize_t sent = sendto(socket_, state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+  [[maybe_unused]] const ssize_t sent = sendto(socket_.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
                                                reinterpret_cast<const sockaddr*>(&address_), address_bytes_);
 }
 

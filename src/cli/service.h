@@ -7,6 +7,8 @@
 #include <chrono>
 #include <string_view>
 
+#include "base/file_descriptor.h"
+
 namespace penumbra::cli {
 
 /// What a service manager wants to hear of this process, by the protocol of sd_notify(3): that it is ready, that it is
@@ -27,7 +29,7 @@ class Service {
 
   void tell(std::string_view state) const;
 
-  int socket_ = -1;
+  FileDescriptor socket_;
   sockaddr_un address_{};
   socklen_t address_bytes_ = 0;
   Clock::duration interval_{0};  ///< 0: no watchdog

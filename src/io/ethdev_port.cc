@@ -7,7 +7,6 @@
 #include <rte_mbuf.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +15,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "base/file_descriptor.h"
 #include "io/ethdev_probe.h"
 #include "io/log_capture.h"
 #include "io/new_sockets.h"
@@ -33,12 +33,11 @@ bool is_socket(const std::string& devargs) {
 
 /// Whether a Linux interface is up and has a carrier. The drivers of sockets do not look.
 bool is_running(const std::string& interface) {
-  const int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const FileDescriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};
   interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  const bool known = descriptor >= 0 && ioctl(descriptor, SIOCGIFFLAGS, &request) == 0;
-  if (descriptor >= 0) close(descriptor);
-  return known && (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+  return control && ioctl(control.get(), SIOCGIFFLAGS, &request) == 0 &&
+         (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
 /// One packet socket only: the driver of DPDK 22.11 joins its sockets by PACKET_FANOUT with the flag ROLLOVER, and no

@@ -115,8 +115,8 @@ class Port {
 /// InputError likewise.
 void check_port_files(std::span<const control::PortConfig> configs);
 
-/// Opens every port for `workers` workers, or none: throws InputError at the port's place
-/// with the reason and what to do. The EAL must run (io/eal.h).
+/// Opens every port for `workers` workers, or none: throws InputError at the port's place with the reason and what to
+/// do. The EAL must run (io/eal.h).
 std::vector<std::unique_ptr<Port>> open_ports(std::span<const control::PortConfig> configs, std::uint16_t workers);
 
 }  // namespace penumbra::io

@@ -34,73 +34,51 @@ ifreq request_for(const std::string& name) {
   return request;
 }
 
-/// A socket to ask the host's stack with.
-class Control {
- public:
-  Control() : descriptor_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    if (descriptor_ < 0) refuse("cannot open a socket", errno);
-  }
-  Control(const Control&) = delete;
-  Control& operator=(const Control&) = delete;
-  ~Control() { close(descriptor_); }
-
-  void ask(unsigned long what, ifreq& request, const char* step) const {
-    if (ioctl(descriptor_, what, &request) != 0) refuse(fmt::format("{}: cannot {}", request.ifr_name, step), errno);
-  }
-
- private:
-  int descriptor_;
-};
+void ask(const FileDescriptor& control, unsigned long what, ifreq& request, const char* step) {
+  if (ioctl(control.get(), what, &request) != 0) refuse(fmt::format("{}: cannot {}", request.ifr_name, step), errno);
+}
 
 }  // namespace
 
 Tap::Tap(const std::string& name, MacAddress mac, std::uint16_t mtu)
     : name_(name), descriptor_(open(kDevice, O_RDWR | O_NONBLOCK | O_CLOEXEC)) {
-  if (descriptor_ < 0) refuse(fmt::format("cannot open {}", kDevice), errno);
-  try {
-    set_up(mac, mtu);
-  } catch (...) {
-    close(descriptor_);
-    throw;
-  }
-}
-
-Tap::~Tap() {
-  close(descriptor_);
+  if (!descriptor_) refuse(fmt::format("cannot open {}", kDevice), errno);
+  set_up(mac, mtu);
 }
 
 void Tap::set_up(MacAddress mac, std::uint16_t mtu) {
   ifreq request = request_for(name_);
   request.ifr_flags = IFF_TAP | IFF_NO_PI;
-  if (ioctl(descriptor_, TUNSETIFF, &request) != 0) refuse(fmt::format("cannot make the TAP '{}'", name_), errno);
-  const Control control;
+  if (ioctl(descriptor_.get(), TUNSETIFF, &request) != 0) refuse(fmt::format("cannot make the TAP '{}'", name_), errno);
+  const FileDescriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!control) refuse("cannot open a socket", errno);
   request = request_for(name_);
   request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
   for (int i = 0; i < 6; ++i) request.ifr_hwaddr.sa_data[i] = static_cast<char>(mac.value >> (40 - 8 * i));
-  control.ask(SIOCSIFHWADDR, request, "set its MAC address");
+  ask(control, SIOCSIFHWADDR, request, "set its MAC address");
   request = request_for(name_);
   request.ifr_mtu = mtu;
-  control.ask(SIOCSIFMTU, request, "set its MTU");
+  ask(control, SIOCSIFMTU, request, "set its MTU");
   request = request_for(name_);
-  control.ask(SIOCGIFFLAGS, request, "ask for its flags");
+  ask(control, SIOCGIFFLAGS, request, "ask for its flags");
   request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
-  control.ask(SIOCSIFFLAGS, request, "bring it up");
+  ask(control, SIOCSIFFLAGS, request, "bring it up");
 }
 
 void Tap::set_carrier(bool up) noexcept {
   if (up == carrier_) return;
   int state = up ? 1 : 0;
-  if (ioctl(descriptor_, TUNSETCARRIER, &state) == 0) carrier_ = up;
+  if (ioctl(descriptor_.get(), TUNSETCARRIER, &state) == 0) carrier_ = up;
 }
 
 bool Tap::write(std::span<const std::uint8_t> frame) noexcept {
-  if (::write(descriptor_, frame.data(), frame.size()) == static_cast<ssize_t>(frame.size())) return true;
+  if (::write(descriptor_.get(), frame.data(), frame.size()) == static_cast<ssize_t>(frame.size())) return true;
   if (errno == EBADFD) gone_ = true;
   return false;
 }
 
 std::optional<std::size_t> Tap::read(std::span<std::uint8_t> room) noexcept {
-  const ssize_t bytes = ::read(descriptor_, room.data(), room.size());
+  const ssize_t bytes = ::read(descriptor_.get(), room.data(), room.size());
   if (bytes > 0) return static_cast<std::size_t>(bytes);
   if (bytes < 0 && errno == EBADFD) gone_ = true;
   return std::nullopt;

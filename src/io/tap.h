@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/file_descriptor.h"
 #include "penumbra/ip.h"
 
 namespace penumbra::io {
@@ -20,10 +21,9 @@ class Tap {
   Tap(const std::string& name, MacAddress mac, std::uint16_t mtu);
   Tap(const Tap&) = delete;
   Tap& operator=(const Tap&) = delete;
-  ~Tap();
 
   const std::string& name() const { return name_; }
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
   /// What the host sees of the cable: `ip link` shows NO-CARRIER without.
   void set_carrier(bool up) noexcept;
 
@@ -38,7 +38,7 @@ class Tap {
   void set_up(MacAddress mac, std::uint16_t mtu);
 
   std::string name_;
-  int descriptor_;
+  FileDescriptor descriptor_;
   bool carrier_ = true;
   bool gone_ = false;
 };

@@ -10,7 +10,6 @@
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -22,16 +21,13 @@ namespace penumbra::io {
 namespace {
 
 bool is_veth(const std::string& interface) {
-  const int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) return false;
+  const FileDescriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ethtool_drvinfo info{};
   info.cmd = ETHTOOL_GDRVINFO;
   ifreq request{};
   interface.copy(request.ifr_name, IFNAMSIZ - 1);
   request.ifr_data = reinterpret_cast<char*>(&info);
-  const bool known = ioctl(descriptor, SIOCETHTOOL, &request) == 0;
-  close(descriptor);
-  return known && std::string_view(info.driver) == "veth";
+  return control && ioctl(control.get(), SIOCETHTOOL, &request) == 0 && std::string_view(info.driver) == "veth";
 }
 
 /// Attaches the program "r0 = XDP_PASS; exit" and returns the link, which detaches it when it is closed; else -errno.
@@ -40,13 +36,12 @@ int attach(int interface) {
   program[0].code = BPF_ALU64 | BPF_MOV | BPF_K;
   program[0].imm = XDP_PASS;
   program[1].code = BPF_JMP | BPF_EXIT;
-  const int loaded =
+  const int result =
       bpf_prog_load(BPF_PROG_TYPE_XDP, "penumbra_pass", "Apache-2.0", program.data(), program.size(), nullptr);
-  if (loaded < 0) return loaded;
+  if (result < 0) return result;
+  const FileDescriptor loaded(result);
   LIBBPF_OPTS(bpf_link_create_opts, options, .flags = XDP_FLAGS_DRV_MODE);
-  const int link = bpf_link_create(loaded, interface, BPF_XDP, &options);
-  close(loaded);
-  return link;
+  return bpf_link_create(loaded.get(), interface, BPF_XDP, &options);
 }
 
 }  // namespace
@@ -59,17 +54,16 @@ bool is_virtual_interface(const std::string& name) {
 
 VethPeer::VethPeer(const std::string& interface) {
   if (!is_veth(interface)) return;
-  link_ = attach(static_cast<int>(if_nametoindex(interface.c_str())));
-  if (link_ >= 0) return;
+  const int result = attach(static_cast<int>(if_nametoindex(interface.c_str())));
+  if (result >= 0) {
+    link_ = FileDescriptor(result);
+    return;
+  }
   failure_ = fmt::format(
       "no XDP program can be attached to {} ({}), so its peer may send frames longer than the MTU, which are lost "
       "here; "
       "on the peer's side: ethtool -K PEER tso off gso off tx off",
-      interface, std::strerror(-link_));
-}
-
-VethPeer::~VethPeer() {
-  if (link_ >= 0) close(link_);
+      interface, std::strerror(-result));
 }
 
 }  // namespace penumbra::io

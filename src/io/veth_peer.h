@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "base/file_descriptor.h"
+
 namespace penumbra::io {
 
 /// Whether a Linux interface is virtual: no device is behind it that would complete checksums.
@@ -17,13 +19,12 @@ class VethPeer {
   explicit VethPeer(const std::string& interface);
   VethPeer(const VethPeer&) = delete;
   VethPeer& operator=(const VethPeer&) = delete;
-  ~VethPeer();
 
   /// Why it did not succeed, and what to do about it; "" if it did.
   const std::string& failure() const { return failure_; }
 
  private:
-  int link_ = -1;
+  FileDescriptor link_;
   std::string failure_;
 };
 

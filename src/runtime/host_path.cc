@@ -25,16 +25,18 @@ namespace {
 constexpr std::uint16_t kBurst = 64;
 constexpr int kSleepMilliseconds = 100;  ///< at most: links and deleted twins are looked after in between
 
-int require(int descriptor, const char* what) {
-  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), what);
-  return descriptor;
+FileDescriptor require(int descriptor) {
+  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "cannot watch twins");
+  return FileDescriptor(descriptor);
 }
 
-void watch(int poll, int descriptor) {
+void watch(const FileDescriptor& poll, int descriptor) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = descriptor;
-  require(epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event), "cannot watch a twin");
+  if (epoll_ctl(poll.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot watch a twin");
+  }
 }
 
 }  // namespace
@@ -54,9 +56,9 @@ HostPath::HostPath(const control::RouterConfig& config, Ports ports, const Pipel
     over_limit_.push_back(pipeline.over_limit(static_cast<std::uint16_t>(reason)));
     limits_.emplace_back(config.punts.limit_of(pipeline.reason_name(static_cast<std::uint16_t>(reason))), ticks);
   }
-  poll_ = require(epoll_create1(EPOLL_CLOEXEC), "cannot watch twins");
-  wake_up_ = require(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "cannot watch twins");
-  watch(poll_, wake_up_);
+  poll_ = require(epoll_create1(EPOLL_CLOEXEC));
+  wake_up_ = require(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  watch(poll_, wake_up_.get());
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (!config.ports[i].twin.empty()) add_twin(config.ports[i], *ports[i]);
   }
@@ -64,8 +66,6 @@ HostPath::HostPath(const control::RouterConfig& config, Ports ports, const Pipel
 
 HostPath::~HostPath() {
   stop();
-  if (wake_up_ >= 0) close(wake_up_);
-  if (poll_ >= 0) close(poll_);
 }
 
 void HostPath::add_twin(const control::PortConfig& config, const io::Port& port) {
@@ -121,7 +121,7 @@ void HostPath::wake() noexcept {
   if (!asleep_.exchange(false)) return;
   const std::uint64_t one = 1;
   // It fails only when the counter is full: then the thread has been woken already.
-  [[maybe_unused]] const ssize_t written = write(wake_up_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t written = write(wake_up_.get(), &one, sizeof one);
 }
 
 void HostPath::run() noexcept {
@@ -218,9 +218,9 @@ void HostPath::sleep() noexcept {
   const bool waiting = std::any_of(to_host_.begin(), to_host_.end(), [](const auto& ring) { return !ring.empty(); });
   if (!waiting && !stopping_.load()) {
     epoll_event event{};
-    epoll_wait(poll_, &event, 1, kSleepMilliseconds);
+    epoll_wait(poll_.get(), &event, 1, kSleepMilliseconds);
     std::uint64_t times = 0;
-    [[maybe_unused]] const ssize_t bytes = read(wake_up_, &times, sizeof times);
+    [[maybe_unused]] const ssize_t bytes = read(wake_up_.get(), &times, sizeof times);
   }
   asleep_.store(false);
 }

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "control/config.h"
 #include "io/packet_pool.h"
 #include "io/packet_ring.h"
@@ -96,7 +97,7 @@ class HostPath {
   std::vector<std::uint16_t> over_limit_;            ///< by reason of a punt: the drop in its place
   std::vector<Counter> lost_;                        ///< by reason
   std::vector<std::string> warnings_;
-  int poll_ = -1, wake_up_ = -1;
+  FileDescriptor poll_, wake_up_;
   bool blocked_ = false;  ///< a worker does not take what the host sends
   std::atomic<bool> asleep_{false}, stopping_{false};
   Clock::time_point looked_after_;

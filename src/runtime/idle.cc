@@ -5,7 +5,6 @@
 #include <rte_pause.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -35,10 +34,6 @@ Idle::Idle(std::chrono::nanoseconds longest, std::vector<io::RxQueue*> queues, S
       queues_(std::move(queues)),
       counters_(counters) {}
 
-Idle::~Idle() {
-  if (epoll_ >= 0) ::close(epoll_);
-}
-
 void Idle::set_up_thread() {
   // The kernel may delay an ordinary thread's timers by 50 us, so as to join them with others.
   prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
@@ -46,13 +41,13 @@ void Idle::set_up_thread() {
   const auto silent = std::erase_if(queues_, [](const io::RxQueue* queue) { return queue->interrupts().empty(); });
   if (queues_.empty() || longest_.count() == 0) return;
   if (silent == 0) policy_.set_longest(std::max(longest_, kLongestOnInterrupts));
-  epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "no epoll set for a worker");
+  epoll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) throw std::system_error(errno, std::generic_category(), "no epoll set for a worker");
   for (const io::RxQueue* queue : queues_) {
     for (const int interrupt : queue->interrupts()) {
       // By edges: what the descriptor holds is the driver's to read.
       epoll_event event{.events = EPOLLIN | EPOLLET, .data = {}};
-      if (epoll_ctl(epoll_, EPOLL_CTL_ADD, interrupt, &event) != 0 && errno != EEXIST) {  // queues may share one
+      if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, interrupt, &event) != 0 && errno != EEXIST) {  // queues may share one
         throw std::system_error(errno, std::generic_category(), "cannot wait for an RX interrupt");
       }
     }
@@ -81,7 +76,7 @@ void Idle::sleep(std::chrono::nanoseconds duration) const noexcept {
   const timespec time{.tv_sec = duration.count() / kNanoseconds, .tv_nsec = duration.count() % kNanoseconds};
   epoll_event event{};
   // A signal ends either early, which only means to look again.
-  if (epoll_ >= 0 && (epoll_pwait2(epoll_, &event, 1, &time, nullptr) >= 0 || errno == EINTR)) return;
+  if (epoll_ && (epoll_pwait2(epoll_.get(), &event, 1, &time, nullptr) >= 0 || errno == EINTR)) return;
   clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
 }
 

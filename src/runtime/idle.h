@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "io/port.h"
 #include "runtime/counters.h"
 #include "runtime/rcu.h"
@@ -51,7 +52,6 @@ class Idle {
   Idle(std::chrono::nanoseconds longest, std::vector<io::RxQueue*> queues, SleepCounters& counters);
   Idle(const Idle&) = delete;
   Idle& operator=(const Idle&) = delete;
-  ~Idle();
 
   /// In the worker's thread before its first rest: exact timers, and the queues' interrupts. Throws std::system_error.
   void set_up_thread();
@@ -70,7 +70,7 @@ class Idle {
   IdlePolicy policy_;
   std::vector<io::RxQueue*> queues_;  ///< after set_up_thread() only those with an interrupt
   SleepCounters& counters_;
-  int epoll_ = -1;
+  FileDescriptor epoll_;
   bool armed_ = false;
 };
 

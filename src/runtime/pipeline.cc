@@ -109,7 +109,7 @@ std::vector<std::string> Pipeline::reload(std::span<const control::StageConfig> 
   return changes;
 }
 
-void Pipeline::check(const control::PuntLimits& limits) const {
+void Pipeline::check_punts(const control::PuntLimits& limits) const {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < reasons_.size(); ++i) {
     const auto index = static_cast<std::uint16_t>(i);
@@ -138,7 +138,7 @@ void check_pipeline(const control::RouterConfig& config) {
   NoReaders no_readers;
   control::netlink::NetlinkFeed feed(twins(config.ports));  // never started
   const Pipeline pipeline(config.pipeline, ports, no_readers, &feed);
-  pipeline.check(config.punts);
+  pipeline.check_punts(config.punts);
 }
 
 }  // namespace penumbra::runtime

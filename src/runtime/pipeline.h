@@ -59,7 +59,7 @@ class Pipeline {
   /// each. Throws as Function::reload(). Set-up's context.
   std::vector<std::string> reload(std::span<const control::StageConfig> configs, bool apply);
   /// Throws InputError if a limit is for a reason that nothing is punted for.
-  void check(const control::PuntLimits& limits) const;
+  void check_punts(const control::PuntLimits& limits) const;
   /// Tells the functions the ports' final MAC addresses and MTUs.
   void bind(std::span<const PortInfo> ports);
   /// A queue per stage for one worker; null for a stage without a shader. Throws std::runtime_error when an engine has

@@ -147,7 +147,7 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
       tracer(pipeline, names_of(configured_ports)),
       captures(pipeline, names_of(configured_ports), static_cast<std::uint16_t>(cores.size()), grace_periods),
       reloader(config, pipeline) {
-  pipeline.check(config.punts);
+  pipeline.check_punts(config.punts);
   if (!config.socket.empty()) server = std::make_unique<ControlServer>(config.socket);
   if (config.metrics.wanted()) metrics = std::make_unique<MetricsServer>(config.metrics);
   const auto worker_count = static_cast<std::uint16_t>(cores.size());

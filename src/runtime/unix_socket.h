@@ -3,35 +3,16 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
-#include <utility>
+
+#include "base/file_descriptor.h"
 
 namespace penumbra::runtime {
-
-/// A file descriptor that closes itself.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int number) : number_(number) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~FileDescriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-  explicit operator bool() const { return number_ >= 0; }
-
- private:
-  int number_ = -1;
-};
 
 /// "PATH: what failed: the system's reason", from errno.
 inline std::runtime_error socket_error(const std::filesystem::path& path, const std::string& what) {

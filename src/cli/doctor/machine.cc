@@ -132,7 +132,7 @@ bool Machine::uses_driver(std::string_view driver) const {
 }
 
 std::optional<InterfaceFeatures> ask_ethtool(const std::string& interface) {
-  const runtime::FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket || interface.size() >= IFNAMSIZ) return std::nullopt;
   const auto ask = [&](auto& request) {
     ifreq call{};

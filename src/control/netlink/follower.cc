@@ -35,22 +35,16 @@ Follower::Follower(std::vector<std::string> twins, std::vector<Subscription*> su
       events_(std::make_unique<EventSocket>()),
       dumps_(std::make_unique<DumpSocket>()),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  try {
-    // Where nothing stands still for long, what was seen of it is good enough to begin with.
-    for (int attempt = 0; attempt == 0 || (next_synchronization_ && attempt < kFirstAttempts); ++attempt) synchronize();
-    thread_ = std::thread([this] { run(); });
-  } catch (...) {
-    close(wake_);
-    throw;
-  }
+  if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
+  // Where nothing stands still for long, what was seen of it is good enough to begin with.
+  for (int attempt = 0; attempt == 0 || (next_synchronization_ && attempt < kFirstAttempts); ++attempt) synchronize();
+  thread_ = std::thread([this] { run(); });
 }
 
 Follower::~Follower() {
   stop_ = true;
-  eventfd_write(wake_, 1);
+  eventfd_write(wake_.get(), 1);
   thread_.join();
-  close(wake_);
 }
 
 std::string Follower::problem() const {
@@ -85,15 +79,11 @@ void Follower::run() {
 
 /// Until stop_ is set.
 void Follower::follow() {
-  const int epoll = epoll_create1(EPOLL_CLOEXEC);
-  if (epoll < 0) throw std::system_error(errno, std::generic_category(), "epoll");
-  const struct Close {
-    int descriptor;
-    ~Close() { close(descriptor); }
-  } close_at_end{epoll};
-  for (const int descriptor : {wake_, events_->descriptor()}) {
+  const FileDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) throw std::system_error(errno, std::generic_category(), "epoll");
+  for (const int descriptor : {wake_.get(), events_->descriptor()}) {
     epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
-    if (epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) != 0) {
+    if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) {
       throw std::system_error(errno, std::generic_category(), "epoll");
     }
   }
@@ -104,7 +94,7 @@ void Follower::follow() {
       wait = std::clamp(left, 0ms, wait);
     }
     std::array<epoll_event, 2> ready;
-    epoll_wait(epoll, ready.data(), ready.size(), static_cast<int>(wait.count()));
+    epoll_wait(epoll.get(), ready.data(), ready.size(), static_cast<int>(wait.count()));
     receive();
     if (next_synchronization_ && Clock::now() >= *next_synchronization_) synchronize();
     probe();

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "control/netlink/links.h"
 #include "control/netlink/neighbours.h"
 #include "control/netlink/sockets.h"
@@ -60,7 +61,7 @@ class Follower {
   Clock::duration longest_synchronization_{0};
   Clock::time_point next_probe_;
   std::atomic<bool> stop_{false};
-  int wake_ = -1;  ///< an eventfd: stop_ has been set
+  FileDescriptor wake_;  ///< an eventfd: stop_ has been set
   mutable std::mutex problem_mutex_;
   std::string problem_;
   std::thread thread_;

@@ -8,25 +8,9 @@ namespace {
 
 constexpr std::uint32_t kMetric = 0;
 
-Target::Kind to_kind(FeedTarget::Kind kind) {
-  switch (kind) {
-    case FeedTarget::Kind::local:
-      return Target::Kind::local;
-    case FeedTarget::Kind::broadcast:
-      return Target::Kind::broadcast;
-    case FeedTarget::Kind::blackhole:
-      return Target::Kind::blackhole;
-    case FeedTarget::Kind::unreachable:
-      return Target::Kind::unreachable;
-    case FeedTarget::Kind::unicast:
-      break;
-  }
-  return Target::Kind::unicast;
-}
-
 /// A way by a gateway of the other family (RFC 8950) is the host's.
 Target to_target(const FeedTarget& from) {
-  Target target{.kind = to_kind(from.kind), .hops = {}};
+  Target target{.kind = from.kind, .hops = {}};
   target.hops.reserve(from.hops.size());
   for (const FeedHop& hop : from.hops) {
     const auto* const gateway = std::get_if<Ipv4Address>(&hop.gateway);

@@ -7,26 +7,6 @@
 
 namespace penumbra::ipv4 {
 
-namespace {
-
-std::string_view type_of(const Target& target) {
-  switch (target.kind) {
-    case Target::Kind::local:
-      return "local";
-    case Target::Kind::broadcast:
-      return "broadcast";
-    case Target::Kind::blackhole:
-      return "blackhole";
-    case Target::Kind::unreachable:
-      return "unreachable";
-    case Target::Kind::unicast:
-      break;
-  }
-  return "unicast";
-}
-
-}  // namespace
-
 std::string Ipv4Fib::port_name(std::uint16_t port) const {
   return port == Hop::kHost ? "host" : ports_[port].name;
 }
@@ -45,7 +25,7 @@ std::vector<control::NextHop> Ipv4Fib::next_hops(const Target& target) const {
 
 std::string Ipv4Fib::text(const Target& target) const {
   if (target.kind == Target::Kind::unicast) return control::to_string({.next_hops = next_hops(target)});
-  const std::string type(type_of(target));
+  const std::string type(FeedTarget::name_of(target.kind));
   return target.hops.empty() ? type : type + " dev " + port_name(target.hops.front().port);
 }
 
@@ -66,7 +46,8 @@ void Ipv4Fib::append_rows(Ipv4Prefix prefix, std::optional<SetId> active, std::v
   bool taken = false;  // an earlier row is the one that counts
   const auto add = [&](SetId set, std::string_view source, std::optional<std::uint32_t> metric) {
     const Target target = next_hops_.target(set);
-    rows.push_back({prefix, type_of(target), next_hops(target), metric, source, set, !std::exchange(taken, true)});
+    rows.push_back({prefix, FeedTarget::name_of(target.kind), next_hops(target), metric, source, set,
+                    !std::exchange(taken, true)});
   };
   const auto interface = interfaces_.find(prefix);
   if (interface != interfaces_.end()) add(interface->second.set, interface->second.source, std::nullopt);

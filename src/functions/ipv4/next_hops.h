@@ -26,6 +26,7 @@
 #include "functions/ipv4/outcome.h"
 #include "penumbra/function.h"
 #include "penumbra/ip.h"
+#include "penumbra/route_feed.h"
 #include "penumbra/table.h"
 
 namespace penumbra::ipv4 {
@@ -44,7 +45,7 @@ struct Hop {
 
 /// Where a prefix leads. Equal targets share a set.
 struct Target {
-  enum class Kind : std::uint8_t { unicast, local, broadcast, blackhole, unreachable };
+  using Kind = FeedTarget::Kind;
   Kind kind = Kind::unicast;
   std::vector<Hop> hops;  ///< unicast: at least one; local and broadcast: who has the address; else none
 

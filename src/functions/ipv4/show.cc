@@ -22,22 +22,6 @@ namespace {
 
 constexpr std::size_t kRowsUnasked = 1000;
 
-std::string_view type_of(const FeedTarget& target) {
-  switch (target.kind) {
-    case FeedTarget::Kind::local:
-      return "local";
-    case FeedTarget::Kind::broadcast:
-      return "broadcast";
-    case FeedTarget::Kind::blackhole:
-      return "blackhole";
-    case FeedTarget::Kind::unreachable:
-      return "unreachable";
-    case FeedTarget::Kind::unicast:
-      break;
-  }
-  return "unicast";
-}
-
 std::string to_text(const FeedHop::Gateway& gateway) {
   if (const auto* const four = std::get_if<Ipv4Address>(&gateway)) return to_string(*four);
   const auto* const six = std::get_if<Ipv6Address>(&gateway);
@@ -106,7 +90,7 @@ class Listing {
   }
   nlohmann::ordered_json to_json(const std::string& prefix, const FeedRow& row, bool active,
                                  std::optional<Ipv4Fib::SetId> set) const {
-    nlohmann::ordered_json shown{{"prefix", prefix}, {"type", type_of(*row.target)}};
+    nlohmann::ordered_json shown{{"prefix", prefix}, {"type", FeedTarget::name_of(row.target->kind)}};
     auto hops = nlohmann::ordered_json::array();
     for (const FeedHop& hop : row.target->hops) {
       nlohmann::ordered_json way;
