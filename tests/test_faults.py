@@ -39,7 +39,7 @@ def test_fifty_flaps_of_a_link(bench, network, side):
     namespace, link = (network.h1, "eth0") if side == "host" else (network.router, "veth-a")
     with bench.start(command=network.router.command()) as router:
         network.address_twins()
-        router.wait_for("the routes", lambda: len(router.show("routes")) >= 2)
+        router.wait_for("a route", lambda: router.show("routes", "10.2.0.0/24")["routes"])
         for _ in range(50):
             namespace.ip("link", "set", link, "down")
             network.h2.run("ping", "-c", "2", "-i", "0.002", "-W", "0.002", "10.1.0.2", check=False)

@@ -24,11 +24,11 @@ DRIVERS = ["net_af_packet", "net_af_xdp"]
 class Network:
     """Host h1 - a, router, b - host h2. Nobody knows anybody's MAC address."""
 
-    def __init__(self):
+    def __init__(self, offloads=False):
         self.namespaces = [netns.Namespace(name) for name in ("h1", "r", "h2")]
         self.h1, self.router, self.h2 = self.namespaces
-        netns.veth(self.h1, "eth0", self.router, "veth-a")
-        netns.veth(self.h2, "eth0", self.router, "veth-b")
+        netns.veth(self.h1, "eth0", self.router, "veth-a", offloads=offloads)
+        netns.veth(self.h2, "eth0", self.router, "veth-b", offloads=offloads)
         for host, net in ((self.h1, 1), (self.h2, 2)):
             host.run("sysctl", "-qw", "net.ipv6.conf.eth0.disable_ipv6=0")
             host.ip("address", "add", f"10.{net}.0.2/24", "dev", "eth0")

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What two hosts see of a live router between them: everything that they would see of the kernel's own forwarding."""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import netns
+from test_netns import DEVICES
+from test_twin import Network, ping
+
+TOOLS = ("ping", "traceroute", "iperf3")
+pytestmark = [
+    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    *(pytest.mark.skipif(shutil.which(tool) is None, reason=f"needs {tool}") for tool in TOOLS),
+]
+SMALL_MTU = 1400
+SECONDS = "1"
+PORT = 5201
+
+
+@pytest.fixture(params=DEVICES)
+def driver(request):
+    return request.param
+
+
+@pytest.fixture
+def network():
+    network = Network(offloads=True)
+    yield network
+    network.close()
+
+
+@pytest.fixture
+def router(bench, network, driver):
+    """It follows its host's routes. The way to h2 is narrow, which neither host knows."""
+    bench.configure(network.ports(driver, {"b": SMALL_MTU}), pipeline="  - ipv4: {follow: [kernel]}")
+    with bench.start(command=network.router.command()) as router:
+        network.address_twins()
+        router.wait_for("the routes", lambda: {"10.1.0.0/24", "10.2.0.0/24"} <= prefixes(router))
+        yield router
+
+
+def prefixes(router):
+    return {row["prefix"] for row in router.show("routes", "all")["routes"]}
+
+
+@pytest.fixture
+def names(network):
+    """The names of the router and of h2, for h1."""
+    folder = pathlib.Path("/etc/netns") / network.h1.name
+    folder.mkdir(parents=True)
+    (folder / "hosts").write_text("10.1.0.1 router\n10.2.0.2 h2\n")
+    yield
+    shutil.rmtree(folder)
+
+
+def iperf3(network, *arguments):
+    """What the server says of a transfer from h1 to h2."""
+    command = network.h2.command("iperf3", "-s", "-1", "-J", "-p", str(PORT))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        while f":{PORT:04X} " not in network.h2.run("cat", "/proc/net/tcp", "/proc/net/tcp6").stdout:
+            assert server.poll() is None
+        arguments = ("-p", str(PORT), *arguments)
+        client = network.h1.run("iperf3", "-c", "10.2.0.2", "-t", SECONDS, *arguments, check=False, timeout=netns.PATIENCE)
+        assert client.returncode == 0, client.stdout + client.stderr
+        return json.loads(server.communicate(timeout=netns.PATIENCE)[0])["end"]
+
+
+def test_what_hosts_see_of_it(network, router, names):
+    assert "ttl=64" in ping(network.h1, "router")
+    assert "ttl=63" in ping(network.h1, "h2")
+    hops = network.h1.run("traceroute", "-q", "1", "-w", "5", "h2", timeout=netns.PATIENCE).stdout.splitlines()
+    assert [line.split()[1:3] for line in hops[1:]] == [["router", "(10.1.0.1)"], ["h2", "(10.2.0.2)"]], hops
+
+    assert iperf3(network)["sum_received"]["bytes"] > 100_000  # its segments, of 1,500 bytes, became smaller on the way:
+    assert f"mtu {SMALL_MTU}" in network.h1.ip("route", "get", "10.2.0.2")
+    datagrams = iperf3(network, "-u", "-b", "5M", "-l", "1000")["sum"]
+    assert datagrams["packets"] > 100 and datagrams["lost_packets"] == 0
+    summary = router.stop()
+    assert summary.reasons[("punt", "fragmentation_needed")] > 0
+
+
+def test_a_neighbour_that_goes_and_comes_with_another_mac(network, router):
+    def neighbour():
+        rows = [row for row in router.show("neighbours") if row["address"] == "10.2.0.2"]
+        return rows[0].get("mac") if rows else None
+
+    ping(network.h1, "10.2.0.2")
+    first = router.wait_for("the neighbour", neighbour)
+    assert first == network.h2.mac("eth0")
+    network.router.ip("neighbour", "flush", "dev", "twin-b")  # as if its time had come
+    router.wait_for("no neighbour", lambda: not neighbour())
+    ping(network.h1, "10.2.0.2")
+    assert router.wait_for("the neighbour", neighbour) == first
+
+    network.h2.ip("link", "set", "eth0", "address", "02:00:00:00:be:ef")
+    network.h2.ip("route", "replace", "default", "via", "10.2.0.1")
+    ping(network.h2, "10.2.0.1")  # tells the host; nobody else need say so
+    router.wait_for("the new MAC address", lambda: neighbour() == "02:00:00:00:be:ef")
+    ping(network.h1, "10.2.0.2")
+    router.stop()
