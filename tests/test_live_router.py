@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -33,6 +34,9 @@ def test_the_page_as_it_stands(tmp_path):
         )
     finally:
         for name in ("pen-h1", "pen-r", "pen-h2"):
+            left = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False).stdout
+            for pid in left.split():
+                os.kill(int(pid), signal.SIGKILL)
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
     conftest.check_sanitizers(done.stderr)
     assert done.returncode == 0, done.stdout + done.stderr
