@@ -40,6 +40,15 @@ def check_sanitizers(stderr: str) -> None:
     assert "Sanitizer" not in stderr and "runtime error:" not in stderr, stderr
 
 
+def wait_until(what: str, condition: Callable[[], Any], patience: float = PATIENCE) -> Any:
+    """Asks again and again until the condition is true, and returns it."""
+    deadline = time.monotonic() + patience
+    while not (result := condition()):
+        assert time.monotonic() < deadline, f"waited too long for {what}"
+        time.sleep(0.005)
+    return result
+
+
 class Summary:
     """The JSON that ends a run, with conservation checked."""
 
@@ -84,10 +93,11 @@ class RunningRouter(Background):
         *arguments: Any,
         command: Iterable[str] = (),
         answering: bool = True,
+        socket: pathlib.Path | None = None,
         **options: Any,
     ) -> None:
         self._answering = answering
-        self.socket = config.parent / "ctl"
+        self.socket = socket or config.parent / "ctl"
         self.socket.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [*command, PROGRAM, "run", config, "-j", *map(str, arguments)],
@@ -106,15 +116,16 @@ class RunningRouter(Background):
                 raise
         return self
 
-    def wait_for(self, what: str, condition: Callable[[], Any]) -> Any:
+    def wait_for(self, what: str, condition: Callable[[], Any], patience: float = PATIENCE) -> Any:
         """Asks again and again until the condition is true, and returns it; fails when the router has ended."""
-        deadline = time.monotonic() + PATIENCE
-        while not (result := condition()):
-            if self.process.poll() is not None:
+
+        def asked() -> Any:
+            result = condition()
+            if not result and self.process.poll() is not None:
                 raise AssertionError(f"waiting for {what}: the router ended: " + self.process.communicate()[1])
-            assert time.monotonic() < deadline, f"waited too long for {what}"
-            time.sleep(0.005)
-        return result
+            return result
+
+        return wait_until(what, asked, patience)
 
     def wait_for_packets(self, port: str = "wan", count: int = 1) -> None:
         """Waits until so many packets have come in."""

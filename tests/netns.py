@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Network namespaces of our own: hosts on veth pairs around a router, and raw sockets into them."""
 
+import contextlib
 import ctypes
 import itertools
 import os
@@ -8,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _CLONE_NEWNET = 0x40000000
@@ -62,14 +63,20 @@ class Namespace:
     def mac(self, interface: str) -> str:
         return self.ip("-brief", "link", "show", interface).split()[2]
 
-    def socket(self, interface: str) -> socket.socket:
-        """A raw socket on an interface of the namespace; it hears only what comes in."""
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """The calling thread is in the namespace meanwhile; a socket made there stays there."""
         with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{self.name}") as there:
             _enter(there)
             try:
-                raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+                yield
             finally:
                 _enter(home)
+
+    def socket(self, interface: str) -> socket.socket:
+        """A raw socket on an interface of the namespace; it hears only what comes in."""
+        with self.inside():
+            raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
         raw.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
         raw.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 32 << 20)
         raw.bind((interface, 0))

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two routers with FRR beside each, whose daemons see nothing but the twins: BGP and OSPF, IPv4 and IPv6, what happens when a
+cable is cut or a program killed."""
+
+import contextlib
+import shutil
+import time
+
+import pytest
+
+import conftest
+import frr
+import netns
+from stream import Stream
+
+pytestmark = [
+    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    pytest.mark.skipif(frr.unavailable() is not None, reason=f"{frr.unavailable()}"),
+    pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
+]
+
+DAEMONS = ("zebra", "bgpd", "ospfd", "ospf6d")
+#: Between the routers, with OSPF's cost and BGP's weight: the first is preferred.
+CABLES = {"near": (12, 10, 200), "far": (21, 20, 100)}
+
+
+def configuration(me: int, peer: int) -> str:
+    """FRR's, of router `me`: OSPF tells the addresses of the loopbacks, BGP the hosts' networks."""
+    interfaces = [f"interface lo\n ip address 192.0.2.{me}/32\n ipv6 address 2001:db8::{me}/128"]
+    interfaces += [" ip ospf area 0\n ipv6 ospf6 area 0"]
+    interfaces += [f"interface host\n ip address 10.{me}.0.1/24\n ipv6 address fd00:{me}::1/64"]
+    neighbours, families = [], {"ipv4": [], "ipv6": []}
+    for cable, (net, cost, weight) in CABLES.items():
+        interfaces += [f"interface {cable}\n ip address 10.{net}.0.{me}/24\n ipv6 address fd00:{net}::{me}/64"]
+        for ospf in ("ip ospf", "ipv6 ospf6"):
+            interfaces += [f" {ospf} area 0\n {ospf} network point-to-point\n {ospf} cost {cost}"]
+            interfaces += [f" {ospf} hello-interval 1\n {ospf} dead-interval 4"]
+        for family, address in (("ipv4", f"10.{net}.0.{peer}"), ("ipv6", f"fd00:{net}::{peer}")):
+            neighbours += [f" neighbor {address} remote-as {65000 + peer}\n neighbor {address} timers 1 3"]
+            neighbours += [f" neighbor {address} timers connect 1\n neighbor {address} advertisement-interval 0"]
+            families[family] += [f"  neighbor {address} activate\n  neighbor {address} weight {weight}"]
+    families["ipv4"] += [f"  network 10.{me}.0.0/24"]
+    families["ipv6"] += [f"  network fd00:{me}::/64"]
+    return "\n".join(
+        [
+            *interfaces,
+            f"router ospf\n ospf router-id 192.0.2.{me}\n timers throttle spf 0 50 500",
+            " timers throttle lsa all 0\n timers lsa min-arrival 0",
+            f"router ospf6\n ospf6 router-id 192.0.2.{me}\n timers throttle spf 0 50 500",
+            " timers lsa min-arrival 0",
+            f"router bgp {65000 + me}\n bgp router-id 192.0.2.{me}\n no bgp ebgp-requires-policy",
+            " no bgp default ipv4-unicast\n bgp graceful-restart\n bgp graceful-restart preserve-fw-state",
+            *neighbours,
+            *(
+                line
+                for family, lines in families.items()
+                for line in (f" address-family {family} unicast", *lines, " exit-address-family")
+            ),
+            "",
+        ]
+    )
+
+
+class Node:
+    """A router: Penumbra with the ports host, near and far, and FRR that gives their twins addresses."""
+
+    def __init__(self, number: int, folder) -> None:
+        self.number = number
+        self.namespace = netns.Namespace(f"r{number}")
+        self.namespace.run(
+            "sysctl",
+            "-qw",
+            *(f"net.ipv6.conf.{group}.disable_ipv6=0" for group in ("all", "default", "lo")),
+            *("net.ipv6.conf.default.accept_dad=0", "net.ipv6.conf.all.accept_dad=0"),
+            *("net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"),
+        )
+        folder.mkdir()
+        self.bench = conftest.Bench(folder)
+        self.frr = frr.Frr(
+            self.namespace, configuration(number, 3 - number), DAEMONS, {"zebra": ["-r", "-K", "60"]}
+        )
+
+    def run(self) -> conftest.RunningRouter:
+        names = ("host", *CABLES)
+        ports = [
+            {"name": name, "device": f"net_af_packet{i},iface={name}-wire,framecnt=8192", "twin": True, "sink": None}
+            for i, name in enumerate(names)
+        ]
+        self.bench.configure(ports, pipeline="  - ipv4: {follow: [kernel]}")
+        self.router = self.bench.start(command=self.namespace.command())
+        return self.router
+
+    def way(self, prefix: str) -> list[tuple[str, str]]:
+        """(gateway, port) of the route that counts."""
+        rows = self.router.show("routes", prefix)["routes"]
+        return [(h.get("via", ""), h["dev"]) for row in rows if row["active"] for h in row.get("next_hops", [])]
+
+    def ways(self) -> dict[str, str]:
+        """By what is behind the other router, the port that leads there."""
+        other = 3 - self.number
+        prefixes = (f"10.{other}.0.0/24", f"fd00:{other}::/64", f"192.0.2.{other}/32", f"2001:db8::{other}/128")
+        return {prefix: "+".join(dev for _, dev in self.way(prefix)) for prefix in prefixes}
+
+
+class Network:
+    """Host h1 - router 1 = two cables = router 2 - host h2."""
+
+    def __init__(self, folder) -> None:
+        self.hosts = {number: netns.Namespace(f"h{number}") for number in (1, 2)}
+        self.nodes = {number: Node(number, folder / f"r{number}") for number in (1, 2)}
+        for number, host in self.hosts.items():
+            netns.veth(host, "eth0", self.nodes[number].namespace, "host-wire")
+            host.run("sysctl", "-qw", "net.ipv6.conf.eth0.disable_ipv6=0")
+            host.ip("address", "add", f"10.{number}.0.2/24", "dev", "eth0")
+            host.ip("address", "add", f"fd00:{number}::2/64", "dev", "eth0", "nodad")
+            host.ip("route", "add", "default", "via", f"10.{number}.0.1")
+            host.ip("-6", "route", "add", "default", "via", f"fd00:{number}::1")
+        for cable in CABLES:
+            netns.veth(self.nodes[1].namespace, f"{cable}-wire", self.nodes[2].namespace, f"{cable}-wire")
+
+    def close(self) -> None:
+        for namespace in (*self.hosts.values(), *(node.namespace for node in self.nodes.values())):
+            namespace.delete()
+
+    def wait_for_ways(self, port: str) -> None:
+        """Until all prefixes of the other router lead over this port, on both."""
+        for node in self.nodes.values():
+            conftest.wait_until(
+                f"routes over {port}",
+                lambda node=node: set(node.ways().values()) == {port}
+            )
+
+    def stream(self) -> Stream:
+        return Stream(self.hosts[1], self.hosts[2], ["eth0"], ["10.2.0.2", "fd00:2::2"])
+
+    def ping(self) -> None:
+        for words in (["10.2.0.2"], ["fd00:2::2"]):
+            done = self.hosts[1].run("ping", "-c", "3", "-i", "0.05", "-W", "5", *words, check=False)
+            assert "3 received" in done.stdout and "DUP" not in done.stdout, done.stdout + done.stderr
+
+
+@pytest.fixture
+def network(tmp_path):
+    """All run, and have told each other."""
+    network = Network(tmp_path)
+    try:
+        with contextlib.ExitStack() as running:
+            for node in network.nodes.values():
+                running.enter_context(node.run())
+            for node in network.nodes.values():
+                running.enter_context(node.frr)
+            network.wait_for_ways("near")
+            yield network
+    finally:
+        network.close()
+
+
+def test_routes_are_exchanged_and_a_cable_is_cut(network):
+    wire = ("link", "set", "near-wire")
+    network.ping()
+    assert network.nodes[1].way("10.2.0.0/24") == [("10.12.0.2", "near")]
+    rows = network.nodes[1].router.show("routes", "192.0.2.2/32")["routes"]
+    assert [(row["source"], row["type"]) for row in rows] == [("kernel", "unicast")]
+    with network.stream() as stream:
+        stream.wait_for_arrivals()
+        cut = time.monotonic()
+        network.nodes[1].namespace.ip(*wire, "down")
+        network.wait_for_ways("far")
+        stream.wait_for_arrivals()
+        mended = time.monotonic()
+        network.nodes[1].namespace.ip(*wire, "up")
+        network.wait_for_ways("near")
+        stream.wait_for_arrivals()
+        lost = stream.stop()
+    assert all(cut - 0.1 < stream.times[number] < mended for number in lost), (cut, mended, len(lost))
+    network.ping()
+
+
+@pytest.mark.parametrize("killed", [("penumbra",), ("frr",), ("penumbra", "frr")], ids="+".join)
+def test_killed_and_started_again(network, killed):
+    """What it has missed it knows afterwards. Without its FRR a router goes on: its kernel keeps the routes (zebra -r -K), its
+    neighbour too (graceful restart)."""
+    node, other = network.nodes.values()
+    with network.stream() as stream, contextlib.ExitStack() as running:
+        stream.wait_for_arrivals()
+        if "penumbra" in killed:
+            node.router.process.kill()
+            node.router.process.communicate()
+        if "frr" in killed:
+            node.frr.kill()
+        other.frr.vtysh("configure", "interface lo", "ip address 203.0.113.1/32")
+        other.frr.vtysh("configure", "router bgp 65002", "address-family ipv4 unicast", "network 203.0.113.1/32")
+        if "penumbra" in killed:
+            running.enter_context(node.run())
+        else:
+            stream.wait_for_arrivals(each=500)
+        if "frr" in killed:
+            node.frr.start()
+        node.frr.wait_for("what it has missed", lambda: node.way("203.0.113.1/32") == [("10.12.0.2", "near")])
+        network.wait_for_ways("near")
+        stream.wait_for_arrivals()
+        lost = stream.stop()
+        network.ping()
+        for router in (node.router, other.router):
+            assert router.stop().sent > 0
+    assert killed != ("frr",) or lost == []
