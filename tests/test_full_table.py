@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table as large as the Internet's, told by BGP while traffic goes through: bgpd, zebra, the kernel, the router. A part of it;
+all of it with PENUMBRA_FULL_TABLE=1."""
+
+import contextlib
+import gzip
+import ipaddress
+import os
+import random
+import shutil
+import time
+
+import pytest
+
+import conftest
+import frr
+import netns
+from bgp_speaker import BgpSpeaker
+from stream import Stream
+
+pytestmark = [
+    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    pytest.mark.skipif(frr.unavailable() is not None, reason=f"{frr.unavailable()}"),
+    pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
+]
+
+#: Of so many prefixes one is told.
+ONE_OF = 1 if os.environ.get("PENUMBRA_FULL_TABLE") == "1" else 180 if conftest.SANITIZED else 18
+PATIENCE = 10 * conftest.PATIENCE  # seconds, for all of the table
+FLOWS = 200
+GATEWAYS = [f"10.2.1.{i}" for i in range(1, 17)]
+DEFAULT_GATEWAY = "10.2.0.2"  # the BGP speaker, who has whatever else there is
+CONFIGURATION = f"""
+interface wan
+ ip address 10.1.0.1/24
+interface lan
+ ip address 10.2.0.1/16
+router bgp 65001
+ bgp router-id 10.2.0.1
+ no bgp ebgp-requires-policy
+ neighbor {DEFAULT_GATEWAY} remote-as 65002
+ neighbor {DEFAULT_GATEWAY} passive
+"""
+
+
+@pytest.fixture(scope="module")
+def table(data):
+    """By prefix, the gateway: a seeded rule, as the data has prefixes only."""
+    generator = random.Random(2)
+    with gzip.open(data / "fib" / "bart_full_v4v6_2025.txt.gz", "rt") as lines:
+        prefixes = [line.strip() for line in lines if ":" not in line]
+    return {prefix: generator.choice(GATEWAYS) for prefix in prefixes[::ONE_OF]}
+
+
+def gateway(table, address):
+    """Of the longest prefix."""
+    for length in range(32, 0, -1):
+        if found := table.get(str(ipaddress.ip_network((address, length), strict=False))):
+            return found
+    return DEFAULT_GATEWAY
+
+
+def destinations(table, count):
+    generator = random.Random(3)
+    networks = [ipaddress.ip_network(prefix) for prefix in generator.sample(list(table), count)]
+    return [str(network[generator.randrange(network.num_addresses)]) for network in networks]
+
+
+@contextlib.contextmanager
+def three_namespaces():
+    namespaces = [netns.Namespace(name) for name in ("h1", "r", "h2")]
+    try:
+        host, router, upstream = namespaces
+        netns.veth(host, "eth0", router, "wan-wire")
+        netns.veth(upstream, "eth0", router, "lan-wire")
+        host.ip("address", "add", "10.1.0.2/24", "dev", "eth0")
+        host.ip("route", "add", "default", "via", "10.1.0.1")
+        upstream.ip("link", "set", "eth0", "address", mac_of(DEFAULT_GATEWAY).hex(":"))
+        upstream.ip("address", "add", f"{DEFAULT_GATEWAY}/16", "dev", "eth0")
+        upstream.ip("route", "add", "default", "via", "10.2.0.1")
+        router.run("sysctl", "-qw", "net.ipv4.ip_forward=1")
+        yield namespaces
+    finally:
+        for namespace in namespaces:
+            namespace.delete()
+
+
+def mac_of(address):
+    """The gateways are nobody, but have MAC addresses, so that it is seen whom a packet was sent to."""
+    return bytes([2, 0, *ipaddress.ip_address(address).packed])
+
+
+def configure(bench):
+    """Rings that hold what comes while others have the core: a second of this traffic is more than the driver's 512 frames."""
+    ports = [
+        {"name": name, "device": f"net_af_packet{i},iface={name}-wire,framecnt=8192", "twin": True, "sink": None}
+        for i, name in enumerate(("wan", "lan"))
+    ]
+    bench.configure(ports, pipeline="  - ipv4: {follow: [kernel]}")
+
+
+def test_a_table_comes_and_goes_under_traffic(bench, table):
+    """Each packet goes the way that holds at its time, the default route's or its prefix's, and none is lost."""
+    with three_namespaces() as (host, namespace, upstream), contextlib.ExitStack() as running:
+        configure(bench)
+        router = running.enter_context(bench.start(command=namespace.command()))
+        daemons = running.enter_context(frr.Frr(namespace, CONFIGURATION))
+        daemons.wait_for("addresses", lambda: "10.2.0.1/16" in namespace.ip("address", "show", "lan"))
+        namespace.ip("route", "add", "default", "via", DEFAULT_GATEWAY)
+        for address in GATEWAYS:
+            namespace.ip("neigh", "add", address, "lladdr", mac_of(address).hex(":"), "nud", "permanent", "dev", "lan")
+        ping = ("ping", "-c", "1", "-W", "1", DEFAULT_GATEWAY)
+        router.wait_for("a way through", lambda: host.run(*ping, check=False).returncode == 0)
+
+        addresses = destinations(table, FLOWS)
+        stream = running.enter_context(Stream(host, upstream, ["eth0"], addresses, rate=1000))
+        before = stream.wait_for_arrivals(1)
+        with BgpSpeaker(upstream, "10.2.0.1", 65002, DEFAULT_GATEWAY) as speaker:
+            for address in GATEWAYS:
+                speaker.announce(address, [prefix for prefix, via in table.items() if via == address])
+            wait_for_total(router, lambda total: total >= len(table))
+            router.wait_for("every route", lambda: told(router, table) == table)
+            during = stream.wait_for_arrivals(1)
+        wait_for_total(router, lambda total: total < 1000)
+        router.wait_for("no route", lambda: told(router, table) == {})
+        after = stream.wait_for_arrivals(1)
+        lost = stream.stop()
+        summary = router.stop()
+    assert before == after == {flow: {mac_of(DEFAULT_GATEWAY)} for flow in range(FLOWS)}
+    assert during == {flow: {mac_of(gateway(table, address))} for flow, address in enumerate(addresses)}
+    assert lost == [], f"{len(lost)} of {len(stream.times)}"
+    assert [reason for kind, reason in summary.reasons if kind == "drop"] == []
+    assert summary.sent_by_port["lan"] >= len(stream.times)
+
+
+def wait_for_total(router, condition):
+    began = time.monotonic()
+    router.wait_for("the table", lambda: condition(router.show("routes")["total"]), patience=PATIENCE)
+    print(f"{router.show('routes')['total']} prefixes after {time.monotonic() - began:.1f} s")
+
+
+def told(router, table):
+    """What the router says of the table: by prefix, the gateway."""
+    rows = router.show("routes", "all")["routes"]
+    return {row["prefix"]: row["next_hops"][0]["via"] for row in rows if row["prefix"] in table and row["active"]}
