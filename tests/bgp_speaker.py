@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least that speaks BGP-4 (RFC 4271): it opens a session from a namespace and announces IPv4 prefixes, as many as there are."""
+"""The least that speaks BGP-4 (RFC 4271): it opens a session from a namespace and announces IPv4 prefixes."""
 
 import ipaddress
 import itertools

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table as large as the Internet's, told by BGP while traffic goes through: bgpd, zebra, the kernel, the router. A part of it;
-all of it with PENUMBRA_FULL_TABLE=1."""
+"""A table as large as the Internet's, told by BGP while traffic goes through: bgpd, zebra, the kernel, the router. A part of
+it; all of it with PENUMBRA_FULL_TABLE=1."""
 
 import contextlib
 import gzip
