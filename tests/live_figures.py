@@ -18,6 +18,8 @@ import tempfile
 import time
 
 import conftest
+import netns
+from test_faults import FLOODS, configure_flood
 from test_idle import EVERYWHERE, write_flood
 from test_netns import ROUTES, Network
 
@@ -126,6 +128,30 @@ def throughput(network: Network, rounds: int) -> None:
         print(f"| {name} | {statistics.median(samples):.0f} | {min(samples):.0f}, {max(samples):.0f} |")
 
 
+def good_packets(reason: str | None, rate: str) -> float:
+    """Million packets of good traffic a second through one worker with twins, beside a flood of what the host must see."""
+    namespace = netns.Namespace("flood")
+    with tempfile.TemporaryDirectory() as folder:
+        bench = conftest.Bench(pathlib.Path(folder))
+        configure_flood(bench, f",loop{rate}", 1000, reason or next(iter(FLOODS)), flooding=reason is not None)
+        try:
+            with bench.start("--for", f"{FLOOD_SECONDS}s", command=namespace.command()) as router:
+                return router.finish().sent_by_port["out"] / FLOOD_SECONDS / 1e6
+        finally:
+            namespace.delete()
+
+
+def under_flood(rounds: int) -> None:
+    """Good traffic at half the rate that a worker forwards."""
+    full = statistics.median(good_packets(None, "") for _ in range(rounds))
+    print(f"\nA worker forwards {full:.1f} Mpps; offered half of that, with a flood at full rate on another port:\n")
+    print("| flood | of the rate without it | least, most |\n| --- | --- | --- |")
+    rate = f",rate={int(full / 2 * 1e6)}"
+    for reason in FLOODS:
+        kept = [good_packets(reason, rate) / good_packets(None, rate) for _ in range(rounds)]
+        print(f"| `{reason}` | {statistics.median(kept):.1%} | {min(kept):.1%}, {max(kept):.1%} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pings", type=int, default=1000)
@@ -142,6 +168,7 @@ def main() -> None:
                     idle = idle_share(router.process.pid)
                     print(f"| `{driver}` | {sleep} | {idle:.1%} | {latency(network, pings)} |", flush=True)
         throughput(network, rounds)
+        under_flood(rounds)
     finally:
         network.close()
 

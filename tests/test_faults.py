@@ -56,24 +56,29 @@ def test_fifty_flaps_of_a_link(bench, network, side):
     assert summary.sent > 10
 
 
-@pytest.mark.parametrize("reason", FLOODS)
-def test_a_flood_of_what_is_not_forwarded(bench, namespace, reason):
-    """From a source that never pauses, on the same worker; of the good traffic nothing is lost."""
+def configure_flood(bench, good, good_packets, reason, *, flooding=True):
+    """Good traffic with these options of its source, and a flood from a source that never pauses, for one worker."""
     frames = {
         "good": Ether(dst="02:00:00:00:00:01") / IP(src="10.1.0.2", dst="10.3.0.9") / UDP() / bytes(22),
         "flood": Ether(dst="02:00:00:00:00:02") / IP(src="10.2.0.2", **FLOODS[reason]) / UDP() / bytes(22),
     }
-    write_pcap(bench.folder / "good.pcap", frames_of([bytes(frames["good"])] * GOOD_PACKETS))
+    write_pcap(bench.folder / "good.pcap", frames_of([bytes(frames["good"])] * good_packets))
     write_pcap(bench.folder / "flood.pcap", frames_of([bytes(frames["flood"])] * 1000))
     bench.configure(
         [
-            {"name": "in", "device": "pcap:good.pcap,rate=200k", "twin": "twin-in", "sink": None},
-            {"name": "flood", "device": "pcap:flood.pcap,loop", "twin": "twin-flood", "sink": None},
+            {"name": "in", "device": f"pcap:good.pcap{good}", "twin": "twin-in", "sink": None},
+            {"name": "flood", "device": "pcap:flood.pcap,loop" if flooding else "none", "twin": "twin-flood", "sink": None},
             {"name": "out", "device": "none", "twin": "twin-out", "sink": "count"},
         ],
         "10.3.0.0/24 dev out\n",
         "10.3.0.9 dev out lladdr 02:00:00:00:00:09\n",
     )
+
+
+@pytest.mark.parametrize("reason", FLOODS)
+def test_a_flood_of_what_is_not_forwarded(bench, namespace, reason):
+    """Of the good traffic nothing is lost."""
+    configure_flood(bench, ",rate=200k", GOOD_PACKETS, reason)
     with bench.start(command=namespace.command()) as router:
         router.wait_for_packets("in", GOOD_PACKETS)
         summary = router.stop()
