@@ -66,13 +66,14 @@ asan: setup-test build/.exists $(VENV)/.ready ## all tests with AddressSanitizer
 	@cd build/asan && $(CTEST) -j $(JOBS) -L unit
 	@PENUMBRA_BIN=build/asan/bin/penumbra $(PYTEST)
 
-.PHONY: tsan tsan-unit
-tsan-unit: setup-test build/.exists
-	$(call build,tsan,unit_tests)
-	@cd build/tsan && $(CTEST) -j $(JOBS) -L unit
+.PHONY: tsan tsan-threads
+tsan-threads: setup-test build/.exists ## the unit tests in which threads share data, with ThreadSanitizer
+	$(call build,tsan,threaded_tests)
+	@cd build/tsan && $(CTEST) -j $(JOBS) -L threads
 
-tsan: tsan-unit $(VENV)/.ready ## all tests with ThreadSanitizer
-	$(call build,tsan,penumbra_cli)
+tsan: setup-test build/.exists $(VENV)/.ready ## all tests with ThreadSanitizer
+	$(call build,tsan,unit_tests penumbra_cli)
+	@cd build/tsan && $(CTEST) -j $(JOBS) -L unit
 	@PENUMBRA_BIN=build/tsan/bin/penumbra $(PYTEST)
 
 .PHONY: fuzz

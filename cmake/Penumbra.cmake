@@ -51,10 +51,11 @@ function(penumbra_sources)
   target_sources(penumbra_dataplane PRIVATE ${sources})
 endfunction()
 
-# penumbra_test(x_test.cc ... [SHADERS] [WITH support.cc ...]): a GoogleTest program per file, each with the sources
-# behind WITH, which are compiled once; with SHADERS programs that need no DPDK.
+# penumbra_test(x_test.cc ... [SHADERS] [THREADS] [WITH support.cc ...]): a GoogleTest program per file, each with the
+# sources behind WITH, which are compiled once; with SHADERS programs that need no DPDK. THREADS: threads share data in
+# them, so that they are ThreadSanitizer's.
 function(penumbra_test)
-  cmake_parse_arguments(arg "SHADERS" "" "WITH" ${ARGN})
+  cmake_parse_arguments(arg "SHADERS;THREADS" "" "WITH" ${ARGN})
   if(NOT PENUMBRA_TESTS OR (NOT arg_SHADERS AND NOT TARGET Penumbra::dpdk))
     return()
   endif()
@@ -78,8 +79,13 @@ function(penumbra_test)
     target_compile_definitions(${name} PRIVATE PENUMBRA_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared/data")
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     add_dependencies(unit_tests ${name})
+    set(labels unit)
+    if(arg_THREADS)
+      list(APPEND labels threads)
+      add_dependencies(threaded_tests ${name})
+    endif()
     add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
-    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 900
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900
                          ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp)
   endforeach()
 endfunction()
