@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "control/duration.h"
 #include "penumbra/engine.h"
 #include "penumbra/function.h"
 
@@ -183,19 +183,15 @@ std::vector<unsigned> read_cores(const ConfigNode& workers) {
 /// A bound is needed: what comes during a sleep waits in the device's queue, and a source's rate limiter saves up a
 /// little only.
 std::chrono::microseconds read_sleep(const ConfigNode& node) {
-  constexpr std::uint64_t kLeast = 10, kMost = 1000;
+  constexpr std::chrono::microseconds kLeast(10), kMost(1000);
   if (!node.present()) return RouterConfig::kLongestSleep;
   const std::string text = node.text();
   if (text == "never") return std::chrono::microseconds(0);
-  std::uint32_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, text.data() + text.size());
-  const std::uint64_t factor = unit == "us" ? 1 : unit == "ms" ? 1000 : 0;
-  const std::uint64_t microseconds = number * factor;
-  if (failure != std::errc() || microseconds < kLeast || microseconds > kMost) {
+  const auto time = parse_duration(text);
+  if (!time || *time < kLeast || *time > kMost) {
     throw node.error("expected a time from 10us to 1ms, or 'never', found " + quote(text));
   }
-  return std::chrono::microseconds(microseconds);
+  return *time;
 }
 
 /// An engine by name or `auto`; whether it can run here is seen when it is created.

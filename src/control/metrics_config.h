@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <netinet/in.h>
-
-#include <string>
-
+#include "control/listen_address.h"
 #include "penumbra/config_node.h"
 
 namespace penumbra::control {
 
 /// `metrics: {listen: ADDRESS:PORT}`: where the router's counters can be fetched by HTTP.
 struct MetricsConfig {
-  std::string listen;       ///< "192.0.2.1:9464"
-  sockaddr_in address{};    ///< the same
-  SourceLocation location;  ///< of `listen`
+  ListenAddress listen;
 
-  bool wanted() const { return !listen.empty(); }
+  bool wanted() const { return !listen.text.empty(); }
 };
 
 /// Reads `metrics:`; nothing is wanted if it is not present. Throws InputError.

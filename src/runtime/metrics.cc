@@ -9,11 +9,7 @@
 #include <rte_version.h>
 #include <sys/socket.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-
-#include "runtime/unix_socket.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -149,19 +145,6 @@ class RouterMetrics final : public prometheus::Collectable {
   const MetricsSource source_;
 };
 
-/// The HTTP server does not say why it cannot listen; so that is found out before.
-void require_free(const control::MetricsConfig& config) {
-  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  const bool free =
-      socket && ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&config.address), sizeof config.address) == 0 &&
-      ::listen(socket.get(), 1) == 0;
-  if (free) return;
-  throw InputError(config.location,
-                   fmt::format("metrics: cannot listen on {}: {}", config.listen, std::strerror(errno)));
-}
-
 }  // namespace
 
 std::vector<prometheus::MetricFamily> collect_metrics(const MetricsSource& source) {
@@ -183,11 +166,13 @@ struct MetricsServer::Parts {
 };
 
 MetricsServer::MetricsServer(const control::MetricsConfig& config) {
-  require_free(config);
+  // The HTTP server does not say why it cannot listen; so that is found out before.
+  control::listen_at(config.listen, "metrics", SOCK_STREAM | SOCK_CLOEXEC);
   try {
-    parts_ = std::make_unique<Parts>(config.listen);
+    parts_ = std::make_unique<Parts>(config.listen.text);
   } catch (const std::exception& error) {
-    throw InputError(config.location, fmt::format("metrics: cannot listen on {}: {}", config.listen, error.what()));
+    throw InputError(config.listen.location,
+                     fmt::format("metrics: cannot listen on {}: {}", config.listen.text, error.what()));
   }
 }
 
