@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -46,9 +47,18 @@ void Rib::insert(const RibKey<Prefix>& key, RibTargets::Id target, std::size_t o
   dirty.push_back(key.prefix);
 }
 
+/// It is not stale any more.
+template <class Prefix>
+void Rib::unmark(RibEntry<Prefix>& entry) {
+  if (!entry.stale) return;
+  entry.stale = false;
+  --stale_[entry.source];
+}
+
 /// The entry stays until the listener knows what comes in its place.
 template <class Prefix>
 void Rib::retire(Family<Prefix>& family, RibEntry<Prefix>& entry) {
+  unmark(entry);
   entry.removed = true;
   family.dirty.push_back(entry.prefix());
 }
@@ -67,7 +77,7 @@ bool Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool 
   if (!syncing) {  // numbers stay small, however often routes come and go
     for (std::size_t i = 0; i < routes.size(); ++i) routes[i]->order = static_cast<std::uint16_t>(i);
   }
-  if (syncing) {
+  if (syncing && place != RibPlace::only) {
     order = static_cast<std::size_t>(std::ranges::count(routes, false, [](const auto* entry) { return entry->stale; }));
   } else if (place == RibPlace::first) {
     for (auto* const entry : routes) ++entry->order;
@@ -91,7 +101,7 @@ bool Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool 
   const bool moves = told_again || (!syncing && place != RibPlace::last);
   if (entry.direct != direct || (moves && entry.order != order)) of_family.dirty.push_back(key.prefix);
   if (moves) entry.order = static_cast<std::uint16_t>(order);
-  entry.stale = false;
+  unmark(entry);
   entry.direct = direct;
   return told_again;
 }
@@ -161,11 +171,28 @@ void Rib::remove_object(ObjectRef ref) {
   });
 }
 
+void Rib::detach_objects(RibSource source) {
+  std::map<RibTargets::Id, RibTargets::Id> detached;
+  for_each_route([&](auto& /*family*/, auto& entry) {
+    if (entry.source != source || entry.removed || !targets_.object_id(entry.target)) return;
+    const auto [at, fresh] = detached.try_emplace(entry.target, 0);
+    if (fresh) {
+      at->second = targets_.acquire(FeedTarget(targets_.leads(entry.target)));
+    } else {
+      targets_.acquire(at->second);
+    }
+    targets_.release(std::exchange(entry.target, at->second));
+  });
+  targets_.forget_objects(source);
+}
+
 void Rib::begin_sync(RibSource source) {
   syncing_[source] = true;
   targets_.begin_sync(source);
-  for_each_route([source](auto& /*family*/, auto& entry) {
-    if (entry.source == source) entry.stale = true;
+  for_each_route([&](auto& /*family*/, auto& entry) {
+    if (entry.source != source || entry.removed || entry.stale) return;
+    entry.stale = true;
+    ++stale_[source];
   });
 }
 

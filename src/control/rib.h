@@ -55,8 +55,8 @@ class Rib {
   Rib& operator=(const Rib&) = delete;
 
   /// Adds a route; one that leads there already moves to that place, but not to the last. In a synchronization routes
-  /// are told in their order, and `place` says nothing. Returns whether it was not there (in a synchronization: had not
-  /// been told) before.
+  /// are told in their order, and `place` says nothing unless it is `only`. Returns whether it was not there (in a
+  /// synchronization: had not been told) before.
   template <class Prefix>
   bool put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool direct = false);
   /// Takes out the route that leads there, or if there is only one that one: a source may tell of a next hop otherwise
@@ -77,9 +77,13 @@ class Rib {
   void set_object(ObjectRef ref, ObjectContent content) { targets_.set_object(ref, std::move(content)); }
   /// Takes out the routes that use it with it.
   void remove_object(ObjectRef ref);
+  /// Forgets the source's objects, as of the last commit(); routes that use them stay and lead where they led then.
+  void detach_objects(RibSource source);
 
   /// What the source tells until end_sync() is all it knows.
   void begin_sync(RibSource source);
+  /// How many routes of the source have not been told again.
+  std::size_t stale(RibSource source) const { return stale_[source]; }
   /// Withdraws what was not told.
   void end_sync(RibSource source);
   /// It could not tell everything: nothing is withdrawn.
@@ -124,6 +128,8 @@ class Rib {
   template <class Prefix>
   void retire(Family<Prefix>& family, RibEntry<Prefix>& entry);
   template <class Prefix>
+  void unmark(RibEntry<Prefix>& entry);
+  template <class Prefix>
   void settle(Family<Prefix>& family, Prefix prefix);
   template <class Visit>
   void for_each_route(Visit&& visit);
@@ -133,6 +139,7 @@ class Rib {
   Family<Ipv4Prefix> ipv4_;
   Family<Ipv6Prefix> ipv6_;
   std::array<bool, kMaxRibSources> syncing_{};
+  std::array<std::size_t, kMaxRibSources> stale_{};
 };
 
 }  // namespace penumbra::control

@@ -70,6 +70,10 @@ bool RibTargets::remove_object(ObjectRef ref) {
   return true;
 }
 
+void RibTargets::forget_objects(std::uint8_t source) {
+  std::erase_if(objects_, [source](const auto& object) { return object.first.source == source; });
+}
+
 void RibTargets::begin_sync(std::uint8_t source) {
   for (auto& [ref, object] : objects_) {
     if (ref.source == source) object.stale = true;

@@ -58,6 +58,8 @@ class RibTargets {
   void set_object(ObjectRef ref, ObjectContent content);
   /// Forgets it. Returns whether it was known.
   bool remove_object(ObjectRef ref);
+  /// Forgets all of a source's, by none of which any target may go.
+  void forget_objects(std::uint8_t source);
 
   /// Marks a source's objects as stale; set_object() takes the mark off.
   void begin_sync(std::uint8_t source);

@@ -100,6 +100,54 @@ TEST_F(RibTest, ABatchReportsOfAPrefixOnlyWhatBecomesOfIt) {
   EXPECT_EQ(told_.commits, 2U);
 }
 
+TEST_F(RibTest, TheOnlyRouteOfAKeyComesInPlaceOfTheStaleOneAtOnce) {
+  const RibKey key{net("10.0.0.0/8"), 2, 0};
+  rib_.put(key, via(1), RibPlace::only);
+  rib_.put(RibKey{net("11.0.0.0/8"), 2, 0}, via(1), RibPlace::only);
+  rib_.put(RibKey{net("12.0.0.0/8"), 2, 0}, via(1), RibPlace::only);
+  rib_.commit();
+  rib_.begin_sync(2);
+  EXPECT_EQ(rib_.stale(2), 3U);
+  rib_.put(key, via(2), RibPlace::only);
+  rib_.put(key, via(3), RibPlace::only);
+  EXPECT_EQ(rib_.targets(key), std::vector{via(3)});
+  EXPECT_EQ(rib_.stale(2), 2U);
+  EXPECT_TRUE(rib_.remove(key, FeedTarget{}));
+  rib_.put(RibKey{net("11.0.0.0/8"), 2, 0}, via(1), RibPlace::only);
+  EXPECT_EQ(rib_.stale(2), 1U);
+  rib_.begin_sync(2);
+  EXPECT_EQ(rib_.stale(2), 2U) << "it begins anew";
+  rib_.end_sync(2);
+  EXPECT_EQ(rib_.stale(2), 0U);
+  rib_.commit();
+  EXPECT_TRUE(told_.ipv4.empty());
+}
+
+TEST_F(RibTest, RoutesStayWhereTheyLedWhenTheirObjectsAreForgotten) {
+  const ObjectRef one{2, 1}, group{2, 2};
+  const RibKey by_one{net("10.0.0.0/8"), 2, 0}, by_group{net("11.0.0.0/8"), 2, 0};
+  rib_.set_object(one, via(1));
+  rib_.set_object(group, ObjectGroup{{{.id = 1, .weight = 3}}});
+  rib_.set_object({3, 1}, via(9));
+  rib_.put(by_one, one, RibPlace::only);
+  rib_.put(by_group, group, RibPlace::only);
+  rib_.put(RibKey{net("12.0.0.0/8"), 3, 0}, ObjectRef{3, 1}, RibPlace::only);
+  rib_.commit();
+  const auto before = told_.ipv4;
+  const auto changes = told_.changes;
+  rib_.detach_objects(2);
+  rib_.set_object(one, via(7));
+  rib_.commit();
+  EXPECT_EQ(told_.ipv4, before);
+  EXPECT_EQ(told_.changes, changes);
+  EXPECT_EQ(rib_.rows(net("10.0.0.0/8")).at(0).object_id, std::nullopt);
+  EXPECT_EQ(rib_.rows(net("12.0.0.0/8")).at(0).object_id, 1U) << "another source's";
+  rib_.put(by_one, one, RibPlace::only);
+  rib_.commit();
+  EXPECT_EQ(best("10.0.0.0/8"), via(7));
+  EXPECT_EQ(rib_.different_targets(), 3U);
+}
+
 TEST_F(RibTest, ASynchronizationWithdrawsOnlyWhatIsNotToldAgain) {
   rib_.put(RibKey{net("10.0.0.0/8"), 2, 0}, via(1), RibPlace::only);
   rib_.put(RibKey{net("11.0.0.0/8"), 2, 0}, via(2), RibPlace::only);
