@@ -18,6 +18,7 @@ UNKNOWN = {
     "ports": "ports: [{name: a, device: none, qqqqqqqqqq: 1}]\npipeline: [echo]\n",
     "workers": f"ports: [{PORT}]\npipeline: [echo]\nworkers: {{qqqqqqqqqq: 1}}\n",
     "metrics": f"ports: [{PORT}]\npipeline: [echo]\nmetrics: {{qqqqqqqqqq: 1}}\n",
+    "fpm": f"ports: [{PORT}]\npipeline: [echo]\nfpm: {{qqqqqqqqqq: 1}}\n",
     "control": f"ports: [{PORT}]\npipeline: [echo]\ncontrol: {{qqqqqqqqqq: 1}}\n",
     "pcap:": 'ports: [{name: a, device: "pcap:x,qqqqqqqqqq=1"}]\npipeline: [echo]\n',
     "synth:": 'ports: [{name: a, device: "synth:qqqqqqqqqq=1"}]\npipeline: [echo]\n',

@@ -80,6 +80,14 @@ struct FeedNeighbour {
   std::string_view state;  ///< the kernel's name for it: REACHABLE, STALE, ...
 };
 
+/// Who is followed, for `show`.
+struct FeedSource {
+  std::string name;     ///< kernel, fpm
+  std::string problem;  ///< why it tells nothing at the moment, a sentence; empty: it does
+  std::string peer;     ///< fpm: the client's address, if one is there
+  std::uint64_t frames = 0, connections = 0, refused = 0, malformed = 0;  ///< fpm: what came of clients
+};
+
 /// What a function wants to be told of.
 struct FeedRequest {
   struct Route {
@@ -110,8 +118,8 @@ class RouteSubscription {
   virtual std::vector<Ipv6Prefix> ipv6_prefixes() const = 0;
   /// The neighbours on ports, by port and address.
   virtual std::vector<FeedNeighbour> neighbours() const = 0;
-  /// Why what is followed is out of reach at the moment; empty: it is not.
-  virtual std::string problem() const = 0;
+  /// Those that are followed; none before the feed starts. The host's kernel is always among them.
+  virtual std::vector<FeedSource> sources() const = 0;
 };
 
 class RouteFeed {

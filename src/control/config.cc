@@ -269,7 +269,7 @@ std::filesystem::path read_socket(const ConfigNode& control) {
 }
 
 RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& file) {
-  root.require_map({"ports", "workers", "engine", "pipeline", "punts", "control", "metrics"});
+  root.require_map({"ports", "workers", "engine", "pipeline", "punts", "control", "metrics", "fpm"});
   RouterConfig config;
   config.file = file;
   for (const auto& key : root.keys()) config.sections[key] = root.get(key).canonical();
@@ -282,6 +282,7 @@ RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& fi
   config.punts = read_punts(root.get("punts"));
   config.socket = read_socket(root.get("control"));
   config.metrics = read_metrics(root.get("metrics"));
+  config.fpm = fpm::read_config(root.get("fpm"));
   return config;
 }
 

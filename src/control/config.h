@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/fpm/config.h"
 #include "control/metrics_config.h"
 #include "control/port_config.h"
 #include "penumbra/config_node.h"
@@ -50,6 +51,7 @@ struct RouterConfig {
   PuntLimits punts;
   std::filesystem::path socket;  ///< of `penumbra show`; `control: {socket: PATH}`
   MetricsConfig metrics;
+  fpm::Config fpm;
 };
 
 /// Reads and checks a configuration: keys, types, ranges, port names, device and sink forms, functions and engines by

@@ -75,6 +75,20 @@ TEST(Config, KnowsItsDefaults) {
   EXPECT_EQ(config.socket, default_socket());
 }
 
+TEST(Config, ListensForFpmWhereAndAsLongAsItSays) {
+  const fpm::Config unsaid = parse(with_top("")).fpm;
+  EXPECT_EQ(unsaid.listen.text, "127.0.0.1:2620");
+  EXPECT_EQ(ntohl(unsaid.listen.address.sin_addr.s_addr), INADDR_LOOPBACK);
+  EXPECT_EQ(ntohs(unsaid.listen.address.sin_port), 2620);
+  EXPECT_EQ(unsaid.settle, std::chrono::seconds(30));
+  EXPECT_EQ(unsaid.hold, std::chrono::seconds(120));
+  const fpm::Config said = parse(with_top("fpm: {listen: '192.0.2.1:99', settle: 100ms, hold: 1440m}\n")).fpm;
+  EXPECT_EQ(said.listen.text, "192.0.2.1:99");
+  EXPECT_EQ(ntohl(said.listen.address.sin_addr.s_addr), 0xC0000201);
+  EXPECT_EQ(said.settle, std::chrono::milliseconds(100));
+  EXPECT_EQ(said.hold, std::chrono::hours(24));
+}
+
 TEST(Config, LetsWorkersNeverSleep) {
   EXPECT_EQ(parse(with_top("workers: {sleep: never}\n")).sleep, std::chrono::microseconds(0));
   EXPECT_EQ(parse(with_top("workers: {sleep: 10us}\n")).sleep, std::chrono::microseconds(10));
@@ -175,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BadCase{"", 0, 0, "is empty"}, BadCase{"# nothing but a comment\n", 0, 0, "is empty"},
         BadCase{"[1, 2]", 1, 1,
-                "expected a map with the keys ports, workers, engine, pipeline, punts, control, metrics, found a list"},
+                "expected a map with the keys ports, workers, engine, pipeline, punts, control, metrics, fpm, found a list"},
         BadCase{"port: []\n", 1, 1, "unknown key 'port' in the configuration; did you mean 'ports'?"},
         BadCase{"pipeline: [sample]\n", 1, 1, "'ports' is missing"},
         BadCase{"ports:\npipeline: [sample]\n", 1, 1, "expected a list for ports, found nothing"},
@@ -234,6 +248,10 @@ INSTANTIATE_TEST_SUITE_P(
                 3, 33, "the twin 'x' stands in line 2 already"},
         BadCase{with_port("") + "punts: 5\n", 3, 8, "expected reasons with packets a second"},
         BadCase{with_port("") + "punts: {each: 0}\n", 3, 15, "from 1 to 100000000"},
+        BadCase{with_top("fpm: {listen: 2620}\n"), 3, 15, "with a TCP port (A.B.C.D:PORT), found '2620'"},
+        BadCase{with_top("fpm: {listen: '127.0.0.1:0'}\n"), 3, 15, "with a TCP port (A.B.C.D:PORT)"},
+        BadCase{with_top("fpm: {hold: 99ms}\n"), 3, 13, "expected a time from 100ms to 1440m, found '99ms'"},
+        BadCase{with_top("fpm: {settle: 1441m}\n"), 3, 15, "found '1441m'"},
         BadCase{with_port(", addresses: 192.0.2.1/24"), 1, 44, "expected a list"},
         BadCase{with_port(", addresses: [192.0.2.1]"), 1, 45, "(A.B.C.D/LENGTH), found '192.0.2.1'"},
         BadCase{with_port(", addresses: [192.0.2.1/33]"), 1, 45, "(A.B.C.D/LENGTH)"},

@@ -136,7 +136,7 @@ std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues() {
 void check_pipeline(const control::RouterConfig& config) {
   const auto ports = port_infos(config.ports);
   NoReaders no_readers;
-  control::netlink::NetlinkFeed feed(twins(config.ports));  // never started
+  control::netlink::NetlinkFeed feed(twins(config.ports), config.fpm, {});  // never started
   const Pipeline pipeline(config.pipeline, ports, no_readers, &feed);
   pipeline.check_punts(config.punts);
 }

@@ -141,7 +141,7 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
     : cores(config.cores),
       longest_sleep(config.sleep),
       grace_periods(static_cast<std::uint32_t>(config.cores.size())),
-      feed(twins(config.ports)),
+      feed(twins(config.ports), config.fpm, [](const auto& line) { fmt::print(stderr, "{}\n", line); }),
       configured_ports(port_infos(config.ports)),
       pipeline(config.pipeline, configured_ports, grace_periods, &feed),
       tracer(pipeline, names_of(configured_ports)),

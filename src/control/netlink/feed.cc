@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "control/fpm/source.h"
 #include "control/netlink/follower.h"
 #include "control/netlink/subscription.h"
 #include "control/netlink/table_choice.h"
@@ -32,9 +33,12 @@ class NetlinkFeed::Handle final : public RouteSubscription {
     const std::lock_guard lock(feed_.mutex_);
     return feed_.follower_ == nullptr ? std::vector<FeedNeighbour>{} : feed_.follower_->neighbours();
   }
-  std::string problem() const override {
+  std::vector<FeedSource> sources() const override {
     const std::lock_guard lock(feed_.mutex_);
-    return feed_.follower_ == nullptr ? "" : feed_.follower_->problem();
+    if (feed_.follower_ == nullptr) return {};
+    auto sources = feed_.follower_->sources();
+    if (!subscription_.follows_fpm()) sources.resize(1);
+    return sources;
   }
 
  private:
@@ -42,11 +46,12 @@ class NetlinkFeed::Handle final : public RouteSubscription {
   Subscription subscription_;
 };
 
-NetlinkFeed::NetlinkFeed(std::vector<std::string> twins) : twins_(std::move(twins)) {}
+NetlinkFeed::NetlinkFeed(std::vector<std::string> twins, fpm::Config fpm, Log log)
+    : twins_(std::move(twins)), fpm_(std::move(fpm)), log_(std::move(log)) {}
 NetlinkFeed::~NetlinkFeed() = default;
 
 void NetlinkFeed::check_source(const std::string& name) const {
-  const std::vector<std::string> known{"kernel"};
+  const std::vector<std::string> known{"kernel", "fpm"};
   if (std::ranges::count(known, name) > 0) return;
   throw std::invalid_argument("nothing to follow is called " + quote(name) + "; " + did_you_mean_or_list(name, known));
 }
@@ -62,7 +67,11 @@ std::unique_ptr<RouteSubscription> NetlinkFeed::subscribe(const FeedRequest& req
 
 void NetlinkFeed::start() {
   if (subscriptions_.empty()) return;
-  auto follower = std::make_unique<Follower>(twins_, subscriptions_);
+  std::unique_ptr<fpm::Source> fpm;
+  if (std::ranges::any_of(subscriptions_, &Subscription::follows_fpm)) {
+    fpm = std::make_unique<fpm::Source>(fpm_, subscriptions_, log_);
+  }
+  auto follower = std::make_unique<Follower>(twins_, subscriptions_, std::move(fpm));
   const std::lock_guard lock(mutex_);
   follower_ = std::move(follower);
 }

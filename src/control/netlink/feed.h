@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "control/fpm/config.h"
 #include "penumbra/route_feed.h"
 
 namespace penumbra::control::netlink {
@@ -14,11 +15,14 @@ namespace penumbra::control::netlink {
 class Follower;
 class Subscription;
 
-/// The routes of this network namespace's kernel, in any of its tables.
+/// The routes of this network namespace's kernel, in any of its tables, and those that an FPM client tells.
 class NetlinkFeed final : public RouteFeed {
  public:
-  /// `twins`: the names of the host's interfaces that stand for the ports, by port; empty for a port without one.
-  explicit NetlinkFeed(std::vector<std::string> twins);
+  using Log = std::function<void(const std::string& line)>;
+
+  /// `twins`: the names of the host's interfaces that stand for the ports, by port; empty for a port without one. `log`
+  /// is told of FPM clients that come and go.
+  NetlinkFeed(std::vector<std::string> twins, fpm::Config fpm, Log log);
   /// No subscription may be left.
   ~NetlinkFeed() override;
 
@@ -27,7 +31,7 @@ class NetlinkFeed final : public RouteFeed {
   std::unique_ptr<RouteSubscription> subscribe(const FeedRequest& request, RouteListener& listener) override;
 
   /// Tells all subscribers all there is, then follows on a thread of its own. Does nothing without subscribers. Throws
-  /// std::system_error.
+  /// std::system_error, InputError if FPM clients cannot be listened for.
   void start();
   /// No listener is called any more.
   void stop();
@@ -36,6 +40,8 @@ class NetlinkFeed final : public RouteFeed {
   class Handle;
 
   std::vector<std::string> twins_;
+  fpm::Config fpm_;
+  Log log_;
   std::vector<Subscription*> subscriptions_;
   mutable std::mutex mutex_;  ///< of follower_, that those who ask find it or not
   std::unique_ptr<Follower> follower_;

@@ -15,6 +15,8 @@
 #include <system_error>
 #include <utility>
 
+#include "control/fpm/source.h"
+
 namespace penumbra::control::netlink {
 namespace {
 
@@ -29,11 +31,13 @@ constexpr auto kAfterFailure = 200ms;
 
 }  // namespace
 
-Follower::Follower(std::vector<std::string> twins, std::vector<Subscription*> subscriptions)
+Follower::Follower(std::vector<std::string> twins, std::vector<Subscription*> subscriptions,
+                   std::unique_ptr<fpm::Source> fpm)
     : subscriptions_(std::move(subscriptions)),
       links_(std::move(twins)),
       events_(std::make_unique<EventSocket>()),
       dumps_(std::make_unique<DumpSocket>()),
+      fpm_(std::move(fpm)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
   // Where nothing stands still for long, what was seen of it is good enough to begin with.
@@ -47,9 +51,16 @@ Follower::~Follower() {
   thread_.join();
 }
 
-std::string Follower::problem() const {
-  const std::lock_guard lock(problem_mutex_);
-  return problem_;
+std::vector<FeedSource> Follower::sources() const {
+  std::vector<FeedSource> sources;
+  {
+    const std::lock_guard lock(problem_mutex_);
+    FeedSource& kernel = sources.emplace_back();
+    kernel.name = "kernel";
+    if (!problem_.empty()) kernel.problem = "the host is not followed: " + problem_;
+  }
+  if (fpm_ != nullptr) sources.push_back(fpm_->status());
+  return sources;
 }
 
 void Follower::run() {
@@ -81,7 +92,9 @@ void Follower::run() {
 void Follower::follow() {
   const FileDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) throw std::system_error(errno, std::generic_category(), "epoll");
-  for (const int descriptor : {wake_.get(), events_->descriptor()}) {
+  std::vector<int> descriptors{wake_.get(), events_->descriptor()};
+  if (fpm_ != nullptr) descriptors.push_back(fpm_->descriptor());
+  for (const int descriptor : descriptors) {
     epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
     if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) {
       throw std::system_error(errno, std::generic_category(), "epoll");
@@ -93,11 +106,13 @@ void Follower::follow() {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next_synchronization_ - Clock::now());
       wait = std::clamp(left, 0ms, wait);
     }
-    std::array<epoll_event, 2> ready;
+    std::array<epoll_event, 3> ready;
     epoll_wait(epoll.get(), ready.data(), ready.size(), static_cast<int>(wait.count()));
     receive();
     if (next_synchronization_ && Clock::now() >= *next_synchronization_) synchronize();
     probe();
+    // After the kernel's word: what an interface stands for is known before a route leads over it.
+    if (fpm_ != nullptr) fpm_->turn(links_);
   }
 }
 
@@ -140,7 +155,7 @@ void Follower::apply(const Message& message, Batches& batches) {
       if (batch->apply(*route, message.flags, links_)) ask_for_everything(kDebounce);
     }
   } else if (const auto* const object = std::get_if<ObjectMessage>(&message.content)) {
-    for (const auto& batch : batches) batch->apply(*object, links_);
+    for (const auto& batch : batches) batch->apply(*object, links_, Teller::kernel);
   }
 }
 
@@ -171,7 +186,7 @@ bool Follower::tell_everything(Batches& batches) {
     if (const auto* const link = std::get_if<LinkMessage>(&message.content)) links_.update(*link);
   });
   const Visit visit = [&](const Message& message) { apply(message, batches); };
-  for (const auto& batch : batches) batch->begin_sync();
+  for (const auto& batch : batches) batch->begin_sync(Teller::kernel);
   neighbours_.begin_sync();
   complete &= dumps_->dump(RTM_GETNEXTHOP, AF_UNSPEC, visit);
   for (const std::uint8_t family : {AF_INET, AF_INET6}) {
@@ -180,7 +195,7 @@ bool Follower::tell_everything(Batches& batches) {
   for (const std::uint8_t family : {AF_INET, AF_INET6}) {
     complete &= dumps_->dump(RTM_GETROUTE, family, visit);
   }
-  for (const auto& batch : batches) batch->end_sync(complete);
+  for (const auto& batch : batches) batch->end_sync(Teller::kernel, complete);
   neighbours_.end_sync(complete, [this](const auto& word) { tell(word); });
   return complete;
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,21 +21,25 @@
 #include "control/netlink/sockets.h"
 #include "control/netlink/subscription.h"
 
+namespace penumbra::control::fpm {
+class Source;
+}
+
 namespace penumbra::control::netlink {
 
 class Follower {
  public:
-  /// Tells all there is before it returns, then goes on on a thread of its own. `twins` as Links'. The subscriptions
-  /// outlive it. Throws std::system_error.
-  Follower(std::vector<std::string> twins, std::vector<Subscription*> subscriptions);
+  /// Tells all there is before it returns, then goes on on a thread of its own, on which an FPM client is heard, too,
+  /// if `fpm` is not null. `twins` as Links'. The subscriptions outlive it. Throws std::system_error.
+  Follower(std::vector<std::string> twins, std::vector<Subscription*> subscriptions, std::unique_ptr<fpm::Source> fpm);
   ~Follower();
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
   /// Any thread.
   std::vector<FeedNeighbour> neighbours() const { return neighbours_.list(); }
-  /// Why the kernel is not followed at the moment; empty: it is.
-  std::string problem() const;
+  /// The kernel, then the FPM client if one is heard.
+  std::vector<FeedSource> sources() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -56,6 +61,7 @@ class Follower {
   KernelNeighbours neighbours_;
   std::unique_ptr<EventSocket> events_;
   std::unique_ptr<DumpSocket> dumps_;
+  std::unique_ptr<fpm::Source> fpm_;
   std::optional<Clock::time_point> next_synchronization_;
   Clock::time_point last_synchronization_;
   Clock::duration longest_synchronization_{0};

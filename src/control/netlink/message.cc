@@ -158,10 +158,12 @@ std::optional<std::variant<Ipv4Prefix, Ipv6Prefix>> to_prefix(unsigned family, u
 
 Content read_route(const nlmsghdr* header) {
   const auto* const fixed = fixed_part<rtmsg>(header);
-  if (fixed == nullptr || (fixed->rtm_family != AF_INET && fixed->rtm_family != AF_INET6)) return {};
+  if (fixed == nullptr) return MalformedMessage{};
+  if (fixed->rtm_family != AF_INET && fixed->rtm_family != AF_INET6) return {};
   const Attributes<RTA_MAX + 1> attributes(behind(fixed, header));
   const auto prefix = to_prefix(fixed->rtm_family, fixed->rtm_dst_len, attributes.bytes(RTA_DST));
-  if (!prefix || fixed->rtm_src_len != 0) return {};
+  if (!prefix) return MalformedMessage{};
+  if (fixed->rtm_src_len != 0) return {};
   RouteMessage route;
   route.removed = header->nlmsg_type == RTM_DELROUTE;
   route.prefix = *prefix;
@@ -183,10 +185,10 @@ Content read_route(const nlmsghdr* header) {
 
 Content read_object(const nlmsghdr* header) {
   const auto* const fixed = fixed_part<nhmsg>(header);
-  if (fixed == nullptr) return {};
+  if (fixed == nullptr) return MalformedMessage{};
   const Attributes<NHA_MAX + 1> attributes(behind(fixed, header));
   const auto id = attributes.u32(NHA_ID);
-  if (!id) return {};
+  if (!id) return MalformedMessage{};
   ObjectMessage object;
   object.removed = header->nlmsg_type == RTM_DELNEXTHOP;
   object.id = *id;

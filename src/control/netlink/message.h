@@ -81,8 +81,12 @@ struct EndMessage {
   int error = 0;
 };
 
+/// A route or next-hop object that cannot be: cut off, or without what makes it one.
+struct MalformedMessage {};
+
 using Content = std::variant<std::monostate,  // a message of another type
-                             LinkMessage, AddressMessage, NeighbourMessage, RouteMessage, ObjectMessage, EndMessage>;
+                             LinkMessage, AddressMessage, NeighbourMessage, RouteMessage, ObjectMessage, EndMessage,
+                             MalformedMessage>;
 
 struct Message {
   std::uint16_t flags = 0;  ///< NLM_F_REPLACE and the like

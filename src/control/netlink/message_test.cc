@@ -39,6 +39,7 @@ std::string to_text(const FeedHop::Gateway& gateway) {
 /// In the words of `ip monitor`, shortened; interfaces by number.
 struct ToText {
   std::string operator()(std::monostate /*other*/) const { return "other"; }
+  std::string operator()(MalformedMessage /*malformed*/) const { return "malformed"; }
   std::string operator()(const LinkMessage& link) const {
     return (link.removed ? "-link " : "+link ") + link.name + (link.up ? " up" : " down");
   }

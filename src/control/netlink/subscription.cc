@@ -81,8 +81,15 @@ bool shares_hops(const FeedTarget& a, const FeedTarget& b) {
 Subscription::Subscription(const FeedRequest& request, RouteListener& listener)
     : listener_(listener), table_(parse_table(request.table)), sources_{"local", "static"}, rib_(listener) {
   for (const auto& name : request.follow) {
-    if (name == "kernel") kernel_ = static_cast<RibSource>(sources_.size());
+    const auto source = static_cast<RibSource>(sources_.size());
+    if (name == "kernel") kernel_ = source;
+    if (name == "fpm") fpm_ = source;
     sources_.push_back(name);
+  }
+  follows_kernel_ = kernel_ != 0;
+  if (!follows_kernel_) {
+    kernel_ = static_cast<RibSource>(sources_.size());
+    sources_.emplace_back("kernel");
   }
   replace_own(request);
 }
@@ -97,17 +104,23 @@ void Subscription::replace_own(const FeedRequest& request) {
   rib_.commit();
 }
 
-/// Whose a table's routes are; nothing if nobody asked for them.
-std::optional<RibSource> Subscription::source_of(std::uint32_t table, const Links& links) const {
+bool Subscription::is_followed(std::uint32_t table, const Links& links) const {
   const auto* const vrf = std::get_if<std::string>(&table_);
-  if (vrf != nullptr) return links.vrf_table(*vrf) == table ? std::optional(kernel_) : std::nullopt;
-  if (table == RT_TABLE_LOCAL) return kLocalTable;
-  return table == std::get<std::uint32_t>(table_) ? std::optional(kernel_) : std::nullopt;
+  return (vrf == nullptr ? std::get<std::uint32_t>(table_) : links.vrf_table(*vrf)) == table;
+}
+
+/// Whose a route of the kernel's is; nothing if nobody asked for it.
+std::optional<RibSource> Subscription::source_of(const RouteMessage& route, bool direct, const Links& links) const {
+  if (route.table == RT_TABLE_LOCAL && !std::holds_alternative<std::string>(table_)) return kLocalTable;
+  if (!is_followed(route.table, links) || (!follows_kernel_ && !direct)) return std::nullopt;
+  return kernel_;
 }
 
 bool Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const Links& links) {
   Subscription& self = subscription_;
-  const auto source = self.source_of(route.table, links);
+  const bool own = route.type == RTN_LOCAL || route.type == RTN_BROADCAST || route.type == RTN_ANYCAST;
+  const bool direct = own || (route.protocol == RTPROT_KERNEL && route.type == RTN_UNICAST);
+  const auto source = self.source_of(route, direct, links);
   if (!source || route.cloned || route.tos != 0) return false;
   const auto target = to_target(route, links);
   Rib::Spec spec;
@@ -118,11 +131,30 @@ bool Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const
   } else {
     return false;
   }
-  const bool own = route.type == RTN_LOCAL || route.type == RTN_BROADCAST || route.type == RTN_ANYCAST;
-  const bool direct = own || (route.protocol == RTPROT_KERNEL && route.type == RTN_UNICAST);
   return std::visit(
       [&](auto prefix) {
         return self.apply_route(RibKey{prefix, *source, route.metric}, spec, route.removed, flags, direct);
+      },
+      route.prefix);
+}
+
+/// What the client has from the kernel itself is not its own to tell: of changes it says nothing.
+void Subscription::Batch::apply_fpm(const RouteMessage& route, const Links& links) {
+  Subscription& self = subscription_;
+  if (!self.fpm_ || !self.is_followed(route.table, links) || route.tos != 0) return;
+  const bool kernels = route.protocol == RTPROT_KERNEL;
+  const auto target = to_target(route, links);
+  const bool gone = route.removed || kernels || (!route.object && !target);
+  std::visit(
+      [&](auto prefix) {
+        const RibKey key{prefix, *self.fpm_, 0};
+        if (gone) {
+          self.rib_.remove(key, FeedTarget{});
+        } else if (route.object) {
+          self.rib_.put(key, ObjectRef{*self.fpm_, *route.object}, RibPlace::only);
+        } else {
+          self.rib_.put(key, *target, RibPlace::only);
+        }
       },
       route.prefix);
 }
@@ -178,9 +210,11 @@ bool Subscription::apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& s
   return false;
 }
 
-void Subscription::Batch::apply(const ObjectMessage& object, const Links& links) {
+void Subscription::Batch::apply(const ObjectMessage& object, const Links& links, Teller teller) {
   Subscription& self = subscription_;
-  const ObjectRef ref{self.kernel_, object.id};
+  const auto source = teller == Teller::fpm ? self.fpm_ : self.kernel_;
+  if (!source) return;
+  const ObjectRef ref{*source, object.id};
   if (object.removed) return self.rib_.remove_object(ref);
   if (!object.group.empty()) {
     ObjectGroup group;
@@ -194,17 +228,33 @@ void Subscription::Batch::apply(const ObjectMessage& object, const Links& links)
   self.rib_.set_object(ref, target.value_or(nowhere));
 }
 
-void Subscription::Batch::begin_sync() {
-  subscription_.rib_.begin_sync(kLocalTable);
-  subscription_.rib_.begin_sync(subscription_.kernel_);
+std::vector<RibSource> Subscription::sources_of(Teller teller) const {
+  if (teller == Teller::kernel) return {kLocalTable, kernel_};
+  return fpm_ ? std::vector{*fpm_} : std::vector<RibSource>{};
 }
 
-void Subscription::Batch::end_sync(bool complete) {
-  for (const RibSource source : {kLocalTable, subscription_.kernel_}) {
+std::size_t Subscription::stale(Teller teller) const {
+  const std::lock_guard lock(mutex_);
+  std::size_t stale = 0;
+  for (const RibSource source : sources_of(teller)) stale += rib_.stale(source);
+  return stale;
+}
+
+void Subscription::Batch::begin_sync(Teller teller) {
+  Rib& rib = subscription_.rib_;
+  for (const RibSource source : subscription_.sources_of(teller)) {
+    if (teller == Teller::fpm) rib.detach_objects(source);
+    rib.begin_sync(source);
+  }
+}
+
+void Subscription::Batch::end_sync(Teller teller, bool complete) {
+  Rib& rib = subscription_.rib_;
+  for (const RibSource source : subscription_.sources_of(teller)) {
     if (complete) {
-      subscription_.rib_.end_sync(source);
+      rib.end_sync(source);
     } else {
-      subscription_.rib_.cancel_sync(source);
+      rib.cancel_sync(source);
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One function's view of the kernel's routes: a table, merged with the configuration's own routes.
+// One function's view of the routes that others tell in netlink messages, the kernel and an FPM client: those of a
+// table, merged with the configuration's own.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,11 @@
 
 namespace penumbra::control::netlink {
 
-/// One thread applies, any thread asks.
+/// Who tells.
+enum class Teller : std::uint8_t { kernel, fpm };
+
+/// One thread applies, any thread asks. From the kernel come the host's own addresses and connected networks in any
+/// case, its other routes if they are followed.
 class Subscription {
  public:
   /// Tells the listener of the request's own routes. Throws std::invalid_argument for a request that cannot be met.
@@ -36,12 +41,15 @@ class Subscription {
     Batch& operator=(const Batch&) = delete;
     ~Batch() { subscription_.rib_.commit(); }
 
-    /// Returns whether this leaves open what the kernel has: everything is to be asked for again.
+    /// The kernel's. Returns whether this leaves open what it has: everything is to be asked for again.
     bool apply(const RouteMessage& route, unsigned flags, const Links& links);
-    void apply(const ObjectMessage& object, const Links& links);
-    /// What is applied between the two is all there is; only if it is `complete`, what is missing is withdrawn.
-    void begin_sync();
-    void end_sync(bool complete);
+    /// An FPM client's. It has one route of a prefix, whatever its metric, which comes in place of the one before.
+    void apply_fpm(const RouteMessage& route, const Links& links);
+    void apply(const ObjectMessage& object, const Links& links, Teller teller);
+    /// What is applied between the two is all there is; only if it is `complete`, what is missing is withdrawn. An FPM
+    /// client's next-hop objects are forgotten at the beginning: another client gives other objects their numbers.
+    void begin_sync(Teller teller);
+    void end_sync(Teller teller, bool complete);
 
    private:
     Subscription& subscription_;
@@ -49,6 +57,10 @@ class Subscription {
   };
 
   RouteListener& listener() { return listener_; }
+  bool follows_fpm() const { return fpm_.has_value(); }
+
+  /// How many of the teller's routes have not been told again since begin_sync().
+  std::size_t stale(Teller teller) const;
 
   /// See RouteSubscription.
   void replace_own(const FeedRequest& request);
@@ -65,7 +77,9 @@ class Subscription {
   }
 
  private:
-  std::optional<RibSource> source_of(std::uint32_t table, const Links& links) const;
+  bool is_followed(std::uint32_t table, const Links& links) const;
+  std::optional<RibSource> source_of(const RouteMessage& route, bool direct, const Links& links) const;
+  std::vector<RibSource> sources_of(Teller teller) const;
   FeedRow to_row(const Rib::Row& row) const;
   bool apply_route(const RibKey<Ipv4Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags, bool direct);
   bool apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags, bool direct);
@@ -75,6 +89,8 @@ class Subscription {
   TableChoice table_;
   std::vector<std::string> sources_;  ///< by RibSource
   RibSource kernel_ = 0;              ///< what the kernel tells of other tables than `local`
+  bool follows_kernel_ = false;       ///< not only what is direct
+  std::optional<RibSource> fpm_;
   Rib rib_;
   /// (prefix, metric) of which the kernel has had two routes that lead to the same and differ in what means nothing
   /// here, a preferred source address, say. When one goes the other may be left.

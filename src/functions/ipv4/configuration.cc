@@ -28,7 +28,7 @@ void read_sources(const ConfigNode& config, RouteFeed* feed, Configuration& conf
   const ConfigNode follow = config.get("follow"), table = config.get("table");
   if (!follow.present()) {
     if (!table.present()) return;
-    throw table.error("'table' says which of the host's tables is followed: it needs 'follow: [kernel]'");
+    throw table.error("'table' says which of the host's tables is followed: it needs 'follow'");
   }
   if (feed == nullptr) throw follow.error("there is nothing to follow here");
   auto& names = configuration.follow;

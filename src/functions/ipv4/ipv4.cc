@@ -204,7 +204,8 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
     register_function({.name = "ipv4",
                        .summary = "forwards IPv4 packets by longest prefix (RFC 1812)",
                        .topics = {{"routes", "[PREFIX|ADDRESS|all]: the routes, and which of them count"},
-                                  {"neighbours", "known IPv4 neighbours"}},
+                                  {"neighbours", "known IPv4 neighbours"},
+                                  {"sources", "who is followed for routes, and how that goes"}},
                        .create = create});
 
 }  // namespace

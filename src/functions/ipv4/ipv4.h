@@ -45,6 +45,7 @@ class Ipv4Function final : public Function {
   void forget_neighbours(std::span<const control::Neighbour> known, std::span<const control::Neighbour> kept);
   nlohmann::ordered_json show_routes(std::span<const std::string> arguments) const;
   nlohmann::ordered_json show_neighbours() const;
+  nlohmann::ordered_json show_sources() const;
 
   std::vector<PortInfo> ports_;
   std::vector<StationFilter> stations_;  ///< by port

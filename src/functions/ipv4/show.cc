@@ -129,9 +129,10 @@ std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefixes, Ip
 
 nlohmann::ordered_json Ipv4Function::show(std::string_view topic, std::span<const std::string> arguments) const {
   if (topic == "routes") return show_routes(arguments);
-  if (topic == "neighbours" && arguments.empty()) return show_neighbours();
-  throw std::invalid_argument(topic == "neighbours" ? "neighbours takes no arguments"
-                                                    : "ipv4 does not show '" + std::string(topic) + "'");
+  if (!arguments.empty()) throw std::invalid_argument(std::string(topic) + " takes no arguments");
+  if (topic == "neighbours") return show_neighbours();
+  if (topic == "sources") return show_sources();
+  throw std::invalid_argument("ipv4 does not show '" + std::string(topic) + "'");
 }
 
 nlohmann::ordered_json Ipv4Function::show_routes(std::span<const std::string> arguments) const {
@@ -164,8 +165,8 @@ nlohmann::ordered_json Ipv4Function::show_routes(std::span<const std::string> ar
   if (shown > 0) note = shown < total ? "'show routes all' shows every one" : "";
   nlohmann::ordered_json answer{{"routes", listing.take()}, {"total", total}, {"truncated", shown < total}};
   if (subscription_ != nullptr) {
-    if (const std::string problem = subscription_->problem(); !problem.empty()) {
-      note += (note.empty() ? "" : "; ") + ("the host is not followed: " + problem);
+    for (const FeedSource& source : subscription_->sources()) {
+      if (!source.problem.empty()) note += (note.empty() ? "" : "; ") + source.problem;
     }
     if (const std::size_t refused = listener_.refused(); refused > 0) {
       note += (note.empty() ? "" : "; ") + std::to_string(refused) + " routes or neighbours found no room in the table";
@@ -189,6 +190,23 @@ nlohmann::ordered_json Ipv4Function::show_neighbours() const {
                     {"port", ports_[neighbour.port].name},
                     {"mac", neighbour.mac ? nlohmann::ordered_json(to_string(*neighbour.mac)) : nullptr},
                     {"state", neighbour.state}});
+  }
+  return list;
+}
+
+nlohmann::ordered_json Ipv4Function::show_sources() const {
+  auto list = nlohmann::ordered_json::array();
+  if (subscription_ == nullptr) return list;
+  for (const FeedSource& source : subscription_->sources()) {
+    nlohmann::ordered_json row{{"source", source.name}, {"problem", source.problem}};
+    if (source.name == "fpm") {
+      row["client"] = source.peer.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(source.peer);
+      row["frames"] = source.frames;
+      row["connections"] = source.connections;
+      row["refused"] = source.refused;
+      row["malformed"] = source.malformed;
+    }
+    list.push_back(std::move(row));
   }
   return list;
 }

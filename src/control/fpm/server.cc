@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/fpm/server.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace penumbra::control::fpm {
+namespace {
+
+constexpr std::size_t kReadsAtOnce = 16;
+constexpr std::size_t kAcceptedAtOnce = 16;
+
+void watch(const FileDescriptor& poll, const FileDescriptor& what) {
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  if (epoll_ctl(poll.get(), EPOLL_CTL_ADD, what.get(), &event) == 0) return;
+  throw std::system_error(errno, std::generic_category(), "fpm: epoll");
+}
+
+/// A client on a machine that was switched off says nothing more, not even that it is gone.
+void keep_alive(const FileDescriptor& connection) {
+  const auto set = [&](int level, int option, int value) {
+    setsockopt(connection.get(), level, option, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+std::string to_text(const sockaddr_in& address) {
+  std::array<char, INET_ADDRSTRLEN> text{};
+  inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
+  return fmt::format("{}:{}", text.data(), ntohs(address.sin_port));
+}
+
+}  // namespace
+
+Server::Server(const ListenAddress& at)
+    : poll_(epoll_create1(EPOLL_CLOEXEC)),
+      listening_(listen_at(at, "fpm", SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK)) {
+  watch(poll_, listening_);
+}
+
+sockaddr_in Server::address() const {
+  sockaddr_in address{};
+  socklen_t bytes = sizeof address;
+  getsockname(listening_.get(), reinterpret_cast<sockaddr*>(&address), &bytes);
+  return address;
+}
+
+void Server::receive(Client& client) {
+  // All of a client that is gone before the next one comes.
+  if (!read_all(client)) return;
+  for (std::size_t accepted = 0; accepted < kAcceptedAtOnce; ++accepted) {
+    sockaddr_in from{};
+    socklen_t bytes = sizeof from;
+    FileDescriptor incoming(
+        accept4(listening_.get(), reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!incoming) return;
+    if (connection_) {
+      client.refused(to_text(from));
+      continue;
+    }
+    keep_alive(incoming);
+    watch(poll_, incoming);
+    connection_ = std::move(incoming);
+    reader_ = FrameReader();
+    client.connected(to_text(from));
+  }
+}
+
+/// Returns whether all was read that has come.
+bool Server::read_all(Client& client) {
+  for (std::size_t reads = 0; reads < kReadsAtOnce; ++reads) {
+    if (!read(client)) return true;
+  }
+  return false;
+}
+
+/// Returns whether there may be more.
+bool Server::read(Client& client) {
+  if (!connection_) return false;
+  const auto room = reader_.room();
+  const ssize_t bytes = recv(connection_.get(), room.data(), room.size(), 0);
+  if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (bytes < 0) {
+    lose(std::strerror(errno), false, client);
+  } else if (bytes == 0) {
+    const bool within = reader_.within_frame();
+    lose(within ? "it ended within a frame" : "it closed the connection", within, client);
+  } else {
+    reader_.fill(static_cast<std::size_t>(bytes));
+    return take_frames(client);
+  }
+  return false;
+}
+
+/// Returns whether the client is still there.
+bool Server::take_frames(Client& client) {
+  while (const auto frame = reader_.next()) {
+    if (const std::string failure = client.frame(*frame); !failure.empty()) {
+      lose(failure, true, client);
+      return false;
+    }
+  }
+  if (!reader_.failure().empty()) lose(reader_.failure(), true, client);
+  return static_cast<bool>(connection_);
+}
+
+void Server::lose(std::string_view why, bool malformed, Client& client) {
+  if (!connection_) return;
+  connection_ = FileDescriptor();  // which leaves the epoll set, too
+  client.lost(why, malformed);
+}
+
+}  // namespace penumbra::control::fpm

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/fpm/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "penumbra/errors.h"
+
+namespace penumbra::control::fpm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr int kPatience = 10'000;  // ms
+
+/// Port 0: any that is free.
+ListenAddress somewhere() {
+  ListenAddress at;
+  at.text = "127.0.0.1:0";
+  at.address.sin_family = AF_INET;
+  at.address.sin_addr = {htonl(INADDR_LOOPBACK)};
+  return at;
+}
+
+class Heard final : public Client {
+ public:
+  void connected(const std::string& /*address*/) override { log.emplace_back("connected"); }
+  std::string frame(std::span<const std::byte> netlink) override {
+    log.emplace_back(reinterpret_cast<const char*>(netlink.data()), netlink.size());
+    return log.back() == "nonsense" ? "it is nonsense" : "";
+  }
+  void lost(std::string_view why, bool malformed) override {
+    log.push_back((malformed ? "malformed: " : "lost: ") + std::string(why));
+  }
+  void refused(const std::string& /*address*/) override { log.emplace_back("refused"); }
+
+  std::vector<std::string> log;
+};
+
+class ServerTest : public testing::Test {
+ protected:
+  FileDescriptor connect() const {
+    FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_in to = server_.address();
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    return socket;
+  }
+  static void send(const FileDescriptor& socket, const std::string& bytes) {
+    EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  static std::string frame_of(const std::string& payload) {
+    return std::string{'\1', '\1', '\0', static_cast<char>(payload.size() + 4)} + payload;
+  }
+  /// Until so many things have happened.
+  const std::vector<std::string>& happened(std::size_t count) {
+    while (heard_.log.size() < count) {
+      pollfd ready{.fd = server_.descriptor(), .events = POLLIN, .revents = 0};
+      if (poll(&ready, 1, kPatience) != 1) break;
+      server_.receive(heard_);
+    }
+    return heard_.log;
+  }
+  /// Whether the server has closed the other end.
+  static bool is_closed(const FileDescriptor& socket) {
+    pollfd ready{.fd = socket.get(), .events = POLLIN, .revents = 0};
+    char byte = 0;
+    return poll(&ready, 1, kPatience) == 1 && recv(socket.get(), &byte, 1, 0) <= 0;
+  }
+
+  Server server_{somewhere()};
+  Heard heard_;
+};
+
+TEST_F(ServerTest, HearsAByteAtATime) {
+  const auto client = connect();
+  happened(1);
+  for (const char byte : frame_of("first") + frame_of("") + frame_of("second")) {
+    send(client, {byte});
+    server_.receive(heard_);
+  }
+  EXPECT_THAT(happened(4), ElementsAre("connected", "first", "", "second"));
+}
+
+TEST_F(ServerTest, RefusesASecondClientAndTakesOneAfterTheFirst) {
+  auto first = connect();
+  happened(1);
+  const auto second = connect();
+  EXPECT_THAT(happened(2), ElementsAre("connected", "refused"));
+  EXPECT_TRUE(is_closed(second));
+  // What the first has sent before it went is heard, and the next one is there at once.
+  send(first, frame_of("last"));
+  first = FileDescriptor();
+  const auto third = connect();
+  send(third, frame_of("new"));
+  EXPECT_THAT(happened(6),
+              ElementsAre("connected", "refused", "last", "lost: it closed the connection", "connected", "new"));
+}
+
+TEST_F(ServerTest, GivesUpAClientThatMakesNoSense) {
+  for (const auto& [bytes, why] : std::vector<std::pair<std::string, std::string>>{
+           {std::string("\7\1\0\4", 4), "malformed: a frame of version 7, not 1"},
+           {std::string("\1\1\0\1", 4), "malformed: a frame of 1 bytes"},
+           {frame_of("nonsense"), "malformed: it is nonsense"}}) {
+    heard_.log.clear();
+    const auto client = connect();
+    send(client, frame_of("good") + bytes + frame_of("after"));
+    const bool seen = bytes == frame_of("nonsense");
+    const auto log = happened(seen ? 4 : 3);
+    EXPECT_EQ(log.back(), why);
+    EXPECT_THAT(log, testing::Not(testing::Contains("after")));
+    EXPECT_TRUE(is_closed(client));
+  }
+}
+
+TEST_F(ServerTest, AnEndWithinAFrameIsToldApart) {
+  {
+    const auto client = connect();
+    send(client, frame_of("payload").substr(0, 7));
+  }
+  EXPECT_THAT(happened(2), ElementsAre("connected", "malformed: it ended within a frame"));
+}
+
+TEST_F(ServerTest, ADroppedClientMayComeAgain) {
+  const auto client = connect();
+  happened(1);
+  server_.drop("no more", heard_);
+  server_.drop("there is none", heard_);
+  EXPECT_TRUE(is_closed(client));
+  const auto again = connect();
+  EXPECT_THAT(happened(3), ElementsAre("connected", "lost: no more", "connected"));
+}
+
+TEST_F(ServerTest, SaysWhereItCannotListen) {
+  ListenAddress taken = somewhere();
+  taken.address = server_.address();
+  taken.text = "that one";
+  try {
+    const Server second(taken);
+    FAIL() << "two listen there";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("fpm: cannot listen on that one: Address already in use"));
+  }
+}
+
+}  // namespace
+}  // namespace penumbra::control::fpm
