@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table as large as the Internet's, told by BGP while traffic goes through: bgpd, zebra, the kernel, the router. A part of
-it; all of it with PENUMBRA_FULL_TABLE=1."""
+"""A table as large as the Internet's, told by BGP while traffic goes through: bgpd, zebra, the kernel or FPM, the router. A
+part of it; all of it with PENUMBRA_FULL_TABLE=1."""
 
 import contextlib
 import gzip
@@ -90,23 +90,26 @@ def mac_of(address):
     return bytes([2, 0, *ipaddress.ip_address(address).packed])
 
 
-def configure(bench):
+def configure(bench, source):
     """Rings that hold what comes while others have the core: a second of this traffic is more than the driver's 512 frames."""
     ports = [
         {"name": name, "device": f"net_af_packet{i},iface={name}-wire,framecnt=8192", "twin": True, "sink": None}
         for i, name in enumerate(("wan", "lan"))
     ]
-    bench.configure(ports, pipeline="  - ipv4: {follow: [kernel]}")
+    routes = f"default via {DEFAULT_GATEWAY} dev lan"
+    bench.configure(ports, routes, pipeline=f"  - ipv4: {{follow: [{source}], routes: routes.txt}}")
 
 
-def test_a_table_comes_and_goes_under_traffic(bench, table):
+@pytest.mark.parametrize("source", ["kernel", "fpm"])
+def test_a_table_comes_and_goes_under_traffic(bench, table, source):
     """Each packet goes the way that holds at its time, the default route's or its prefix's, and none is lost."""
     with three_namespaces() as (host, namespace, upstream), contextlib.ExitStack() as running:
-        configure(bench)
+        configure(bench, source)
         router = running.enter_context(bench.start(command=namespace.command()))
-        daemons = running.enter_context(frr.Frr(namespace, CONFIGURATION))
+        modules = {"zebra": ["-M", "dplane_fpm_nl"]} if source == "fpm" else {}
+        configuration = CONFIGURATION + ("fpm address 127.0.0.1 port 2620\n" if source == "fpm" else "")
+        daemons = running.enter_context(frr.Frr(namespace, configuration, options=modules))
         daemons.wait_for("addresses", lambda: "10.2.0.1/16" in namespace.ip("address", "show", "lan"))
-        namespace.ip("route", "add", "default", "via", DEFAULT_GATEWAY)
         for address in GATEWAYS:
             namespace.ip("neigh", "add", address, "lladdr", mac_of(address).hex(":"), "nud", "permanent", "dev", "lan")
         ping = ("ping", "-c", "1", "-W", "1", DEFAULT_GATEWAY)
@@ -119,10 +122,10 @@ def test_a_table_comes_and_goes_under_traffic(bench, table):
             for address in GATEWAYS:
                 speaker.announce(address, [prefix for prefix, via in table.items() if via == address])
             wait_for_total(router, lambda total: total >= len(table))
-            router.wait_for("every route", lambda: told(router, table) == table)
+            router.wait_for("every route", lambda: told(router, table, source) == table)
             during = stream.wait_for_arrivals(1)
         wait_for_total(router, lambda total: total < 1000)
-        router.wait_for("no route", lambda: told(router, table) == {})
+        router.wait_for("no route", lambda: told(router, table, source) == {})
         after = stream.wait_for_arrivals(1)
         lost = stream.stop()
         summary = router.stop()
@@ -139,7 +142,7 @@ def wait_for_total(router, condition):
     print(f"{router.show('routes')['total']} prefixes after {time.monotonic() - began:.1f} s")
 
 
-def told(router, table):
-    """What the router says of the table: by prefix, the gateway."""
-    rows = router.show("routes", "all")["routes"]
-    return {row["prefix"]: row["next_hops"][0]["via"] for row in rows if row["prefix"] in table and row["active"]}
+def told(router, table, source):
+    """What the router has of the table from there: by prefix, the gateway."""
+    rows = [row for row in router.show("routes", "all")["routes"] if row["prefix"] in table and row["source"] == source]
+    return {row["prefix"]: row["next_hops"][0]["via"] for row in rows if row["active"]}
