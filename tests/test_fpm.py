@@ -213,7 +213,7 @@ def test_the_order_of_the_sources_is_the_preference(start, kernel, via, follow, 
 
 
 def test_a_client_that_comes_again_finds_its_routes(start, kernel, via):
-    router = start(settle="1s")
+    router = start(settle="3s")
     keep, change, forget = "198.51.100.0/24", "20.0.0.0/8", "21.0.0.0/8"
     with FpmClient(kernel) as client:
         client.tell(*(route(prefix, via(A)) for prefix in (keep, change, forget)))
