@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TCP and UDP through the router between hosts that leave checksums and segments to a network card, which a veth has not."""
 
+import shutil
 import subprocess
 import sys
 
@@ -11,7 +12,10 @@ from scapy.layers.l2 import Ether
 import netns
 from test_netns import DEVICES, ROUTES, Network
 
-pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+pytestmark = [
+    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    pytest.mark.skipif(shutil.which("ethtool") is None, reason="needs ethtool"),
+]
 
 BYTES = 50_000_000
 #: Sends a million bytes at a time, every one of which says where it is; exits when the other side has closed.
@@ -47,6 +51,8 @@ print(sys.argv[1], digest.hexdigest())
 def network(request):
     network = Network(offloads=request.param == "every offload on")
     network.offloads = request.param == "every offload on"
+    for port in ("veth-a", "veth-b"):  # as on most cards
+        network.router.run("ethtool", "-K", port, "gro", "on")
     yield network
     network.close()
 
@@ -110,7 +116,9 @@ def test_nothing_stays_attached_to_the_interface(bench, network):
     for end in ("stop", "kill"):
         with bench.start(command=network.router.command()) as router:
             assert "xdp" in network.router.ip("link", "show", "veth-a")
+            assert "generic-receive-offload: off" in network.router.run("ethtool", "-k", "veth-a").stdout
             assert not any("advice" in row for row in router.show("ports"))
             if end == "stop":
                 router.stop()
+                assert "generic-receive-offload: on" in network.router.run("ethtool", "-k", "veth-a").stdout
         assert "xdp" not in network.router.ip("link", "show", "veth-a")

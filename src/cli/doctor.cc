@@ -43,7 +43,7 @@ const char* name_of(State state) {
 void examine(const Options& options) {
   std::optional<control::RouterConfig> config;
   if (!options.config.empty()) config = control::load_config(options.config);
-  const doctor::Machine machine("/", config ? &*config : nullptr, doctor::ask_ethtool);
+  const doctor::Machine machine("/", config ? &*config : nullptr, doctor::features_of);
   auto list = nlohmann::ordered_json::array();
   std::string text;
   bool well = true;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "io/packet_bytes.h"
+#include "penumbra/bytes.h"
 
 namespace penumbra::io {
 namespace {
@@ -24,10 +25,6 @@ struct Segment {
   std::span<const std::uint8_t> addresses;  ///< source and destination
   std::uint8_t protocol = 0;
 };
-
-std::uint16_t load16(const std::uint8_t* at) {
-  return static_cast<std::uint16_t>(at[0] << 8 | at[1]);
-}
 
 /// The ones' complement sum in the machine's byte order, in which it is as good as in any (RFC 1071, section 2 B), not
 /// yet folded; an odd byte is followed by 0.
@@ -51,15 +48,15 @@ std::uint16_t folded(std::uint64_t sum) {
 
 std::optional<Segment> segment_of_ipv4(std::span<std::uint8_t> packet) {
   if (packet.size() < kIpv4Bytes || packet[0] >> 4 != 4) return std::nullopt;
-  const std::size_t header = (packet[0] & 0xFU) * std::size_t{4}, total = load16(&packet[2]);
-  const bool fragment = (load16(&packet[6]) & 0x3FFF) != 0;  // more to come, or not the first
+  const std::size_t header = (packet[0] & 0xFU) * std::size_t{4}, total = load_be16(&packet[2]);
+  const bool fragment = (load_be16(&packet[6]) & 0x3FFF) != 0;  // more to come, or not the first
   if (fragment || header < kIpv4Bytes || total < header || total > packet.size()) return std::nullopt;
   return Segment{packet.subspan(header, total - header), packet.subspan(12, 8), packet[9]};
 }
 
 std::optional<Segment> segment_of_ipv6(std::span<std::uint8_t> packet) {
   if (packet.size() < kIpv6Bytes || packet[0] >> 4 != 6) return std::nullopt;
-  const std::size_t length = load16(&packet[4]);
+  const std::size_t length = load_be16(&packet[4]);
   if (length > packet.size() - kIpv6Bytes) return std::nullopt;
   Segment segment{packet.subspan(kIpv6Bytes, length), packet.subspan(8, 32), packet[6]};
   for (unsigned i = 0; i < kMostOptions; ++i) {
@@ -76,7 +73,7 @@ std::optional<Segment> segment_of_ipv6(std::span<std::uint8_t> packet) {
 std::optional<Segment> segment_of(std::span<std::uint8_t> frame) {
   std::size_t at = kEthernetBytes;
   for (unsigned vlans = 0; vlans <= kMostVlans && at <= frame.size(); ++vlans, at += kVlanBytes) {
-    const std::uint16_t type = load16(&frame[at - 2]);
+    const std::uint16_t type = load_be16(&frame[at - 2]);
     if (type == kIpv4) return segment_of_ipv4(frame.subspan(at));
     if (type == kIpv6) return segment_of_ipv6(frame.subspan(at));
     if (type != kVlan && type != kServiceVlan) return std::nullopt;

@@ -112,7 +112,10 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
   settle_mac();
   make_tx_queues(workers);
   make_rx_queues({.remove_chains = may_chain(device_->info().driver_name), .complete_checksums = completes_});
-  if (std::string_view(device_->info().driver_name) == "net_af_packet") peer_.emplace(interface_);
+  if (std::string_view(device_->info().driver_name) == "net_af_packet") {
+    peer_.emplace(interface_);
+    offloads_.emplace(interface_);
+  }
 }
 
 EthdevPort::~EthdevPort() {
@@ -276,7 +279,9 @@ nlohmann::ordered_json EthdevPort::show() const {
     for (const EthdevRxQueue* queue : polled_) completed += queue->completed();
     shown["completed_checksums"] = completed;
   }
-  if (peer_ && !peer_->failure().empty()) shown["advice"] = peer_->failure();
+  std::string advice = peer_ ? peer_->failure() : "";
+  if (offloads_ && !offloads_->failure().empty()) advice += (advice.empty() ? "" : "; ") + offloads_->failure();
+  if (!advice.empty()) shown["advice"] = advice;
   return shown;
 }
 

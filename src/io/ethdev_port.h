@@ -8,6 +8,7 @@
 #include "io/ethdev_queues.h"
 #include "io/packet_pool.h"
 #include "io/port.h"
+#include "io/receive_offloads.h"
 #include "io/shared_tx.h"
 #include "io/software_rss.h"
 #include "io/veth_peer.h"
@@ -44,9 +45,10 @@ class EthdevPort final : public Port {
   void make_tx_queues(std::uint16_t workers);
 
   PortInfo info_;
-  std::string interface_;         ///< of af_packet and af_xdp
-  bool completes_ = false;        ///< checksums
-  std::optional<VethPeer> peer_;  ///< of af_packet: af_xdp attaches a program of its own
+  std::string interface_;                    ///< of af_packet and af_xdp
+  bool completes_ = false;                   ///< checksums
+  std::optional<VethPeer> peer_;             ///< of af_packet: af_xdp attaches a program of its own
+  std::optional<ReceiveOffloads> offloads_;  ///< of af_packet
   SourceLocation location_;
   PacketPool pool_;  ///< before the device, which gives its packets back when it is closed
   std::unique_ptr<Device> device_;

@@ -4,12 +4,8 @@
 #include <bpf/bpf.h>
 #include <fmt/format.h>
 #include <linux/bpf.h>
-#include <linux/ethtool.h>
 #include <linux/if_link.h>
-#include <linux/sockios.h>
 #include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
@@ -17,17 +13,15 @@
 #include <filesystem>
 #include <string_view>
 
+#include "io/ethtool.h"
+
 namespace penumbra::io {
 namespace {
 
 bool is_veth(const std::string& interface) {
-  const FileDescriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ethtool_drvinfo info{};
   info.cmd = ETHTOOL_GDRVINFO;
-  ifreq request{};
-  interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  request.ifr_data = reinterpret_cast<char*>(&info);
-  return control && ioctl(control.get(), SIOCETHTOOL, &request) == 0 && std::string_view(info.driver) == "veth";
+  return ask_ethtool(interface, info) && std::string_view(info.driver) == "veth";
 }
 
 /// Attaches the program "r0 = XDP_PASS; exit" and returns the link, which detaches it when it is closed; else -errno.

@@ -2,10 +2,7 @@
 #include "cli/doctor/machine.h"
 
 #include <linux/ethtool.h>
-#include <linux/sockios.h>
 #include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <charconv>
@@ -15,19 +12,11 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/unix_socket.h"
+#include "io/ethdev_probe.h"
+#include "io/ethtool.h"
 
 namespace penumbra::cli::doctor {
 namespace {
-
-/// The value of an option in devargs: "eth1" for `iface` in "net_af_packet0,iface=eth1".
-std::string option_of(const std::string& devargs, std::string_view name) {
-  const std::string wanted = "," + std::string(name) + "=";
-  const std::size_t begin = devargs.find(wanted);
-  if (begin == std::string::npos) return "";
-  const std::size_t value = begin + wanted.size();
-  return devargs.substr(value, devargs.find(',', value) - value);
-}
 
 std::vector<const control::Ethdev*> ethdevs(const control::RouterConfig* config) {
   std::vector<const control::Ethdev*> found;
@@ -105,7 +94,7 @@ std::vector<InterfacePort> Machine::interface_ports() const {
   for (const auto* device : ethdevs(config_)) {
     const bool xdp = device->devargs.starts_with("net_af_xdp");
     if (!xdp && !device->devargs.starts_with("net_af_packet")) continue;
-    if (const std::string name = option_of(device->devargs, "iface"); !name.empty()) ports.push_back({name, xdp});
+    if (const std::string name = io::devarg(device->devargs, "iface"); !name.empty()) ports.push_back({name, xdp});
   }
   return ports;
 }
@@ -131,25 +120,16 @@ bool Machine::uses_driver(std::string_view driver) const {
   return std::ranges::any_of(ethdevs(config_), [&](const auto* each) { return each->devargs.starts_with(driver); });
 }
 
-std::optional<InterfaceFeatures> ask_ethtool(const std::string& interface) {
-  const FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!socket || interface.size() >= IFNAMSIZ) return std::nullopt;
-  const auto ask = [&](auto& request) {
-    ifreq call{};
-    std::memcpy(call.ifr_name, interface.data(), interface.size());
-    call.ifr_data = reinterpret_cast<char*>(&request);
-    return ::ioctl(socket.get(), SIOCETHTOOL, &call) == 0;
-  };
+std::optional<InterfaceFeatures> features_of(const std::string& interface) {
   ethtool_drvinfo driver{};
   driver.cmd = ETHTOOL_GDRVINFO;
-  if (!ask(driver)) return std::nullopt;
-  const auto value_of = [&](std::uint32_t command) {
-    ethtool_value value{};
-    value.cmd = command;
-    return ask(value) && value.data != 0;
+  if (interface.size() >= IFNAMSIZ || !io::ask_ethtool(interface, driver)) return std::nullopt;
+  const auto is_on = [&interface](std::uint32_t command) {
+    ethtool_value value{.cmd = command, .data = 0};
+    return io::ask_ethtool(interface, value) && value.data != 0;
   };
   return InterfaceFeatures{
-      .driver = driver.driver, .checksums = value_of(ETHTOOL_GTXCSUM), .segmentation = value_of(ETHTOOL_GTSO)};
+      .driver = driver.driver, .checksums = is_on(ETHTOOL_GTXCSUM), .segmentation = is_on(ETHTOOL_GTSO)};
 }
 
 }  // namespace penumbra::cli::doctor

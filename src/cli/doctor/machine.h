@@ -63,6 +63,6 @@ class Machine {
 };
 
 /// What the kernel says, by ioctl.
-std::optional<InterfaceFeatures> ask_ethtool(const std::string& interface);
+std::optional<InterfaceFeatures> features_of(const std::string& interface);
 
 }  // namespace penumbra::cli::doctor
