@@ -2,11 +2,9 @@
 """FRR's daemons in a namespace, run by hand: a configuration, sockets, and logs of their own. A machine's own FRR is not
 touched."""
 
-import json
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -87,11 +85,11 @@ class Frr:
                 stderr=subprocess.STDOUT,
             )
 
-    def kill(self, *daemons: str, signal_number: int = signal.SIGKILL) -> None:
-        """Ends these (or all) daemons, without a farewell unless another signal says so, and waits until they have."""
+    def kill(self, *daemons: str) -> None:
+        """Ends these (or all) daemons at once, without a farewell, and waits until they have."""
         ending = [self._running.pop(name) for name in daemons or tuple(self._running)]
         for process in ending:
-            process.send_signal(signal_number)
+            process.kill()
         for process in ending:
             process.wait(conftest.PATIENCE)
 
@@ -100,10 +98,6 @@ class Frr:
         code, answer = self._vtysh(*(word for command in commands for word in ("-c", command)))
         assert code == 0 and "% Unknown" not in answer, answer
         return answer
-
-    def json(self, command: str) -> Any:
-        """The answer to a command that ends with the word json."""
-        return json.loads(self.vtysh(command) or "{}")
 
     def wait_for(self, what: str, condition: Callable[[], Any]) -> Any:
         """Asks again and again until the condition is true, and returns it; fails when a daemon has ended."""

@@ -28,6 +28,7 @@ pytestmark = [
 ONE_OF = 1 if os.environ.get("PENUMBRA_FULL_TABLE") == "1" else 180 if conftest.SANITIZED else 18
 PATIENCE = 10 * conftest.PATIENCE  # seconds, for all of the table
 FLOWS = 200
+OTHERS = 1000  # more routes than there are beside the table's
 GATEWAYS = [f"10.2.1.{i}" for i in range(1, 17)]
 DEFAULT_GATEWAY = "10.2.0.2"  # the BGP speaker, who has whatever else there is
 CONFIGURATION = f"""
@@ -124,7 +125,11 @@ def test_a_table_comes_and_goes_under_traffic(bench, table, source):
             wait_for_total(router, lambda total: total >= len(table))
             router.wait_for("every route", lambda: told(router, table, source) == table)
             during = stream.wait_for_arrivals(1)
-        wait_for_total(router, lambda total: total < 1000)
+            left = dict(list(table.items())[::2])
+            speaker.withdraw(table.keys() - left)
+            wait_for_total(router, lambda total: total < len(left) + OTHERS)
+            router.wait_for("half of them", lambda: told(router, table, source) == left)
+        wait_for_total(router, lambda total: total < OTHERS)
         router.wait_for("no route", lambda: told(router, table, source) == {})
         after = stream.wait_for_arrivals(1)
         lost = stream.stop()
