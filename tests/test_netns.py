@@ -3,6 +3,7 @@
 
 import random
 import shutil
+import signal
 import socket
 import time
 
@@ -148,6 +149,22 @@ def test_frames_equal_the_oracle(bench, network, driver):
     compare(expected, {"b": received}, total_order=True)
     assert summary.reasons == dict(expected.counted)
     assert summary.sent == len(expected.sent)
+
+
+def test_what_a_ring_has_no_room_for_is_counted(bench, network):
+    frames = [bytes(Ether(dst=network.macs["a"]) / IP(src="10.1.0.2", dst="198.51.100.1") / UDP())] * 2000
+
+    def counted():
+        row = router.show("ports")[0]
+        return row["rx_packets"] + row["missed"] == len(frames) and row
+
+    with network.h1.socket("eth0") as inward, start(bench, network, "net_af_packet") as router:
+        router.process.send_signal(signal.SIGSTOP)
+        netns.send(inward, frames)
+        router.process.send_signal(signal.SIGCONT)
+        row = router.wait_for("every frame", counted)
+        assert router.show("ports")[0]["missed"] == row["missed"] > 0
+        assert router.stop().received == row["rx_packets"]
 
 
 @pytest.mark.parametrize("network", [2], indirect=True)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -54,8 +55,9 @@ class EthdevPort final : public Port {
   std::unique_ptr<Device> device_;
   std::uint16_t queues_;
   QueuePlan plan_;
-  bool interrupts_ = true;                 ///< the device is asked for RX interrupts
-  std::vector<std::vector<int>> sockets_;  ///< the driver's, by RX queue of the device
+  bool interrupts_ = true;                            ///< the device is asked for RX interrupts
+  std::vector<std::vector<int>> sockets_;             ///< the driver's, by RX queue of the device
+  mutable std::atomic<std::uint64_t> overflowed_{0};  ///< frames that their rings had no room for
   std::vector<std::unique_ptr<SharedTx>> shared_tx_;
   std::vector<std::unique_ptr<TxQueue>> tx_queues_;
   std::vector<EthdevRxQueue*> polled_;               ///< all that poll the device, wherever they are owned
