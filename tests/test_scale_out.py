@@ -23,7 +23,7 @@ pytestmark = [
 
 EXAMPLE = conftest.ROOT / "examples" / "ecmp"
 DETECTION = 3 * 0.3  # seconds: BFD's detect multiplier times its interval, in the example's files
-GRACE = 2.0  # seconds, for a busy machine to act on it
+GRACE = 10.0 if conftest.SANITIZED else 2.0  # seconds, for a busy machine to act on it
 FLOWS = 64
 DAEMONS = ("zebra", "bgpd", "bfdd")
 
@@ -155,5 +155,7 @@ def test_a_node_dies_and_comes_again(network):
     assert all(nodes == {2} for flows in alone for nodes in flows.values())
     assert all(set.union(*flows.values()) == {1, 2} for flows in after)
     for stream, flows, numbers in zip(streams, before, lost, strict=True):
-        assert numbers and {flow for number in numbers for flow in flows[number % FLOWS]} == {1}
+        nodes = {node for number in numbers for node in flows[number % FLOWS]}
+        # A sanitizer makes a node so slow that BFD may miss a living one.
+        assert nodes == {1} or (conftest.SANITIZED and 1 in nodes)
         assert max(stream.times[number] for number in numbers) < died + DETECTION + GRACE
