@@ -66,11 +66,10 @@ std::vector<FeedSource> Follower::sources() const {
 void Follower::run() {
   pthread_setname_np(pthread_self(), "netlink");
   while (!stop_) {
-    std::string problem;
     try {
       follow();
     } catch (const std::exception& error) {
-      problem = error.what();
+      set_problem(error.what());
     }
     if (stop_) return;
     // Begin anew with other sockets, until it works.
@@ -79,13 +78,16 @@ void Follower::run() {
       events_ = std::make_unique<EventSocket>();
       dumps_ = std::make_unique<DumpSocket>();
       synchronize();
-      problem.clear();
     } catch (const std::exception& error) {
-      problem = error.what();
+      set_problem(error.what());
+      ask_for_everything(kAfterFailure);
     }
-    const std::lock_guard lock(problem_mutex_);
-    problem_ = problem;
   }
+}
+
+void Follower::set_problem(const std::string& problem) {
+  const std::lock_guard lock(problem_mutex_);
+  problem_ = problem;
 }
 
 /// Until stop_ is set.
@@ -176,6 +178,7 @@ void Follower::synchronize() {
   }
   last_synchronization_ = Clock::now();
   longest_synchronization_ = last_synchronization_ - begun;
+  set_problem("");
 }
 
 /// Returns whether nothing can have been missed.

@@ -52,6 +52,7 @@ class Follower {
   bool receive();
   void apply(const Message& message, Batches& batches);
   void probe();
+  void set_problem(const std::string& problem);
   void ask_for_everything(Clock::duration delay);
   Batches open_batches();
   void tell(const std::function<void(RouteListener&)>& word);
