@@ -3,6 +3,7 @@
 
 #include <linux/neighbour.h>
 
+#include <set>
 #include <string_view>
 
 namespace penumbra::control::netlink {
@@ -88,12 +89,20 @@ void KernelNeighbours::begin_sync() {
 void KernelNeighbours::end_sync(bool complete, const Tell& tell) {
   const std::lock_guard lock(mutex_);
   if (!complete) return;
+  std::set<std::pair<std::uint16_t, Address>> withdrawn;
   std::erase_if(known_, [&](const auto& entry) {
     const auto& [key, neighbour] = entry;
     if (neighbour.told_again) return false;
     pass_on(key, neighbour.port, neighbour.usable(), std::nullopt, tell);
+    withdrawn.emplace(neighbour.port, key.address);
     return true;
   });
+  if (withdrawn.empty()) return;
+  // An interface that was made anew has another number: the same neighbour may be there on the new one.
+  for (const auto& [key, neighbour] : known_) {
+    if (!withdrawn.contains({neighbour.port, key.address})) continue;
+    pass_on(key, neighbour.port, std::nullopt, neighbour.usable(), tell);
+  }
 }
 
 std::optional<std::pair<std::uint32_t, Ipv4Address>> KernelNeighbours::next_to_probe() {
