@@ -30,31 +30,40 @@ const Target& by_host() {
   return kTarget;
 }
 
+/// Returns whether the table has taken the change; else it is at a limit.
+template <class Change>
+bool is_taken(const Change& change) {
+  try {
+    change();
+    return true;
+  } catch (const std::logic_error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 /// Returns whether the table has taken the change.
 template <class Change>
 bool FeedListener::try_to(Ipv4Prefix prefix, const Change& change) {
-  bool taken = true;
-  try {
-    change();
+  const bool taken = is_taken(change);
+  if (taken) {
     refused_.erase(prefix);
-  } catch (const std::logic_error&) {  // a limit
-    taken = false;
+  } else {
     refused_.insert(prefix);
   }
   refused_count_ = refused_.size();
   return taken;
 }
 
+/// Where it led before is wrong now.
+void FeedListener::give_to_host(Ipv4Prefix prefix) {
+  if (is_taken([&] { fib_.replace_route(prefix, kMetric, by_host()); })) return;
+  is_taken([&] { fib_.remove_route(prefix, kMetric); });
+}
+
 void FeedListener::set_route(Ipv4Prefix prefix, const FeedTarget& target) {
-  if (try_to(prefix, [&] { fib_.replace_route(prefix, kMetric, to_target(target)); })) return;
-  // Where it led before is wrong now.
-  try {
-    fib_.replace_route(prefix, kMetric, by_host());
-  } catch (const std::logic_error&) {
-    fib_.remove_route(prefix, kMetric);
-  }
+  if (!try_to(prefix, [&] { fib_.replace_route(prefix, kMetric, to_target(target)); })) give_to_host(prefix);
 }
 
 /// IPv6 packets are punted, whatever their destination.
@@ -62,7 +71,8 @@ void FeedListener::set_route(Ipv6Prefix /*prefix*/, const FeedTarget& /*target*/
 void FeedListener::remove_route(Ipv6Prefix /*prefix*/) {}
 
 void FeedListener::remove_route(Ipv4Prefix prefix) {
-  try_to(prefix, [&] { fib_.remove_route(prefix, kMetric); });
+  // Its neighbours may need more room by the shorter way than by its own.
+  if (!try_to(prefix, [&] { fib_.remove_route(prefix, kMetric); })) give_to_host(prefix);
 }
 
 void FeedListener::set_neighbour(std::uint16_t port, Ipv4Address address, MacAddress mac) {

@@ -30,6 +30,7 @@ class FeedListener final : public RouteListener {
  private:
   template <class Change>
   bool try_to(Ipv4Prefix prefix, const Change& change);
+  void give_to_host(Ipv4Prefix prefix);
 
   Ipv4Fib& fib_;
   std::set<Ipv4Prefix> refused_;  ///< a neighbour as its /32

@@ -105,5 +105,19 @@ TEST_F(FeedListenerTest, WhatFindsNoRoomIsTheHosts) {
   EXPECT_EQ(slot(last).outcome, Outcome::unknown_neighbour);
 }
 
+TEST_F(FeedListenerTest, ARouteThatCannotGoForWantOfRoomIsTheHosts) {
+  set("20.0.0.0/8", Kind::unicast, {hop(3)});
+  set("20.0.0.0/15", Kind::unicast, {hop(0, ip("192.0.2.9"))});
+  // By the longer way nobody looks for them on the link, by the shorter one each needs a next hop of its own.
+  for (std::uint32_t i = 0; i < NextHops::kMaxSets; ++i) {
+    listener_.set_neighbour(3, Ipv4Address{ip("20.0.0.1").value + i}, {0xA9});
+  }
+  ASSERT_EQ(listener_.refused(), 0U);
+  listener_.remove_route(net("20.0.0.0/15"));
+  listener_.commit();
+  EXPECT_EQ(listener_.refused(), 1U);
+  EXPECT_EQ(slot("20.0.0.1").outcome, Outcome::via_host);
+}
+
 }  // namespace
 }  // namespace penumbra::ipv4
