@@ -74,6 +74,7 @@ bool Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool 
   const auto same = std::ranges::find(routes, target, &RibEntry<Prefix>::target);
   const bool syncing = syncing_[key.source];
   std::size_t order = 0;
+  bool replaces_itself = false;
   if (!syncing) {  // numbers stay small, however often routes come and go
     for (std::size_t i = 0; i < routes.size(); ++i) routes[i]->order = static_cast<std::uint16_t>(i);
   }
@@ -85,7 +86,8 @@ bool Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool 
     order = routes.size();
   } else if (place == RibPlace::replace_first && !routes.empty()) {
     order = routes.front()->order;
-    if (routes.front()->target != target) retire(of_family, *routes.front());
+    replaces_itself = routes.front()->target == target;
+    if (!replaces_itself) retire(of_family, *routes.front());
   } else if (place == RibPlace::only) {
     for (auto* const entry : routes) {
       if (entry->target != target) retire(of_family, *entry);
@@ -103,7 +105,7 @@ bool Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool 
   if (moves) entry.order = static_cast<std::uint16_t>(order);
   unmark(entry);
   entry.direct = direct;
-  return told_again;
+  return told_again || replaces_itself;
 }
 
 template <class Prefix>

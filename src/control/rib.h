@@ -56,7 +56,7 @@ class Rib {
 
   /// Adds a route; one that leads there already moves to that place, but not to the last. In a synchronization routes
   /// are told in their order, and `place` says nothing unless it is `only`. Returns whether it was not there (in a
-  /// synchronization: had not been told) before.
+  /// synchronization: had not been told) before, or comes in place of itself.
   template <class Prefix>
   bool put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool direct = false);
   /// Takes out the route that leads there, or if there is only one that one: a source may tell of a next hop otherwise

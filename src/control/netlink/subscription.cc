@@ -241,6 +241,7 @@ std::size_t Subscription::stale(Teller teller) const {
 }
 
 void Subscription::Batch::begin_sync(Teller teller) {
+  if (teller == Teller::kernel) subscription_.doubled_.clear();
   Rib& rib = subscription_.rib_;
   for (const RibSource source : subscription_.sources_of(teller)) {
     if (teller == Teller::fpm) rib.detach_objects(source);
