@@ -225,7 +225,7 @@ void ControlServer::stop() noexcept {
 void ControlServer::serve() {
   std::vector<pollfd> polled;
   for (;;) {
-    const bool accepting = clients_.size() < kMostClients && Clock::now() >= accept_from_;
+    const bool accepting = clients_.size() < kMostClients && pause_.is_over();
     polled = {{wake_.get(), POLLIN, 0}, {listener_.get(), static_cast<short>(accepting ? POLLIN : 0), 0}};
     for (const auto& client : clients_) polled.push_back({client->socket(), client->events(), 0});
     constexpr int kSecond = 1000;
@@ -252,8 +252,8 @@ void ControlServer::accept_client() {
   const int socket = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (socket >= 0) {
     clients_.push_back(std::make_unique<Client>(socket, handler_, stream_));
-  } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-    accept_from_ = Clock::now() + kBreather;  // out of descriptors, say: who waits would wake us again at once
+  } else {
+    pause_.note(errno);
   }
 }
 

@@ -24,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/accept_pause.h"
 #include "runtime/unix_socket.h"
 
 namespace penumbra::runtime {
@@ -50,8 +51,6 @@ class ControlServer {
   static constexpr std::size_t kMostLineBytes = 65536;  ///< of a request
   /// A client that neither sends nor takes anything for so long is put out.
   static constexpr std::chrono::seconds kPatience{10};
-  /// So long nobody is accepted after that has failed.
-  static constexpr std::chrono::seconds kBreather{1};
 
   /// Listens. A socket that nobody listens on any more is replaced, a missing folder made (mode 0700). Throws
   /// std::runtime_error with the path and the reason.
@@ -78,7 +77,7 @@ class ControlServer {
   RequestHandler handler_;
   StreamCommand stream_;
   std::vector<std::unique_ptr<Client>> clients_;
-  std::chrono::steady_clock::time_point accept_from_;  ///< not before: accepting has just failed
+  AcceptPause pause_;
   std::jthread thread_;
 };
 

@@ -59,13 +59,13 @@ sockaddr_in Server::address() const {
 
 void Server::receive(Client& client) {
   // All of a client that is gone before the next one comes.
-  if (!read_all(client)) return;
+  if (!read_all(client) || !may_accept()) return;
   for (std::size_t accepted = 0; accepted < kAcceptedAtOnce; ++accepted) {
     sockaddr_in from{};
     socklen_t bytes = sizeof from;
     FileDescriptor incoming(
         accept4(listening_.get(), reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!incoming) return;
+    if (!incoming) return pause(errno);
     if (connection_) {
       client.refused(to_text(from));
       continue;
@@ -76,6 +76,20 @@ void Server::receive(Client& client) {
     reader_ = FrameReader();
     client.connected(to_text(from));
   }
+}
+
+bool Server::may_accept() {
+  if (!pause_.is_over()) return false;
+  if (!heeds_listener_) watch(poll_, listening_);
+  heeds_listener_ = true;
+  return true;
+}
+
+void Server::pause(int error) {
+  pause_.note(error);
+  if (pause_.is_over()) return;
+  epoll_ctl(poll_.get(), EPOLL_CTL_DEL, listening_.get(), nullptr);
+  heeds_listener_ = false;
 }
 
 /// Returns whether all was read that has come.

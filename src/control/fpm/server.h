@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/accept_pause.h"
 #include "base/file_descriptor.h"
 #include "control/fpm/frame.h"
 #include "control/listen_address.h"
@@ -36,7 +37,8 @@ class Server {
   /// Listens. Throws InputError as listen_at(), std::system_error.
   explicit Server(const ListenAddress& at);
 
-  /// Readable when receive() has something to do.
+  /// Readable when receive() has something to do, but for clients that could not be accepted: they are tried again by
+  /// a receive() after AcceptPause::kBreather.
   int descriptor() const { return poll_.get(); }
   /// Where it listens, by getsockname(): of use if that was port 0.
   sockaddr_in address() const;
@@ -47,12 +49,16 @@ class Server {
   void drop(std::string_view why, Client& client) { lose(why, false, client); }
 
  private:
+  bool may_accept();
+  void pause(int error);
   bool read_all(Client& client);
   bool read(Client& client);
   bool take_frames(Client& client);
   void lose(std::string_view why, bool malformed, Client& client);
 
   FileDescriptor poll_, listening_, connection_;
+  AcceptPause pause_;
+  bool heeds_listener_ = true;  ///< poll_ does
   FrameReader reader_;
 };
 

@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "penumbra/errors.h"
@@ -41,6 +45,23 @@ class Heard final : public Client {
   void refused(const std::string& /*address*/) override { log.emplace_back("refused"); }
 
   std::vector<std::string> log;
+};
+
+/// As long as it lives none can be opened.
+class NoMoreDescriptors {
+ public:
+  NoMoreDescriptors() {
+    const FileDescriptor next(dup(STDIN_FILENO));
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit limit{.rlim_cur = static_cast<rlim_t>(next.get()), .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
+  NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
+  ~NoMoreDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
 };
 
 class ServerTest : public testing::Test {
@@ -134,6 +155,26 @@ TEST_F(ServerTest, ADroppedClientMayComeAgain) {
   EXPECT_TRUE(is_closed(client));
   const auto again = connect();
   EXPECT_THAT(happened(3), ElementsAre("connected", "lost: no more", "connected"));
+}
+
+TEST_F(ServerTest, WhereThereIsNoDescriptorForAClientItIsTriedAgainLater) {
+  const auto client = connect();
+  pollfd ready{.fd = server_.descriptor(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(poll(&ready, 1, kPatience), 1);
+  {
+    const NoMoreDescriptors none;
+    server_.receive(heard_);
+    EXPECT_EQ(poll(&ready, 1, 0), 0) << "who waits for it would be kept busy";
+    EXPECT_THAT(heard_.log, ElementsAre());
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatience);
+  while (heard_.log.empty() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    server_.receive(heard_);
+  }
+  EXPECT_THAT(heard_.log, ElementsAre("connected"));
+  send(client, frame_of("first"));
+  EXPECT_THAT(happened(2), ElementsAre("connected", "first"));
 }
 
 TEST_F(ServerTest, SaysWhereItCannotListen) {
