@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import time
 
 import pytest
 
@@ -22,8 +21,6 @@ pytestmark = [
 ]
 
 EXAMPLE = conftest.ROOT / "examples" / "ecmp"
-DETECTION = 3 * 0.3  # seconds: BFD's detect multiplier times its interval, in the example's files
-GRACE = 10.0 if conftest.SANITIZED else 2.0  # seconds, for a busy machine to act on it
 FLOWS = 64
 DAEMONS = ("zebra", "bgpd", "bfdd")
 
@@ -140,9 +137,9 @@ def test_a_node_dies_and_comes_again(network):
         streams = [sending.enter_context(stream) for stream in network.streams()]
         pairs = list(zip(streams, (network.inside, network.outside), strict=True))
         before = [nodes_of(stream.wait_for_arrivals(), side) for stream, side in pairs]
-        died = time.monotonic()
         dying.kill()
         network.wait_for_ways(1)
+        sent = [len(stream.times) for stream in streams]
         alone = [nodes_of(stream.wait_for_arrivals(), side) for stream, side in pairs]
         dying.start_again()
         network.wait_for_ways(2)
@@ -154,8 +151,9 @@ def test_a_node_dies_and_comes_again(network):
         assert set.union(*flows.values()) == {1, 2} and all(len(nodes) == 1 for nodes in flows.values())
     assert all(nodes == {2} for flows in alone for nodes in flows.values())
     assert all(set.union(*flows.values()) == {1, 2} for flows in after)
-    for stream, flows, numbers in zip(streams, before, lost, strict=True):
+    for flows, numbers, until_seen in zip(before, lost, sent, strict=True):
         nodes = {node for number in numbers for node in flows[number % FLOWS]}
-        # A sanitizer makes a node so slow that BFD may miss a living one.
-        assert nodes == {1} or (conftest.SANITIZED and 1 in nodes)
-        assert max(stream.times[number] for number in numbers) < died + DETECTION + GRACE
+        if conftest.SANITIZED:
+            assert 1 in nodes  # so slow are they that BFD may miss a living one, at any time
+        else:
+            assert nodes == {1} and max(numbers) < until_seen
