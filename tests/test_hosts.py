@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import conftest
 import netns
 from test_netns import DEVICES
 from test_twin import Network, ping
@@ -63,8 +64,12 @@ def iperf3(network, *arguments):
     """What the server says of a transfer from h1 to h2."""
     command = network.h2.command("iperf3", "-s", "-1", "-J", "-p", str(PORT))
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        while f":{PORT:04X} " not in network.h2.run("cat", "/proc/net/tcp", "/proc/net/tcp6").stdout:
+
+        def listens():
             assert server.poll() is None
+            return f":{PORT:04X} " in network.h2.run("cat", "/proc/net/tcp", "/proc/net/tcp6").stdout
+
+        conftest.wait_until("iperf3", listens)
         arguments = ("-p", str(PORT), *arguments)
         client = network.h1.run("iperf3", "-c", "10.2.0.2", "-t", SECONDS, *arguments, check=False, timeout=netns.PATIENCE)
         assert client.returncode == 0, client.stdout + client.stderr
