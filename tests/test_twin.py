@@ -11,6 +11,7 @@ from scapy.layers.l2 import Ether
 
 import conftest
 import netns
+from test_netns import DEVICES
 
 pytestmark = [
     pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
@@ -18,7 +19,6 @@ pytestmark = [
 ]
 
 ROUTES = "10.1.0.0/24 dev a\n10.2.0.0/24 dev b\n"
-DRIVERS = ["net_af_packet", "net_af_xdp"]
 
 
 class Network:
@@ -93,7 +93,7 @@ def ping(host, *arguments):
     return done.stdout
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("driver", DEVICES)
 def test_the_host_answers_for_the_router(network, start, driver):
     with start(driver) as router:
         assert "ttl=64" in ping(network.h1, "10.1.0.1")  # its own address, found by ARP
