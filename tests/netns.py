@@ -39,6 +39,15 @@ def unavailable() -> str | None:
     return None
 
 
+def taps_unavailable() -> str | None:
+    """Why there can be no TAP devices, which twins are, or nothing."""
+    try:
+        os.close(os.open("/dev/net/tun", os.O_RDWR))
+    except OSError as error:
+        return f"needs TAP devices: /dev/net/tun: {error.strerror}"
+    return None
+
+
 def ip(*arguments: str) -> str:
     return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
@@ -122,4 +131,4 @@ def receive(raw: socket.socket, count: int, patience: float = 20) -> list[bytes]
     return frames
 
 
-__all__ = ["Namespace", "ip", "receive", "send", "unavailable", "veth"]
+__all__ = ["Namespace", "ip", "receive", "send", "taps_unavailable", "unavailable", "veth"]

@@ -10,7 +10,10 @@ import netns
 from captures import frames_of, write_pcap
 from test_twin import Network, ping
 
-pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+pytestmark = [
+    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
+]
 
 GOOD_PACKETS = 20_000 if conftest.SANITIZED else 200_000
 FLOODS = {

@@ -13,7 +13,10 @@ from conftest import PROGRAM, SANITIZED, penumbra
 from fpm import KERNEL, FpmClient, delete, delete_nexthop, frame, group, nexthop, route
 from kernel import Kernel
 
-pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=str(netns.unavailable()))
+pytestmark = [
+    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
+]
 #: Gateways on the link of the port lan, which the host knows.
 A, B = "10.0.5.1", "10.0.5.2"
 

@@ -17,6 +17,7 @@ from test_twin import Network, ping
 TOOLS = ("ping", "traceroute", "iperf3")
 pytestmark = [
     pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
     *(pytest.mark.skipif(shutil.which(tool) is None, reason=f"needs {tool}") for tool in TOOLS),
 ]
 SMALL_MTU = 1400

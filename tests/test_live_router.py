@@ -18,6 +18,7 @@ PAGE = conftest.ROOT / "docs" / "live-router.md"
 
 
 @pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+@pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
 @pytest.mark.skipif(any(shutil.which(tool) is None for tool in TOOLS), reason=f"needs {' and '.join(TOOLS)}")
 @pytest.mark.skipif(frr.unavailable() is not None, reason=f"{frr.unavailable()}")
 def test_the_page_as_it_stands(tmp_path):

@@ -14,7 +14,10 @@ import netns
 from conftest import SANITIZED, penumbra
 from kernel import Kernel, shown_routes
 
-pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=str(netns.unavailable()))
+pytestmark = [
+    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
+]
 BASE = [
     "route add 198.51.100.0/24 via 192.0.2.9",
     "route add 203.0.113.0/24 via 172.16.0.2",

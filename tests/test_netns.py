@@ -182,6 +182,7 @@ def test_two_queues_keep_the_order_of_flows(bench, network):
     assert len(workers) == 2
 
 
+@pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
 def test_tap(bench, network):
     """DPDK's TAP ports: what the host sends into one comes out of the other."""
     ports = [

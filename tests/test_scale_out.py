@@ -16,6 +16,7 @@ from stream import Stream
 
 pytestmark = [
     pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
     pytest.mark.skipif(frr.unavailable() is not None, reason=f"{frr.unavailable()}"),
     pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
 ]

@@ -68,6 +68,7 @@ def test_systemd_understands_the_unit(tmp_path):
 
 
 @pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+@pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
 @pytest.mark.skipif(shutil.which("setpriv") is None or shutil.which("ping") is None, reason="needs setpriv and ping")
 def test_with_two_capabilities_and_no_root():
     network = Network()

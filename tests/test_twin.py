@@ -15,6 +15,7 @@ from test_netns import DEVICES
 
 pytestmark = [
     pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
     pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
 ]
 
