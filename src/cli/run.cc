@@ -109,7 +109,7 @@ void run(const Options& options) {
     Service service;
     router.run(options.limits(), [&](const runtime::Statistics& now) {
       progress.tick(now);
-      service.tick();
+      service.tick([&router] { return router.workers_came_round(); });
       reload_if_requested(router);
     });
   }

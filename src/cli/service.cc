@@ -45,13 +45,13 @@ Service::~Service() {
   tell("STOPPING=1");
 }
 
-void Service::tick() {
+void Service::tick(const std::function<bool()>& alive) {
   const auto now = Clock::now();
   if (!ready_) {
     ready_ = true;
     last_ = now;
     tell("READY=1");
-  } else if (interval_.count() > 0 && now - last_ >= interval_) {
+  } else if (interval_.count() > 0 && now - last_ >= interval_ && alive()) {
     last_ = now;
     tell("WATCHDOG=1");
   }

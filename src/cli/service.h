@@ -5,6 +5,7 @@
 #include <sys/un.h>
 
 #include <chrono>
+#include <functional>
 #include <string_view>
 
 #include "base/file_descriptor.h"
@@ -21,8 +22,9 @@ class Service {
   /// Says that it stops.
   ~Service();
 
-  /// The router runs: says so the first time, and as often as the watchdog wants afterwards (half of WATCHDOG_USEC).
-  void tick();
+  /// The router runs: says so the first time, and as often as the watchdog wants afterwards (half of WATCHDOG_USEC),
+  /// but for as long as it is not `alive`, which is asked only then.
+  void tick(const std::function<bool()>& alive);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -132,6 +132,7 @@ struct Router::Parts {
   std::atomic<bool> stop{false};
   std::atomic<bool> ran{false};
   std::atomic<Clock::rep> began{0}, ended{0};  ///< of the run; 0: not yet
+  std::atomic<std::uint64_t> round{0};         ///< the grace period that ends when all workers have come round
   std::vector<std::vector<io::DeviceLoss>> device_losses;
   std::unique_ptr<MetricsServer> metrics;  ///< destroyed before what it reads
   mutable std::mutex show_mutex;           ///< functions are asked by one thread at a time
@@ -297,6 +298,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   }
   const Clock::time_point began = roll.wait_for_start();
   parts.began.store(began.time_since_epoch().count());
+  parts.round.store(parts.grace_periods.start());
   auto deadline = limits.time && *limits.time < Clock::time_point::max() - began
                       ? began + std::chrono::duration_cast<Clock::duration>(*limits.time)
                       : Clock::time_point::max();
@@ -326,6 +328,12 @@ void Router::stop() noexcept {
 
 Statistics Router::statistics() const {
   return parts_->statistics();
+}
+
+bool Router::workers_came_round() {
+  if (!parts_->grace_periods.elapsed(parts_->round.load(), false)) return false;
+  parts_->round.store(parts_->grace_periods.start());
+  return true;
 }
 
 std::vector<std::string> Router::failures() const {

@@ -87,6 +87,9 @@ class Router {
   void stop() noexcept;
 
   Statistics statistics() const;
+  /// Whether every worker has come round, or sleeps, or is done, since this last said so, at first since the run began.
+  /// False for as long as one hangs. Asked by one thread, while it runs.
+  bool workers_came_round();
   /// What somebody has to set by hand for the host's stack and the ports' twins to work, in words.
   std::vector<std::string> warnings() const;
   /// What has failed at the ports, one text each (io::Port::failure()). Any thread; final after run().

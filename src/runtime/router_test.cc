@@ -143,6 +143,34 @@ TEST(Router, LetsGracePeriodsElapseThoughAnEngineAlwaysHasWork) {
   EXPECT_GT(bed.run_and_check({}).received.packets, 0U);
 }
 
+TEST(Router, NoticesAWorkerThatHangsAndThatItGoesOn) {
+  TestBed bed({{.name = "a", .queues = 2, .endless = true}}, 2, 1, test::kStuck);
+  std::jthread watcher([&bed] {
+    const auto came_round = [&bed] { return bed.router().workers_came_round(); };
+    while (bed.router().statistics().received.packets == 0) std::this_thread::yield();
+    for (int round = 0; round < 5; ++round) {
+      while (!came_round()) std::this_thread::yield();
+    }
+    test::let_one_worker_hang();
+    came_round();  // it may have done so before it hung
+    const std::uint64_t received = bed.router().statistics().received.packets;
+    while (bed.router().statistics().received.packets < received + 1000) std::this_thread::yield();  // by the other
+    EXPECT_FALSE(came_round());
+    test::let_it_go_on();
+    while (!came_round()) std::this_thread::yield();
+    bed.router().stop();
+  });
+  bed.run_and_check({});
+}
+
+/// Nothing to do is no reason to be taken for dead.
+TEST(Router, TakesWorkersThatAreDoneForAlive) {
+  TestBed bed({{.name = "a", .packets_per_queue = 10}}, 2, 1, test::kSync);
+  EXPECT_TRUE(bed.router().workers_came_round());
+  bed.run_and_check({});
+  EXPECT_TRUE(bed.router().workers_came_round());
+}
+
 TEST(Router, EndsAtOnceIfStoppedBeforeItRuns) {
   TestBed bed({{.name = "a", .endless = true}}, 1, 1, test::kSync);
   bed.router().stop();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <random>
+#include <thread>
 
 #include "penumbra/engine.h"
 #include "runtime/test_support.h"
@@ -12,6 +13,9 @@ namespace {
 
 std::atomic<std::uint64_t> reordered{0};
 std::atomic<std::uint64_t> full{0};
+
+enum class Hang : std::uint8_t { no, wanted, hangs };
+std::atomic<Hang> hang{Hang::no};
 
 const Shader kShader{.name = "test_shader",
                      .view_bytes = sizeof(std::uint32_t),
@@ -29,6 +33,17 @@ void shade(const Batch& batch) {
 class SyncQueue final : public EngineQueue {
  public:
   Submitted submit(Batch& batch) noexcept override {
+    shade(batch);
+    return Submitted::done;
+  }
+  Batch* poll() noexcept override { return nullptr; }
+};
+
+class StuckQueue final : public EngineQueue {
+ public:
+  Submitted submit(Batch& batch) noexcept override {
+    Hang wanted = Hang::wanted;
+    if (hang.compare_exchange_strong(wanted, Hang::hangs)) hang.wait(Hang::hangs);
     shade(batch);
     return Submitted::done;
   }
@@ -130,7 +145,8 @@ bool add_engine(const char* name, int priority) {
 
 [[maybe_unused]] const bool kRegistered =
     add_engine<TestEngine<SyncQueue>>(kSync, 2) && add_engine<TestEngine<AsyncQueue>>(kAsync, 1) &&
-    add_engine<TestEngine<HoarderQueue>>(kHoarder, 0) && add_engine<EngineWithout>(kWithout, 1000);
+    add_engine<TestEngine<HoarderQueue>>(kHoarder, 0) && add_engine<TestEngine<StuckQueue>>(kStuck, -1) &&
+    add_engine<EngineWithout>(kWithout, 1000);
 
 }  // namespace
 
@@ -139,6 +155,14 @@ std::uint64_t batches_reordered() {
 }
 std::uint64_t times_full() {
   return full.load();
+}
+void let_one_worker_hang() {
+  hang = Hang::wanted;
+  while (hang.load() != Hang::hangs) std::this_thread::yield();
+}
+void let_it_go_on() {
+  hang = Hang::no;
+  hang.notify_all();
 }
 
 }  // namespace penumbra::runtime::test

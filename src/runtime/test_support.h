@@ -142,14 +142,19 @@ std::uint64_t count_of(const Statistics& statistics, const std::string& stage, c
 
 /// The engines: test_sync answers at once; test_async takes its time, finishes batches in any order, hands them back in
 /// theirs, is sometimes full and sometimes answers at once; test_hoarder has always one in flight while chunks keep
-/// coming; test_without knows no shader.
+/// coming; test_stuck answers at once, but hangs once if told; test_without knows no shader.
 inline constexpr const char* kSync = "test_sync";
 inline constexpr const char* kAsync = "test_async";
 inline constexpr const char* kHoarder = "test_hoarder";
+inline constexpr const char* kStuck = "test_stuck";
 inline constexpr const char* kWithout = "test_without";
 /// The batches that any test_async queue had finished later than a younger one: proof that it reorders.
 std::uint64_t batches_reordered();
 /// How often any test_async queue said full.
 std::uint64_t times_full();
+/// Lets the next worker that asks a test_stuck queue hang in it; returns once it does.
+void let_one_worker_hang();
+/// Lets it go on.
+void let_it_go_on();
 
 }  // namespace penumbra::runtime::test
