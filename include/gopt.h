@@ -7,8 +7,8 @@
  *   g_expensive(p, bytes);      likewise, for an object of that many bytes
  *
  * Compiled as it stands, a CPU sees a plain loop and no hint: that is the baseline. On a GPU the loop becomes a
- * strided loop over the threads that share the batch. The gopt compiler reads the same text and hides the misses
- * (G-Opt, NSDI 2015, section 3.2). The header needs nothing but the language.
+ * strided loop over the threads that share the batch. The gopt compiler (docs/gopt.md) reads the same text and hides the
+ * misses (G-Opt, NSDI 2015, section 3.2). The header needs nothing but the language.
  */
 #ifndef GOPT_H
 #define GOPT_H
@@ -17,6 +17,21 @@
 #include <stdint.h>
 #endif
 
+#if defined(__GOPT__)
+/* What the gopt compiler reads: names that it knows in the syntax tree. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern const uint32_t __gopt_first_item;
+void __gopt_expensive(const volatile void* p, ...);
+#ifdef __cplusplus
+}
+#endif
+
+#define foreach(i, n) for (uint32_t i = __gopt_first_item; i < (n); ++i)
+#define g_expensive(...) __gopt_expensive(__VA_ARGS__)
+
+#else
 /* The first item of this thread and the distance to its next one. An engine whose threads share a batch in another
  * way (a resident warp, say) defines both before it includes a shader. */
 #ifndef GOPT_FIRST_ITEM
@@ -35,5 +50,6 @@
 #define foreach(i, n) for (uint32_t i = GOPT_FIRST_ITEM; i < (n); i += GOPT_ITEM_STRIDE)
 
 #define g_expensive(...) ((void)0)
+#endif
 
 #endif

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Declarations. A switch jumps over those before it, which C++ allows only where nothing is initialised: so they are
+// split into a declaration and an assignment, a reference becomes a pointer, and a constant becomes static.
+#include "clang/AST/DeclCXX.h"
+#include "clang/AST/ExprCXX.h"
+#include "function.h"
+
+namespace gopt {
+namespace {
+
+/// Without const, on an array's elements too.
+clang::QualType without_const(const clang::ASTContext& ast, clang::QualType type) {
+  if (type->isDependentType() && !type->isPointerType()) {
+    type.removeLocalConst();
+    return type;
+  }
+  if (type->isArrayType()) return ast.getUnqualifiedArrayType(type);
+  if (!type.isConstQualified()) return type;
+  clang::QualType bare = type;
+  bare.removeLocalConst();
+  if (bare.isConstQualified()) bare = type.getSingleStepDesugaredType(ast).getUnqualifiedType();
+  return bare.isConstQualified() ? type.getCanonicalType().getUnqualifiedType() : bare;
+}
+
+bool is_constant(const clang::VarDecl* variable, clang::ASTContext& ast) {
+  if (variable->isConstexpr()) return true;
+  const clang::QualType type = ast.getBaseElementType(variable->getType());
+  if (!type.isConstQualified() || type.isVolatileQualified() || !variable->hasInit()) return false;
+  if (variable->getInit()->isValueDependent() || type->isDependentType()) return false;
+  return variable->getInit()->isConstantInitializer(ast, false);
+}
+
+bool binds_temporary(const clang::VarDecl* variable) {
+  const clang::Expr* init = variable->getInit();
+  if (const auto* cleanups = llvm::dyn_cast_or_null<clang::ExprWithCleanups>(init)) init = cleanups->getSubExpr();
+  return init != nullptr && llvm::isa<clang::MaterializeTemporaryExpr>(init);
+}
+
+}  // namespace
+
+std::string Function::unique_name(const std::string& wanted) {
+  std::string name = wanted;
+  for (unsigned i = 2; taken_.count(name) != 0; ++i) name = wanted + "_" + std::to_string(i);
+  taken_.insert(name);
+  return name;
+}
+
+bool Function::name_in_scope(const std::string& name) const {
+  for (const unsigned variable : scope_) {
+    if (variables_[variable].name == name) return true;
+  }
+  for (const clang::ParmVarDecl* parameter : function_->parameters()) {
+    if (parameter->getName() == name) return true;
+  }
+  return false;
+}
+
+unsigned Function::add_variable(const clang::VarDecl* declaration) {
+  Variable variable;
+  variable.declaration = declaration;
+  variable.where = declaration->getLocation();
+  variable.loop = loop_;
+  const std::string written = declaration->getName().str();
+  if (frame_->number > 0) {
+    variable.name = unique_name((written.empty() ? "unnamed" : written) + "_" + std::to_string(frame_->number));
+  } else if (in_loop() && (name_in_scope(written) || callee_names_.count(written) != 0)) {
+    variable.name = unique_name(written + "_0");
+  } else {
+    variable.name = written;
+  }
+  variable.type = declaration->getType();
+  const auto number = static_cast<unsigned>(variables_.size());
+  variables_.push_back(std::move(variable));
+  frame_->variables[declaration] = number;
+  return number;
+}
+
+void Function::declare_in_scope(unsigned variable) { scope_.push_back(variable); }
+
+/// How a variable is kept where items switch in its scope.
+void Function::choose_form(Variable& variable) {
+  clang::QualType type = variable.type;
+  if (type->isReferenceType()) {
+    type = type->getPointeeType();
+    if (variable.declaration != nullptr && binds_temporary(variable.declaration)) {
+      variable.type = without_const(unit_.ast, type);
+    } else {
+      variable.form = Variable::Form::reference;
+      variable.type = unit_.ast.getPointerType(type);
+      return;
+    }
+  } else {
+    variable.type = without_const(unit_.ast, type);
+  }
+  const auto* record = unit_.ast.getBaseElementType(variable.type)->getAsCXXRecordDecl();
+  if (record == nullptr || !record->hasDefinition() || record->isDependentContext()) return;
+  if (!record->hasTrivialDefaultConstructor() || !record->hasTrivialCopyAssignment()) {
+    variable.form = Variable::Form::boxed;
+  }
+}
+
+/// Refuses what cannot be kept while other items run. Says whether it can.
+bool Function::check_storable(const Variable& variable) {
+  const std::string name = "'" + (variable.declaration != nullptr ? variable.declaration->getNameAsString() : variable.name) + "'";
+  const clang::QualType type = variable.type;
+  if (type->isVariablyModifiedType()) {
+    unit_.refuse(variable.where, "items switch in the scope of " + name + ", whose size is not constant; give it a constant "
+                                 "size, or a scope without g_expensive");
+    return false;
+  }
+  const clang::QualType element = unit_.ast.getBaseElementType(type);
+  if (const auto* record = element->getAsCXXRecordDecl(); record != nullptr && record->isLambda()) {
+    unit_.refuse(variable.where, "items switch in the scope of " + name + ", a lambda, whose type has no name; write a "
+                                 "function, or give it a scope without g_expensive");
+    return false;
+  }
+  if (!element->isDependentType() && !element.isTriviallyCopyableType(unit_.ast)) {
+    unit_.refuse(variable.where, "items switch in the scope of " + name + ", of type '" + unit_.declare(type, "") +
+                                 "', which cannot be copied byte by byte; give it a scope without g_expensive, or keep a "
+                                 "pointer");
+    return false;
+  }
+  const auto* tag = element->getAsTagDecl();
+  if (tag != nullptr && tag->getIdentifier() == nullptr && tag->getTypedefNameForAnonDecl() == nullptr) {
+    unit_.refuse(variable.where, "items switch in the scope of " + name + ", whose type has no name; name it");
+    return false;
+  }
+  return true;
+}
+
+std::string Function::use_text(const Variable& variable) const {
+  if (variable.form == Variable::Form::reference) return "(*" + variable.name + ")";
+  if (variable.form == Variable::Form::boxed) return variable.name + ".value";
+  return variable.name;
+}
+
+std::string Function::declaration_text(unsigned number) {
+  const Variable& variable = variables_[number];
+  if (variable.form == Variable::Form::boxed) {
+    loops_[static_cast<size_t>(loop_)].types += "union gopt_" + variable.name + " { " + unit_.declare(variable.type, "value") + "; gopt_" +
+                                               variable.name + "() {} } " + variable.name + ";\n";
+    return "";
+  }
+  return unit_.declare(variable.type, variable.name) + ";";
+}
+
+/// The tokens of an initialiser, from its =, ( or { on.
+TokenRange Function::initialiser(const clang::VarDecl* declaration) const {
+  const TokenRange whole = unit_.tokens.range({declaration->getLocation(), declaration->getEndLoc()});
+  const TokenRange rest = {whole.begin + 1, whole.end};
+  if (const unsigned equals = unit_.tokens.find(rest, "="); equals != whole.end) return {equals, whole.end};
+  const bool braced = declaration->getInitStyle() == clang::VarDecl::ListInit;
+  return {unit_.tokens.find(rest, braced ? "{" : "("), whole.end};
+}
+
+/// The assignment that does what the declaration's initialiser did.
+std::string Function::assignment_text(const Variable& variable, const clang::VarDecl* declaration) {
+  if (!declaration->hasInit()) return "";
+  const TokenRange tokens = initialiser(declaration);
+  if (tokens.begin == tokens.end) return "";  // a class that is constructed without being told to
+  const std::string init = frame_->text.render(tokens);
+  const bool equals = unit_.tokens.spelling(tokens.begin) == "=";
+  const bool braced = !equals || unit_.tokens.spelling(tokens.begin + 1) == "{";
+  if (variable.form == Variable::Form::reference) {
+    return variable.name + " = __builtin_addressof(" + frame_->text.render({tokens.begin + (equals ? 1 : 0), tokens.end}) + ");";
+  }
+  const bool plain = variable.form == Variable::Form::plain && !variable.type->isArrayType() && !variable.type->isRecordType();
+  if (plain && !braced) return variable.name + " " + init + ";";
+  const clang::QualType type = variable.type;
+  const std::string first = "{ " + unit_.declare(type, "gopt_init") + (equals ? " " : "") + init + "; ";
+  if (plain) return first + variable.name + " = gopt_init; }";
+  return first + "__builtin_memcpy((void *)&" + use_text(variable) + ", &gopt_init, sizeof gopt_init); }";
+}
+
+void Function::hoist_type(const clang::TypeDecl* type, TokenRange range) {
+  const auto [entry, is_new] = hoisted_.try_emplace(type->getNameAsString(), type);
+  if (!is_new && entry->second == type) return;
+  if (!is_new) {
+    unit_.refuse(type->getLocation(), "two types named '" + type->getNameAsString() + "' in bodies of a foreach, where items "
+                                      "switch in their scope; name them differently");
+  }
+  const std::string text = frame_->text.render(range);
+  loops_[static_cast<size_t>(loop_)].types += text + (llvm::StringRef(text).ends_with(";") ? "\n" : ";\n");
+}
+
+/// Appends what becomes of one declared variable to `text`; says whether that differs from what is written.
+bool Function::lower_variable(const clang::VarDecl* declaration, bool switched, std::string& text) {
+  if (declaration->hasExternalStorage()) return false;
+  if (declaration->isStaticLocal()) {
+    const bool constant = unit_.ast.getBaseElementType(declaration->getType()).isConstQualified() || declaration->isConstexpr();
+    if (!constant && (in_loop() || frame_->number > 0)) {
+      unit_.refuse(declaration->getLocation(), "a static variable makes one item depend on another; remove static");
+    }
+    return false;
+  }
+  const bool constant = switched && is_constant(declaration, unit_.ast);
+  if (declaration->hasInit()) evaluate(declaration->getInit());
+  const unsigned number = add_variable(declaration);
+  Variable& variable = variables_[number];
+  if (constant) variable.loop = -1;
+  declare_in_scope(number);
+  at_ = flow_.add_after(at_);
+  variable.declared_at = at_;
+  flow_[at_].kills.push_back(number);
+  flow_[at_].changes.push_back(number);
+  if (llvm::isa<clang::DecompositionDecl>(declaration) && switched) {
+    unit_.refuse(declaration->getLocation(), "items switch in the scope of a structured binding, whose variable has no "
+                                             "name; bind the parts one by one");
+    return false;
+  }
+  const clang::ASTContext& ast = unit_.ast;
+  if (constant) {
+    text += std::string(text.empty() ? "" : " ") + "static " + (declaration->isConstexpr() ? "constexpr " : "") +
+            unit_.declare(declaration->getType(), variable.name) + " " + frame_->text.render(initialiser(declaration)) + ";";
+    return true;
+  }
+  if (!switched) {
+    if (variable.name == declaration->getName()) return false;
+    frame_->text.replace(unit_.tokens.range({declaration->getLocation(), declaration->getLocation()}), variable.name);
+    return false;
+  }
+  const bool was_const = ast.getBaseElementType(declaration->getType()).isConstQualified();
+  if (declaration->getType()->isUndeducedType()) {
+    unit_.refuse(declaration->getLocation(), "items switch in the scope of '" + declaration->getNameAsString() +
+                                             "', whose type depends on the template's arguments; write the type");
+    return false;
+  }
+  choose_form(variable);
+  variable.split = true;
+  if (!check_storable(variable)) return false;
+  const std::string declared = declaration_text(number);
+  const std::string assigned = declaration->hasInit() && unit_.is_cxx() ? assignment_text(variable, declaration) : "";
+  if (unit_.is_cxx()) {
+    text += (text.empty() ? "" : " ") + declared + (declared.empty() || assigned.empty() ? "" : " ") + assigned;
+    if (!declaration->hasInit() || assigned.empty()) text += "\x03Z" + std::to_string(number) + "\x04";
+    const bool changed = declaration->hasInit() || was_const || variable.name != declaration->getName();
+    return changed;
+  }
+  text += (text.empty() ? "" : " ");
+  if (declaration->hasInit()) {
+    text += unit_.declare(variable.type, variable.name) + " " + frame_->text.render(initialiser(declaration)) + ";";
+  } else {
+    text += declared + "\x03Z" + std::to_string(number) + "\x04";
+  }
+  return was_const || variable.name != declaration->getName();
+}
+
+void Function::lower_declarations(const clang::DeclStmt* statement, bool switched) {
+  const TokenRange range = unit_.tokens.statement(statement);
+  Expanded expanded;
+  std::string text;
+  bool changed = false;
+  bool only_variables = true;
+  std::string without_initialiser;
+  for (const clang::Decl* declaration : statement->decls()) {
+    if (const auto* variable = llvm::dyn_cast<clang::VarDecl>(declaration)) {
+      if (variable->hasInit() && in_loop() && unit_.switches_inside(variable->getInit())) {
+        if (!statement->isSingleDecl()) {
+          unit_.refuse(variable->getLocation(), "a call that is expanded must initialise the only variable of a declaration; "
+                                                "declare '" + variable->getNameAsString() + "' by itself");
+          return;
+        }
+        expanded = expand_calls(variable->getInit());
+      }
+      changed |= lower_variable(variable, switched, text);
+      if (!variable->hasInit() && variable->hasLocalStorage()) {
+        without_initialiser += "\x03Z" + std::to_string(frame_->variables[variable]) + "\x04";
+      }
+      continue;
+    }
+    if (const auto* type = llvm::dyn_cast<clang::TypeDecl>(declaration); type != nullptr && switched && in_loop()) {
+      const bool alone = statement->isSingleDecl();
+      only_variables = only_variables && !alone;
+      if (alone) {
+        hoist_type(type, range);
+        frame_->text.replace(range, "");
+      } else if (type->getIdentifier() != nullptr) {
+        hoist_type(type, unit_.tokens.range(type->getSourceRange()));
+        changed = true;
+      }
+    } else {
+      only_variables = false;
+    }
+  }
+  if (only_variables && changed && !text.empty()) {
+    frame_->text.replace(range, text);
+  } else if (switched && !without_initialiser.empty()) {
+    frame_->text.insert_after(range.end - 1, without_initialiser);
+  }
+  if (!expanded.empty()) frame_->text.insert_before(range.begin, expanded.all());
+}
+
+/// In C++ a loop's own variables move before it if items switch in the loop.
+void Function::lower_for_declarations(const clang::ForStmt* statement) {
+  const auto* init = llvm::dyn_cast_or_null<clang::DeclStmt>(statement->getInit());
+  if (init == nullptr) {
+    if (statement->getInit() == nullptr) return;
+    const auto* expression = llvm::cast<clang::Expr>(statement->getInit());
+    const Expanded expanded = expand_calls(expression);
+    evaluate(expression);
+    if (!expanded.empty()) wrap(statement, expanded.all());
+    return;
+  }
+  const bool inside = unit_.switches_inside(statement->getBody()) || unit_.switches_inside(statement->getCond());
+  const bool switched = in_loop() && inside;
+  const TokenRange range = unit_.tokens.statement(init);
+  lower_declarations(init, switched);
+  const std::string text = frame_->text.render(range);
+  const bool moves = (switched && unit_.is_cxx()) || (in_loop() && unit_.switches_inside(init)) || text.find('\x03') != std::string::npos;
+  const bool several = switched && llvm::count(text, ';') > 1;
+  if (!moves && !several) return;
+  frame_->text.replace(range, ";");
+  wrap(statement, text + " ");
+}
+
+}  // namespace gopt

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions that contain hints, expanded in place: their statements take the place of the call, under new names.
+#include "clang/AST/DeclTemplate.h"
+#include "clang/AST/ExprCXX.h"
+#include "function.h"
+
+namespace gopt {
+namespace {
+
+/// The call's parts are evaluated whenever the whole is, and the language leaves their order open.
+bool is_transparent(const clang::Stmt* part) {
+  if (const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(part)) return !binary->isLogicalOp() && !binary->isCommaOp();
+  if (llvm::isa<clang::CXXOperatorCallExpr>(part)) return false;
+  if (const auto* list = llvm::dyn_cast<clang::InitListExpr>(part)) return list->getNumInits() <= 1;
+  return llvm::isa<clang::ParenExpr, clang::CastExpr, clang::UnaryOperator, clang::ArraySubscriptExpr, clang::MemberExpr,
+                   clang::ExprWithCleanups, clang::MaterializeTemporaryExpr, clang::ConstantExpr, clang::CXXConstructExpr,
+                   clang::CallExpr>(part);
+}
+
+}  // namespace
+
+Function::Expanded Function::expand_calls(const clang::Expr* expression) {
+  Expanded expanded;
+  if (expression != nullptr && in_loop() && unit_.switches_inside(expression)) expand_calls_in(expression, expanded);
+  return expanded;
+}
+
+void Function::expand_calls_in(const clang::Stmt* part, Expanded& expanded) {
+  if (part == nullptr) return;
+  const auto* call = llvm::dyn_cast<clang::CallExpr>(part);
+  const clang::FunctionDecl* callee = call != nullptr ? unit_.expandable(call) : nullptr;
+  if (callee != nullptr) {
+    if (!check_expandable(call, callee)) return;
+    expanded.computed += expand(call, callee, true) + " ";
+    const int result = frame_->results[call];
+    if (result >= 0) expanded.declared += declaration_text(static_cast<unsigned>(result)) + " ";
+    return;
+  }
+  if (!is_transparent(part)) return;
+  const std::vector<const clang::Stmt*> children(part->child_begin(), part->child_end());
+  const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(part);
+  if (binary != nullptr && binary->isAssignmentOp()) {
+    expand_calls_in(binary->getRHS(), expanded);
+    expand_calls_in(binary->getLHS(), expanded);
+    return;
+  }
+  for (const clang::Stmt* child : children) expand_calls_in(child, expanded);
+}
+
+bool Function::check_expandable(const clang::CallExpr* call, const clang::FunctionDecl* callee) {
+  const auto refuse = [&](const std::string& why) {
+    unit_.refuse(call->getBeginLoc(), "'" + callee->getNameAsString() + "' contains g_expensive and cannot be expanded here: " + why);
+    unit_.note(callee->getLocation(), "it is defined here");
+    return false;
+  };
+  for (const Frame* frame = frame_; frame != nullptr; frame = frame->caller) {
+    if (frame->function->getCanonicalDecl() == callee->getCanonicalDecl()) return refuse("it calls itself; write a loop");
+  }
+  if (llvm::isa<clang::CXXMethodDecl>(callee)) return refuse("it is a member of a class; write it outside of one");
+  if (callee->isVariadic()) return refuse("it takes any number of arguments; fix the number");
+  if (callee->getReturnType()->isReferenceType()) return refuse("it returns a reference; return a pointer");
+  if (!llvm::isa<clang::CompoundStmt>(callee->getBody())) return refuse("its body is no block");
+  const clang::DeclContext* around = callee->getDeclContext()->getRedeclContext();
+  if (!around->Encloses(function_->getDeclContext()->getRedeclContext())) {
+    return refuse("it stands in another namespace, where names mean something else; move it");
+  }
+  return true;
+}
+
+/// The block that takes the place of a call. The result, if wanted, is a variable that the caller declares.
+std::string Function::expand(const clang::CallExpr* call, const clang::FunctionDecl* callee, bool wants_result) {
+  if (!check_expandable(call, callee)) {
+    frame_->results[call] = -1;
+    return "";
+  }
+  expanded_calls_.insert(call);
+  Frame* caller = frame_;
+  const auto number = static_cast<unsigned>(frames_.size());
+  frames_.emplace_back(callee, caller, number, unit_.tokens);
+  Frame& frame = frames_.back();
+  const size_t scope = scope_.size();
+  std::string text = "{ /* " + callee->getNameAsString() + ", expanded */\n";
+  for (unsigned i = 0; i < callee->getNumParams(); ++i) {
+    text += pass_argument(callee->getParamDecl(i), call->getArg(i), frame) + "\n";
+  }
+  if (wants_result && !callee->getReturnType()->isVoidType()) {
+    Variable result;
+    result.type = callee->getReturnType().getUnqualifiedType();
+    result.where = call->getBeginLoc();
+    result.name = unique_name(callee->getNameAsString() + "_" + std::to_string(number));
+    result.loop = loop_;
+    result.split = true;
+    choose_form(result);
+    check_storable(result);
+    frame.result = static_cast<int>(variables_.size());
+    variables_.push_back(std::move(result));
+  }
+  frame_ = &frame;
+  frame.returned = flow_.add();
+  lower(callee->getBody());
+  flow_.link(at_, frame.returned);
+  at_ = frame.returned;
+  text += template_arguments(callee) + frame.text.render(unit_.tokens.statement(callee->getBody()));
+  if (frame.has_return) text += " gopt_return_" + std::to_string(number) + ":;";
+  text += "\n}";
+  frame_ = caller;
+  scope_.resize(scope);
+  frame_->results[call] = frame.result;
+  if (frame.result >= 0) {
+    scope_.push_back(static_cast<unsigned>(frame.result));
+    const TokenRange range = unit_.tokens.range(call->getSourceRange());
+    frame_->text.replace(range, use_text(variables_[static_cast<size_t>(frame.result)]));
+  }
+  return text;
+}
+
+/// What the names of a template's parameters stand for in this call.
+std::string Function::template_arguments(const clang::FunctionDecl* callee) const {
+  const clang::FunctionTemplateDecl* made_from = callee->getPrimaryTemplate();
+  if (made_from == nullptr) return "";
+  std::string text;
+  const clang::TemplateArgumentList& arguments = *callee->getTemplateSpecializationArgs();
+  for (unsigned i = 0; i < arguments.size(); ++i) {
+    const std::string name = made_from->getTemplateParameters()->getParam(i)->getNameAsString();
+    const clang::TemplateArgument& argument = arguments[i];
+    if (argument.getKind() == clang::TemplateArgument::Type) {
+      text += "using " + name + " [[maybe_unused]] = " + unit_.declare(argument.getAsType(), "") + ";\n";
+    } else if (argument.getKind() == clang::TemplateArgument::Integral) {
+      llvm::SmallString<32> value;
+      argument.getAsIntegral().toString(value, 10);
+      text += "[[maybe_unused]] static constexpr " + unit_.declare(argument.getIntegralType(), name) + " = static_cast<" +
+              unit_.declare(argument.getIntegralType(), "") + ">(" + std::string(value) + ");\n";
+    } else {
+      unit_.refuse(callee->getLocation(), "an expanded template can have types and integers as parameters only");
+    }
+  }
+  return text;
+}
+
+/// Declares the parameter and gives it the argument.
+std::string Function::pass_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument, Frame& callee) {
+  const Expanded inner = expand_calls(argument);
+  evaluate(argument);
+  const std::string value = text_of(argument);
+  Frame* caller = frame_;
+  frame_ = &callee;
+  const unsigned number = add_variable(parameter);
+  frame_ = caller;
+  Variable& variable = variables_[number];
+  variable.split = true;
+  choose_form(variable);
+  const auto* temporary = llvm::dyn_cast<clang::MaterializeTemporaryExpr>(argument);
+  if (parameter->getType()->isReferenceType() && (temporary != nullptr || !argument->isGLValue())) {
+    variable.form = Variable::Form::plain;
+    variable.type = parameter->getType()->getPointeeType().getUnqualifiedType();
+  }
+  check_storable(variable);
+  declare_in_scope(number);
+  at_ = flow_.add_after(at_);
+  flow_[at_].kills.push_back(number);
+  flow_[at_].changes.push_back(number);
+  return inner.all() + declaration_text(number) + " " + value_text(variable, value);
+}
+
+std::string Function::value_text(const Variable& variable, const std::string& value) const {
+  if (variable.form == Variable::Form::reference) return variable.name + " = __builtin_addressof(" + value + ");";
+  const bool is_class = unit_.is_cxx() && variable.type->isRecordType();
+  if (!is_class) return use_text(variable) + " = " + value + ";";
+  return "{ " + unit_.declare(variable.type, "gopt_init") + " = " + value + "; __builtin_memcpy((void *)&" + use_text(variable) +
+         ", &gopt_init, sizeof gopt_init); }";
+}
+
+}  // namespace gopt

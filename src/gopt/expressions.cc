@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Expressions: what they read and write, and the calls in them that are expanded in place.
+#include "clang/AST/ExprCXX.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "function.h"
+
+namespace gopt {
+namespace {
+
+/// Calls `visit` for every variable mentioned, in types and in sizeof too.
+class Mentions : public clang::RecursiveASTVisitor<Mentions> {
+ public:
+  explicit Mentions(std::function<void(const clang::DeclRefExpr*)> visit) : visit_(std::move(visit)) {}
+  bool VisitDeclRefExpr(clang::DeclRefExpr* mention) {
+    visit_(mention);
+    return true;
+  }
+
+ private:
+  std::function<void(const clang::DeclRefExpr*)> visit_;
+};
+
+/// The kind of a change that may happen in any order: 1 for a sum, and so on; 0 for any other.
+int sum_kind(const clang::Expr* change) {
+  if (change == nullptr || !change->getType()->isIntegerType()) return 0;
+  if (llvm::isa<clang::UnaryOperator>(change)) return 1;
+  switch (llvm::cast<clang::BinaryOperator>(change)->getOpcode()) {
+    case clang::BO_AddAssign:
+    case clang::BO_SubAssign:
+      return 1;
+    case clang::BO_OrAssign:
+      return 2;
+    case clang::BO_AndAssign:
+      return 3;
+    case clang::BO_XorAssign:
+      return 4;
+    default:
+      return 0;
+  }
+}
+
+bool is_discarded(const clang::Expr* expression, const clang::ParentMap& parents) {
+  const clang::Stmt* child = expression;
+  const clang::Stmt* parent = parents.getParent(child);
+  while (parent != nullptr && llvm::isa<clang::ParenExpr>(parent)) {
+    child = parent;
+    parent = parents.getParent(child);
+  }
+  if (const auto* loop = llvm::dyn_cast_or_null<clang::ForStmt>(parent)) return loop->getInc() == child || loop->getBody() == child;
+  if (const auto* choice = llvm::dyn_cast_or_null<clang::IfStmt>(parent)) return choice->getCond() != child;
+  return llvm::isa_and_nonnull<clang::CompoundStmt, clang::SwitchCase, clang::LabelStmt>(parent);
+}
+
+/// Jumps out of a statement expression cannot be followed.
+bool jumps(const clang::Stmt* statement) {
+  if (statement == nullptr) return false;
+  if (llvm::isa<clang::ReturnStmt, clang::BreakStmt, clang::ContinueStmt, clang::GotoStmt>(statement)) return true;
+  if (llvm::isa<clang::LambdaExpr>(statement)) return false;
+  return llvm::any_of(statement->children(), jumps);
+}
+
+}  // namespace
+
+void Function::rename(const clang::DeclRefExpr* mention) {
+  const auto* declaration = llvm::dyn_cast<clang::VarDecl>(mention->getDecl());
+  const auto found = frame_->variables.find(declaration);
+  if (declaration == nullptr || found == frame_->variables.end()) return;
+  const Variable& variable = variables_[found->second];
+  std::string text = use_text(variable);
+  const clang::QualType type = declaration->getType();
+  if (unit_.is_cxx() && variable.split && type.isConstQualified() && !type->isArrayType() &&
+      access_of(mention, unit_.parents(frame_->function)) == Access::escape) {
+    text = "const_cast<" + unit_.declare(type, "&") + ">(" + text + ")";
+  }
+  if (text == declaration->getName()) return;
+  const unsigned token = unit_.tokens.at(mention->getLocation());
+  frame_->text.replace({token, token + 1}, text);
+  if (mention->refersToEnclosingVariableOrCapture() && frame_->number > 0) {
+    unit_.refuse(mention->getLocation(), "a lambda captures '" + declaration->getNameAsString() + "', which is renamed because "
+                                         "the function is expanded in a foreach; write a function instead of the lambda");
+  }
+}
+
+void Function::rename_mentions(const clang::Stmt* statement) {
+  if (statement == nullptr) return;
+  Mentions([this](const clang::DeclRefExpr* mention) { rename(mention); }).TraverseStmt(const_cast<clang::Stmt*>(statement));
+}
+
+void Function::evaluate(const clang::Expr* expression) {
+  if (expression == nullptr) return;
+  rename_mentions(expression);
+  const auto* comma = llvm::dyn_cast<clang::BinaryOperator>(expression->IgnoreParens());
+  if (comma != nullptr && comma->isCommaOp()) {
+    evaluate(comma->getLHS());
+    evaluate(comma->getRHS());
+    return;
+  }
+  at_ = flow_.add_after(at_);
+  evaluate_part(expression, expression, flow_[at_]);
+}
+
+/// Notes what `part` reads and changes. `whole` is the full expression that it belongs to, null if it is none.
+void Function::evaluate_part(const clang::Stmt* part, const clang::Expr* whole, Flow::Point& point) {
+  if (part == nullptr) return;
+  if (const auto* call = llvm::dyn_cast<clang::CallExpr>(part)) {
+    const auto result = frame_->results.find(call);
+    if (result != frame_->results.end()) {
+      if (result->second >= 0) point.reads.push_back({static_cast<unsigned>(result->second), call->getBeginLoc()});
+      return;
+    }
+    if (Unit::is_hint(call)) {
+      unit_.refuse(call->getBeginLoc(), "g_expensive must be a statement of its own");
+      return;
+    }
+    if (const clang::FunctionDecl* callee = unit_.expandable(call); callee != nullptr && in_loop()) {
+      unit_.refuse(call->getBeginLoc(), "'" + callee->getNameAsString() + "' contains g_expensive, and cannot be expanded inside "
+                                        "this expression; assign its result to a variable in a statement of its own");
+      unit_.note(callee->getLocation(), "it is defined here");
+      return;
+    }
+    check_overloads(call);
+  }
+  if (const auto* mentioned = llvm::dyn_cast<clang::DeclRefExpr>(part)) return mention(mentioned, whole, point);
+  if (llvm::isa<clang::UnaryExprOrTypeTraitExpr>(part)) return;
+  if (const auto* lambda = llvm::dyn_cast<clang::LambdaExpr>(part)) {
+    for (const clang::LambdaCapture& capture : lambda->captures()) {
+      if (!capture.capturesVariable() || capture.getCaptureKind() != clang::LCK_ByRef) continue;
+      const auto found = frame_->variables.find(llvm::dyn_cast<clang::VarDecl>(capture.getCapturedVar()));
+      if (found != frame_->variables.end()) variables_[found->second].escape = capture.getLocation();
+    }
+  }
+  if (const auto* block = llvm::dyn_cast<clang::StmtExpr>(part); block != nullptr && in_loop() && jumps(block)) {
+    unit_.refuse(block->getBeginLoc(), "a statement expression with a jump cannot stand in a foreach; write statements");
+  }
+  for (const clang::Stmt* child : part->children()) evaluate_part(child, whole, point);
+}
+
+/// In a template, a call that is resolved later may turn out to be one that should have been expanded.
+void Function::check_overloads(const clang::CallExpr* call) {
+  const auto* lookup = llvm::dyn_cast<clang::UnresolvedLookupExpr>(call->getCallee()->IgnoreParens());
+  if (lookup == nullptr || !in_loop()) return;
+  for (const clang::NamedDecl* candidate : lookup->decls()) {
+    const clang::FunctionDecl* function = candidate->getUnderlyingDecl()->getAsFunction();
+    if (function == nullptr || !function->hasBody() || !unit_.switches_inside(function->getBody())) continue;
+    unit_.refuse(call->getBeginLoc(), "which '" + function->getNameAsString() + "' this calls depends on the template's "
+                                      "arguments, and one contains g_expensive; call one whose arguments have known types");
+    return;
+  }
+}
+
+void Function::mention(const clang::DeclRefExpr* mentioned, const clang::Expr* whole, Flow::Point& point) {
+  const auto* declaration = llvm::dyn_cast<clang::VarDecl>(mentioned->getDecl());
+  if (declaration == nullptr) return;
+  const clang::ParentMap& parents = unit_.parents(frame_->function);
+  Access access = access_of(mentioned, parents);
+  if (access == Access::none) return;
+  const auto found = frame_->variables.find(declaration);
+  if (found == frame_->variables.end()) {
+    if (declaration->hasGlobalStorage()) mention_shared(mentioned, declaration, access, false);
+    return;
+  }
+  const unsigned number = found->second;
+  Variable& variable = variables_[number];
+  if (declaration->getType()->isReferenceType() && variable.form == Variable::Form::reference) access = Access::read;
+  if (declaration->getType()->isReferenceType() && !variable.split) access = Access::read;
+  if (variable.is_index && access != Access::read) {
+    unit_.refuse(mentioned->getLocation(), "the index of a foreach cannot be changed; copy it");
+  }
+  if (in_loop() && variable.loop != loop_ && frame_->number == 0) mention_shared(mentioned, declaration, access, true);
+  if (access == Access::escape && variable.escape.isInvalid()) variable.escape = mentioned->getLocation();
+  if (access != Access::write) point.reads.push_back({number, mentioned->getLocation()});
+  if (access == Access::read) return;
+  point.changes.push_back(number);
+  if (access != Access::write || whole == nullptr) return;
+  // An assignment inside a larger expression ends the old value only if nothing else there may still read it.
+  const auto* assignment = llvm::cast<clang::BinaryOperator>(modification_at(mentioned, parents));
+  const bool is_whole = whole->IgnoreUnlessSpelledInSource()->IgnoreParens() == assignment;
+  if (is_whole || (always_evaluates(whole, assignment, parents) && mentions_of(declaration, whole) == 1 + mentions_of(declaration, assignment->getRHS()))) {
+    point.kills.push_back(number);
+  }
+}
+
+unsigned Function::mentions_of(const clang::VarDecl* declaration, const clang::Stmt* part) const {
+  unsigned count = 0;
+  Mentions([&](const clang::DeclRefExpr* mentioned) {
+    count += mentioned->getDecl() == declaration ? 1 : 0;
+  }).TraverseStmt(const_cast<clang::Stmt*>(part));
+  return count;
+}
+
+bool Function::mentions_index(const clang::Stmt* part) const {
+  return mentions_of(variables_[loops_.back().index].declaration, part) > 0;
+}
+
+/// An item mentions what other items see too.
+void Function::mention_shared(const clang::DeclRefExpr* mentioned, const clang::VarDecl* variable, Access access, bool is_local) {
+  if (!in_loop()) return;
+  const clang::ParentMap& parents = unit_.parents(frame_->function);
+  const std::string name = "'" + variable->getNameAsString() + "'";
+  SharedUse& use = shared_[variable];
+  if (access == Access::read) {
+    use.only_sums = false;
+    return;
+  }
+  if (access == Access::escape) {
+    if (!is_local || points_to_const(mentioned)) return;
+    unit_.refuse(mentioned->getLocation(), "the address of " + name + " lets items write what they share; declare it inside the "
+                                           "foreach, or pass a pointer to const");
+    return;
+  }
+  const clang::Expr* change = modification_at(mentioned, parents);
+  if (variable->getType()->isArrayType()) {
+    if (!is_local || (change != nullptr && mentions_index(element_of(mentioned)))) return;
+    unit_.refuse(mentioned->getLocation(), "items share the array " + name + "; declare it inside the foreach, or index it by "
+                                           "the item");
+    return;
+  }
+  use.where = mentioned->getLocation();
+  use.changed = true;
+  const int sum = change != nullptr && is_discarded(change, parents) ? sum_kind(change) : 0;
+  if (sum == 0 || (use.sum != 0 && use.sum != sum)) use.only_sums = false;
+  use.sum = sum;
+  if (!is_local && !use.only_sums) {
+    unit_.refuse(mentioned->getLocation(), "items run in any order, so that what this leaves in " + name + " is not defined; "
+                                           "write to an output of the item, or add up with += in a statement of its own");
+  }
+}
+
+bool Function::points_to_const(const clang::DeclRefExpr* mentioned) const {
+  const clang::ParentMap& parents = unit_.parents(frame_->function);
+  const clang::Expr* place = mentioned;
+  for (;;) {
+    const clang::QualType type = place->getType();
+    if (place->isLValue() && type.isConstQualified()) return true;
+    if (type->isPointerType() && type->getPointeeType().isConstQualified()) return true;
+    const clang::Stmt* parent = parents.getParent(place);
+    const bool goes_on = llvm::isa_and_nonnull<clang::ParenExpr, clang::ImplicitCastExpr, clang::UnaryOperator, clang::MemberExpr,
+                                               clang::ArraySubscriptExpr>(parent);
+    if (!goes_on) return false;
+    place = llvm::cast<clang::Expr>(parent);
+    if (llvm::isa<clang::ImplicitCastExpr>(place) && llvm::cast<clang::ImplicitCastExpr>(place)->getCastKind() == clang::CK_LValueToRValue) {
+      return true;
+    }
+  }
+}
+
+/// The element of an array that is mentioned.
+const clang::Expr* Function::element_of(const clang::DeclRefExpr* mentioned) const {
+  const clang::ParentMap& parents = unit_.parents(frame_->function);
+  const clang::Expr* place = mentioned;
+  while (llvm::isa_and_nonnull<clang::ParenExpr, clang::ImplicitCastExpr, clang::MemberExpr, clang::ArraySubscriptExpr>(parents.getParent(place))) {
+    place = llvm::cast<clang::Expr>(parents.getParent(place));
+  }
+  return place;
+}
+
+}  // namespace gopt

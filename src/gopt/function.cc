@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "function.h"
+
+#include "clang/AST/DeclTemplate.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+
+namespace gopt {
+namespace {
+
+/// The names in a body that are not its own: they must mean the same where the body is expanded.
+class FreeNames : public clang::RecursiveASTVisitor<FreeNames> {
+ public:
+  explicit FreeNames(std::set<std::string>& names) : names_(names) {}
+  bool VisitDeclRefExpr(clang::DeclRefExpr* mention) {
+    const clang::ValueDecl* declaration = mention->getDecl();
+    if (declaration->getParentFunctionOrMethod() == nullptr) names_.insert(declaration->getNameAsString());
+    return true;
+  }
+
+ private:
+  std::set<std::string>& names_;
+};
+
+}  // namespace
+
+Function::Function(Unit& unit, const clang::FunctionDecl* function, const Options& options)
+    : unit_(unit), function_(function), options_(options) {
+  std::set<const clang::FunctionDecl*> done;
+  collect_names(function, done);
+}
+
+/// The names used in a function and in those that may be expanded in it.
+void Function::collect_names(const clang::FunctionDecl* function, std::set<const clang::FunctionDecl*>& done) {
+  if (!done.insert(function).second) return;
+  unit_.check_macros(function);
+  const TokenRange range = unit_.tokens.range(function->getSourceRange());
+  for (unsigned i = range.begin; i < range.end; ++i) taken_.insert(unit_.tokens.spelling(i).str());
+  if (function != function_) FreeNames(callee_names_).TraverseStmt(function->getBody());
+  std::vector<const clang::Stmt*> work{function->getBody()};
+  while (!work.empty()) {
+    const clang::Stmt* statement = work.back();
+    work.pop_back();
+    if (statement == nullptr) continue;
+    if (const auto* call = llvm::dyn_cast<clang::CallExpr>(statement)) {
+      if (const clang::FunctionDecl* callee = unit_.expandable(call)) collect_names(callee, done);
+    }
+    work.insert(work.end(), statement->child_begin(), statement->child_end());
+  }
+}
+
+std::string Function::rewrite() {
+  frames_.emplace_back(function_, nullptr, 0, unit_.tokens);
+  frame_ = &frames_.back();
+  if (const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function_)) {
+    unit_.refuse(method->getLocation(), "a foreach in a member of a class cannot be rewritten; write a function that takes "
+                                        "the object");
+    return "";
+  }
+  at_ = flow_.add();
+  exit_ = flow_.add();
+  for (const clang::ParmVarDecl* parameter : function_->parameters()) {
+    declare_in_scope(add_variable(parameter));
+  }
+  lower(function_->getBody());
+  flow_.link(at_, exit_);
+  if (unit_.refused()) return "";
+  analyse();
+  if (unit_.refused()) return "";
+  const std::string header = header_text(frame_->text);
+  const std::string body = frame_->text.render(unit_.tokens.statement(function_->getBody()));
+  return header + " " + fill(body);
+}
+
+/// F's declaration up to its body, with the other name.
+std::string Function::header_text(Text& text) {
+  const clang::FunctionTemplateDecl* made_from = function_->getDescribedFunctionTemplate();
+  const unsigned begin = unit_.tokens.at(function_->getBeginLoc());
+  const unsigned name = unit_.tokens.at(function_->getLocation());
+  text.replace({name, name + 1}, function_->getNameAsString() + options_.suffix);
+  if (function_->getFormalLinkage() == clang::Linkage::Internal) text.insert_before(begin, "__attribute__((unused)) ");
+  if (options_.any_width) {
+    const unsigned closing = unit_.tokens.at(function_->getFunctionTypeLoc().getRParenLoc());
+    const unsigned opening = unit_.tokens.at(function_->getFunctionTypeLoc().getLParenLoc());
+    const bool alone = function_->getNumParams() == 0;
+    text.replace({alone ? opening : closing, closing + 1}, std::string(alone ? "(" : ", ") + "uint32_t gopt_width)");
+  }
+  const unsigned first = made_from != nullptr ? unit_.tokens.at(made_from->getBeginLoc()) : begin;
+  return text.render({first, unit_.tokens.at(function_->getBody()->getBeginLoc())});
+}
+
+void Function::analyse() {
+  const auto variables = static_cast<unsigned>(variables_.size());
+  flow_.solve_liveness(variables);
+  saved_.assign(switches_.size(), llvm::BitVector(variables));
+  stored_ = saved_;
+  for (size_t i = 0; i < switches_.size(); ++i) {
+    for (const unsigned variable : switches_[i].in_scope) {
+      if (variables_[variable].loop != static_cast<int>(switches_[i].loop)) continue;
+      const bool lives = flow_.is_live_after(switches_[i].point, variable);
+      if (lives || variables_[variable].escape.isValid()) saved_[i].set(variable);
+    }
+  }
+  for (unsigned loop = 0; loop < loops_.size(); ++loop) {
+    std::vector<unsigned> points;
+    std::vector<llvm::BitVector> saved;
+    for (const unsigned at : loops_[loop].switches) {
+      points.push_back(switches_[at].point);
+      saved.push_back(saved_[at]);
+    }
+    const std::vector<llvm::BitVector> hold = flow_.copies_that_hold(loops_[loop].start, points, saved, variables);
+    for (const unsigned at : loops_[loop].switches) {
+      for (const unsigned variable : saved_[at].set_bits()) {
+        const bool escaped = variables_[variable].escape.isValid();
+        if (escaped || !hold[switches_[at].point].test(variable)) stored_[at].set(variable);
+      }
+    }
+    check_shared(loop);
+    name_members(loop);
+    explain(loop);
+  }
+}
+
+/// A variable from outside of a foreach can be each item's own only if no item sees what another has left in it.
+void Function::check_shared(unsigned loop) {
+  for (unsigned i = 0; i < variables_.size(); ++i) {
+    const Variable& variable = variables_[i];
+    if (variable.loop != static_cast<int>(loop) || variable.declaration == nullptr) continue;
+    const bool outside = variable.is_outside;
+    if (!outside) continue;
+    const std::string name = "'" + variable.declaration->getNameAsString() + "'";
+    if (flow_.is_live_before(loops_[loop].start, i)) {
+      unit_.refuse(variable.changed, name + " carries a value from one item to the next, and items run in any order; declare "
+                                     "it inside the foreach, write to an output of the item, or add up with += in a "
+                                     "statement of its own");
+      unit_.note(variable.where, "it is declared here");
+    } else if (flow_.is_live_before(loops_[loop].end, i)) {
+      unit_.refuse(variable.changed, name + " is read after the foreach, and which item sets it last is not defined; write to "
+                                     "an output of the item, or add up with += in a statement of its own");
+      unit_.note(variable.where, "it is declared here");
+    }
+    check_storable(variable);
+  }
+}
+
+}  // namespace gopt

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One annotated function F on its way to G: walks over F once, keeps a flow graph of what it reads and writes and a list
+// of edits to its text, then asks the graph what each switch must save, and prints.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "access.h"
+#include "clang/AST/StmtCXX.h"
+#include "flow.h"
+#include "unit.h"
+
+namespace gopt {
+
+struct Options {
+  static constexpr unsigned kMostWidth = 256;
+
+  unsigned width = 16;     ///< items that take turns; if `any_width` is set, the most that do
+  bool any_width = false;  ///< G takes the width as one more parameter
+  std::string suffix = "_gopt";
+};
+
+/// A local variable of F or of a function expanded in it, or the result of such a function.
+struct Variable {
+  enum class Form {
+    plain,
+    reference,  ///< kept as a pointer
+    boxed       ///< a class that cannot be declared without being constructed, kept in a union
+  };
+
+  const clang::VarDecl* declaration = nullptr;
+  clang::QualType type;  ///< of what is kept: without const, a pointer for a reference
+  std::string name;
+  Form form = Form::plain;
+  std::string member;            ///< its name among what is kept per item
+  clang::SourceLocation escape;  ///< where its address is taken; invalid if nowhere
+  clang::SourceLocation where;
+  int loop = -1;                 ///< the foreach that each item has its own one in; -1: outside
+  clang::SourceLocation changed;  ///< where an item changes it, if it is declared outside of the foreach
+  bool is_index = false;
+  bool is_outside = false;  ///< declared outside of the foreach that each item has its own one in
+  unsigned declared_at = 0;  ///< the point
+  bool split = false;        ///< declared here without const and without its initialiser
+};
+
+class Function {
+ public:
+  Function(Unit& unit, const clang::FunctionDecl* function, const Options& options);
+
+  /// G, with marks for #line; nothing of use if the unit has refused.
+  std::string rewrite();
+  bool prefetches_ranges() const { return prefetches_ranges_; }
+  /// The functions that G calls by name, as F did, have been expanded or have not: this says which calls are gone.
+  const std::set<const clang::CallExpr*>& expanded_calls() const { return expanded_calls_; }
+  const std::string& explanation() const { return explanation_; }
+
+ private:
+  /// A body that is walked over: F's own, or that of a function expanded in place.
+  struct Frame {
+    Frame(const clang::FunctionDecl* whose, Frame* called_from, unsigned its_number, const Tokens& tokens)
+        : function(whose), caller(called_from), number(its_number), text(tokens) {}
+
+    const clang::FunctionDecl* function;
+    Frame* caller;
+    unsigned number;  ///< 0: F itself
+    Text text;
+    std::map<const clang::VarDecl*, unsigned> variables;
+    std::map<const clang::LabelDecl*, unsigned> labels;
+    std::map<const clang::CallExpr*, int> results;  ///< calls that are expanded, and the variable of the result or -1
+    int result = -1;                                ///< the variable of its own result
+    unsigned returned = 0;  ///< the point that a return leads to
+    bool has_return = false;
+  };
+  struct Target {
+    const clang::Stmt* statement = nullptr;
+    unsigned break_to = 0;
+    unsigned continue_to = 0;
+    bool takes_continue = true;
+    std::string continue_label;  ///< where the loop has become another, a label to go to
+    bool label_used = false;
+  };
+  struct Switch {
+    unsigned point = 0;
+    clang::SourceLocation where;
+    std::string what;      ///< as written
+    std::string prefetch;  ///< the statements
+    std::vector<unsigned> in_scope;
+    unsigned loop = 0;
+    unsigned number = 0;  ///< from 1 in its loop
+  };
+  /// What stands before a statement whose calls have been expanded.
+  struct Expanded {
+    std::string declared;  ///< the variables of the results
+    std::string computed;
+    bool empty() const { return computed.empty(); }
+    std::string all() const { return declared + computed; }
+  };
+  /// A foreach.
+  struct Loop {
+    const clang::ForStmt* statement = nullptr;
+    unsigned start = 0;
+    unsigned end = 0;
+    unsigned index = 0;
+    std::string count;
+    std::string body;
+    std::string types;  ///< declarations that must stand before what is kept per item
+    std::vector<unsigned> switches;
+    bool goes_to_done = false;
+    std::string plain;  ///< the loop as written, for a width of 1; empty if it cannot stand beside the other
+  };
+  /// What is said of a variable from outside of a foreach inside of it.
+  struct SharedUse {
+    bool changed = false;
+    bool only_sums = true;  ///< all mentions add to it in one way, so that the order of items does not matter
+    int sum = 0;            ///< that way
+    clang::SourceLocation where;
+  };
+
+  // function.cc
+  std::string header_text(Text& text);
+  void analyse();
+  void check_shared(unsigned loop);
+  void collect_names(const clang::FunctionDecl* function, std::set<const clang::FunctionDecl*>& done);
+
+  // statements.cc
+  void lower(const clang::Stmt* statement);
+  void lower_all(const clang::CompoundStmt* compound);
+  void lower_hints(llvm::ArrayRef<const clang::Stmt*> hints);
+  bool needs_rewriting(const clang::Stmt* foreach_statement);
+  bool inside_foreach() const;
+  void lower_foreach(const clang::ForStmt* statement);
+  void lower_if(const clang::IfStmt* statement);
+  void lower_for(const clang::ForStmt* statement);
+  void lower_while(const clang::WhileStmt* statement);
+  void lower_do(const clang::DoStmt* statement);
+  void lower_switch(const clang::SwitchStmt* statement);
+  void lower_range_for(const clang::CXXForRangeStmt* statement);
+  void lower_try(const clang::CXXTryStmt* statement);
+  void lower_case(const clang::SwitchCase* statement);
+  void lower_break(const clang::BreakStmt* statement);
+  void lower_continue(const clang::ContinueStmt* statement);
+  void lower_return(const clang::ReturnStmt* statement);
+  void lower_goto(const clang::GotoStmt* statement);
+  void lower_label(const clang::LabelStmt* statement);
+  void lower_expression(const clang::Expr* expression);
+  unsigned label_point(const clang::LabelDecl* label);
+  std::string prefetch_text(const clang::CallExpr* hint);
+  void wrap(const clang::Stmt* statement, const std::string& before);
+
+  // declarations.cc
+  /// `switched`: items switch later in the scope of these.
+  void lower_declarations(const clang::DeclStmt* statement, bool switched);
+  bool lower_variable(const clang::VarDecl* variable, bool switched, std::string& text);
+  void lower_for_declarations(const clang::ForStmt* statement);
+  unsigned add_variable(const clang::VarDecl* declaration);
+  std::string unique_name(const std::string& wanted);
+  bool name_in_scope(const std::string& name) const;
+  void choose_form(Variable& variable);
+  std::string declaration_text(unsigned variable);
+  std::string assignment_text(const Variable& variable, const clang::VarDecl* declaration);
+  std::string value_text(const Variable& variable, const std::string& value) const;
+  TokenRange initialiser(const clang::VarDecl* declaration) const;
+  std::string use_text(const Variable& variable) const;
+  void declare_in_scope(unsigned variable);
+  bool check_storable(const Variable& variable);
+  void hoist_type(const clang::TypeDecl* type, TokenRange range);
+
+  // expressions.cc
+  void evaluate(const clang::Expr* expression);
+  void evaluate_part(const clang::Stmt* part, const clang::Expr* whole, Flow::Point& point);
+  void mention(const clang::DeclRefExpr* mention, const clang::Expr* whole, Flow::Point& point);
+  void mention_shared(const clang::DeclRefExpr* mention, const clang::VarDecl* variable, Access access, bool is_local);
+  bool points_to_const(const clang::DeclRefExpr* mentioned) const;
+  const clang::Expr* element_of(const clang::DeclRefExpr* mentioned) const;
+  void check_overloads(const clang::CallExpr* call);
+  unsigned mentions_of(const clang::VarDecl* declaration, const clang::Stmt* part) const;
+  std::string template_arguments(const clang::FunctionDecl* callee) const;
+  bool mentions_index(const clang::Stmt* part) const;
+  void rename_mentions(const clang::Stmt* statement);
+  void rename(const clang::DeclRefExpr* mention);
+  Expanded expand_calls(const clang::Expr* expression);
+  void expand_calls_in(const clang::Stmt* part, Expanded& expanded);
+  std::string expand(const clang::CallExpr* call, const clang::FunctionDecl* callee, bool wants_result);
+  std::string pass_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument, Frame& callee);
+  bool check_expandable(const clang::CallExpr* call, const clang::FunctionDecl* callee);
+
+  // print.cc
+  std::string fill(const std::string& text);
+  std::string switch_text(const Switch& at);
+  std::string loop_text(unsigned number);
+  std::string head_text(unsigned number);
+  std::string tail_text(unsigned number);
+  std::string item_text(unsigned number);
+  std::string zero_text(unsigned variable);
+  std::string save_text(const Variable& variable) const;
+  std::string restore_text(const Variable& variable) const;
+  void explain(unsigned loop);
+  std::string explain_variable(const Switch& at, unsigned number, unsigned variable) const;
+  void name_members(unsigned loop);
+  uint64_t bytes(const Variable& variable) const;
+  std::vector<unsigned> kept(unsigned loop) const;
+  std::string label(const char* name, unsigned loop) const;
+
+  std::string text_of(const clang::Stmt* statement) { return frame_->text.render(unit_.tokens.statement(statement)); }
+  std::string text_of(const clang::Expr* e) { return frame_->text.render(unit_.tokens.range(e->getSourceRange())); }
+  bool in_loop() const { return loop_ >= 0; }
+
+  Unit& unit_;
+  const clang::FunctionDecl* function_;
+  Options options_;
+  std::deque<Frame> frames_;
+  Frame* frame_ = nullptr;
+  std::deque<Variable> variables_;
+  std::vector<unsigned> scope_;
+  Flow flow_;
+  unsigned at_ = 0;
+  unsigned exit_ = 0;
+  std::vector<Target> targets_;
+  std::vector<std::pair<const clang::SwitchStmt*, unsigned>> switch_heads_;
+  std::vector<Switch> switches_;
+  std::vector<Loop> loops_;
+  int loop_ = -1;
+  std::map<const clang::VarDecl*, SharedUse> shared_;  ///< of the current foreach
+  std::set<std::string> taken_;                        ///< all identifiers of F and of what is expanded in it
+  std::set<std::string> callee_names_;                 ///< those of what is expanded
+  std::map<std::string, const clang::TypeDecl*> hoisted_;
+  std::vector<llvm::BitVector> saved_;                 ///< per switch
+  std::vector<llvm::BitVector> stored_;                ///< of these, those without a copy that holds
+  std::string explanation_;
+  bool prefetches_ranges_ = false;
+  std::set<const clang::CallExpr*> expanded_calls_;
+};
+
+}  // namespace gopt

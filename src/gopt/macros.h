@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which macros were used where. The output is compiled with the definitions that stand at the end of the file, so a macro
+// that meant something else in a function must not be left in its text.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clang/Basic/SourceLocation.h"
+#include "clang/Lex/Preprocessor.h"
+
+namespace gopt {
+
+struct Macros {
+  struct Use {
+    std::string name;
+    clang::SourceLocation where;
+    const clang::MacroInfo* meaning = nullptr;
+  };
+  std::vector<Use> uses;
+  clang::Preprocessor* preprocessor = nullptr;
+
+  /// Another definition stands at the end of the file than was used here.
+  bool has_changed(const Use& use) const;
+};
+
+std::shared_ptr<Macros> watch_macros(clang::Preprocessor& preprocessor);
+
+}  // namespace gopt

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unit.h"
+
+#include "clang/AST/ExprCXX.h"
+#include "clang/AST/StmtCXX.h"
+#include "llvm/Support/Path.h"
+
+namespace gopt {
+namespace {
+
+bool mentions(const clang::Expr* expression, llvm::StringRef name) {
+  expression = expression->IgnoreParenImpCasts();
+  if (const auto* found = llvm::dyn_cast<clang::DeclRefExpr>(expression)) {
+    return found->getDecl()->getDeclName().isIdentifier() && found->getDecl()->getName() == name;
+  }
+  if (const auto* lookup = llvm::dyn_cast<clang::UnresolvedLookupExpr>(expression)) {
+    return lookup->getName().isIdentifier() && lookup->getName().getAsIdentifierInfo()->isStr(name);
+  }
+  return false;
+}
+
+}  // namespace
+
+void Unit::refuse(clang::SourceLocation where, const std::string& message) {
+  clang::DiagnosticsEngine& diagnostics = ast.getDiagnostics();
+  diagnostics.Report(where, diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Error, "gopt: %0")) << message;
+  refused_ = true;
+}
+
+void Unit::note(clang::SourceLocation where, const std::string& message) {
+  clang::DiagnosticsEngine& diagnostics = ast.getDiagnostics();
+  diagnostics.Report(where, diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note, "%0")) << message;
+}
+
+bool Unit::is_hint(const clang::CallExpr* call) { return mentions(call->getCallee(), "__gopt_expensive"); }
+
+const clang::CallExpr* Unit::hint(const clang::Stmt* statement) {
+  const auto* expression = llvm::dyn_cast_or_null<clang::Expr>(statement);
+  if (expression == nullptr) return nullptr;
+  const auto* call = llvm::dyn_cast<clang::CallExpr>(expression->IgnoreParens()->IgnoreUnlessSpelledInSource());
+  return call != nullptr && is_hint(call) ? call : nullptr;
+}
+
+const clang::ForStmt* Unit::foreach_loop(const clang::Stmt* statement) {
+  const auto* loop = llvm::dyn_cast_or_null<clang::ForStmt>(statement);
+  if (loop == nullptr) return nullptr;
+  const auto* init = llvm::dyn_cast_or_null<clang::DeclStmt>(loop->getInit());
+  if (init == nullptr || !init->isSingleDecl()) return nullptr;
+  const auto* index = llvm::dyn_cast<clang::VarDecl>(init->getSingleDecl());
+  return index != nullptr && index->hasInit() && mentions(index->getInit(), "__gopt_first_item") ? loop : nullptr;
+}
+
+const clang::FunctionDecl* Unit::expandable(const clang::CallExpr* call) {
+  const clang::FunctionDecl* function = call->getDirectCallee();
+  const clang::FunctionDecl* definition = nullptr;
+  if (function == nullptr || !function->hasBody(definition)) return nullptr;
+  return function_switches(definition) ? definition : nullptr;
+}
+
+bool Unit::function_switches(const clang::FunctionDecl* function) {
+  const auto [entry, is_new] = switching_.try_emplace(function, false);
+  if (is_new) switching_[function] = switches_inside(function->getBody());
+  return switching_[function];
+}
+
+bool Unit::switches_inside(const clang::Stmt* statement) {
+  if (statement == nullptr) return false;
+  if (const auto* call = llvm::dyn_cast<clang::CallExpr>(statement)) {
+    if (is_hint(call) || expandable(call) != nullptr) return true;
+  }
+  for (const clang::Stmt* child : statement->children()) {
+    if (switches_inside(child)) return true;
+  }
+  return false;
+}
+
+void Unit::check_macros(const clang::FunctionDecl* function) {
+  const clang::SourceManager& sources = ast.getSourceManager();
+  const clang::SourceLocation begin = sources.getExpansionLoc(function->getBeginLoc());
+  const clang::SourceLocation end = sources.getExpansionLoc(function->getEndLoc());
+  for (const Macros::Use& use : macros_.uses) {
+    const clang::SourceLocation where = sources.getExpansionLoc(use.where);
+    if (sources.getFileID(where) != sources.getFileID(begin)) continue;
+    if (where < begin || end < where || !macros_.has_changed(use)) continue;
+    refuse(use.where, "the macro '" + use.name + "' is defined otherwise, or not at all, at the end of the file, where the "
+                      "output needs it; let it keep its meaning");
+  }
+}
+
+std::string Unit::declare(clang::QualType type, const std::string& name) const {
+  std::string text = name;
+  type.getAsStringInternal(text, policy_);
+  return text;
+}
+
+const clang::ParentMap& Unit::parents(const clang::FunctionDecl* function) {
+  std::unique_ptr<clang::ParentMap>& map = parents_[function];
+  if (map == nullptr) map = std::make_unique<clang::ParentMap>(function->getBody());
+  return *map;
+}
+
+unsigned Unit::line(clang::SourceLocation where) const {
+  return ast.getSourceManager().getPresumedLoc(ast.getSourceManager().getExpansionLoc(where)).getLine();
+}
+
+std::string Unit::file_and_line(clang::SourceLocation where) const {
+  const clang::SourceManager& sources = ast.getSourceManager();
+  const clang::PresumedLoc presumed = sources.getPresumedLoc(sources.getExpansionLoc(where));
+  return llvm::sys::path::filename(presumed.getFilename()).str() + ":" + std::to_string(presumed.getLine());
+}
+
+}  // namespace gopt

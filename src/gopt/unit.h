@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the compiler asks of a translation unit: which calls are hints, which functions contain some, how a type is
+// spelled; and how it refuses.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "clang/AST/ASTContext.h"
+#include "clang/AST/ParentMap.h"
+#include "clang/Basic/Diagnostic.h"
+#include "macros.h"
+#include "text.h"
+
+namespace gopt {
+
+class Unit {
+ public:
+  Unit(clang::ASTContext& context, const Tokens& all_tokens, const Macros& macros)
+      : ast(context), tokens(all_tokens), macros_(macros), policy_(context.getPrintingPolicy()) {
+    policy_.AnonymousTagLocations = false;
+  }
+
+  /// An error at `where`. A refusal says what to write instead.
+  void refuse(clang::SourceLocation where, const std::string& message);
+  void note(clang::SourceLocation where, const std::string& message);
+  bool refused() const { return refused_; }
+
+  bool is_cxx() const { return ast.getLangOpts().CPlusPlus; }
+
+  /// The call behind `g_expensive(...);`, or null.
+  static const clang::CallExpr* hint(const clang::Stmt* statement);
+  static bool is_hint(const clang::CallExpr* call);
+  static const clang::ForStmt* foreach_loop(const clang::Stmt* statement);
+
+  /// The function of a call, where its body is here and contains a hint, itself or by what it calls. Else null.
+  const clang::FunctionDecl* expandable(const clang::CallExpr* call);
+  /// Refuses macros in the body that mean something else at the end of the file, where the output uses them.
+  void check_macros(const clang::FunctionDecl* function);
+  /// Items switch somewhere inside.
+  bool switches_inside(const clang::Stmt* statement);
+
+  /// `name` declared with a type: "uint32_t name[4]".
+  std::string declare(clang::QualType type, const std::string& name) const;
+  const clang::ParentMap& parents(const clang::FunctionDecl* function);
+  std::string file_and_line(clang::SourceLocation where) const;
+  unsigned line(clang::SourceLocation where) const;
+
+  // NOLINTBEGIN(cppcoreguidelines-avoid-const-or-ref-data-members)
+  clang::ASTContext& ast;
+  const Tokens& tokens;
+  // NOLINTEND(cppcoreguidelines-avoid-const-or-ref-data-members)
+
+ private:
+  bool function_switches(const clang::FunctionDecl* function);
+
+  const Macros& macros_;
+  clang::PrintingPolicy policy_;
+  std::map<const clang::FunctionDecl*, bool> switching_;
+  std::map<const clang::FunctionDecl*, std::unique_ptr<clang::ParentMap>> parents_;
+  bool refused_ = false;
+};
+
+}  // namespace gopt
