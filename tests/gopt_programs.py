@@ -29,7 +29,7 @@ static inline uint64_t weigh(const uint8_t* bytes, uint32_t n) {
 #define EXPENSIVE_NODE(p) g_expensive(p); (void)(p)
 #define LAST(x, y) ((x) > (y) ? (x) : (y))
 """
-CXX_PRELUDE = """
+CXX_PRELUDE = """#include <initializer_list>
 struct boxed { uint32_t value = 3; uint64_t other = 4; };
 struct point { uint32_t x, y; uint32_t sum() const { return x + y; } };
 template <class T> static inline T twice(T x) { return static_cast<T>(x * 2); }
@@ -142,7 +142,7 @@ class Program:
         if kind == 9:
             return f"nodes[({left}) & {MASK}].{self.pick(['key', 'small', 'wide'])}"
         if kind == 10:
-            return f"(uint64_t)LAST({self.leaf_number()}, few)"
+            return f"(uint64_t)LAST((uint32_t){self.leaf_number()}, 3u)"
         return f"(uint64_t)(({left}) % (({right}) | 1))" if self.chance(0.5) else f"(uint64_t)g[({left}) & 3]" if not self.shadows("g") else left
 
     def shadows(self, name):

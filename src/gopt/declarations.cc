@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Declarations. A switch jumps over those before it, which C++ allows only where nothing is initialised: so they are
-// split into a declaration and an assignment, a reference becomes a pointer, and a constant becomes static.
+// Declarations. A switch jumps over those before it, which C++ allows only where nothing is initialised: so they are, in C
+// too, split into a declaration and an assignment, a reference becomes a pointer, and a constant becomes static.
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/ExprCXX.h"
 #include "function.h"
@@ -76,6 +76,13 @@ unsigned Function::add_variable(const clang::VarDecl* declaration) {
   return number;
 }
 
+/// Writes another name into a declaration that is otherwise left as it is.
+void Function::write_name(unsigned number) {
+  const Variable& variable = variables_[number];
+  if (variable.name == variable.declaration->getName()) return;
+  frame_->text.replace(unit_.tokens.range({variable.declaration->getLocation(), variable.declaration->getLocation()}), variable.name);
+}
+
 void Function::declare_in_scope(unsigned variable) { scope_.push_back(variable); }
 
 /// How a variable is kept where items switch in its scope.
@@ -93,9 +100,19 @@ void Function::choose_form(Variable& variable) {
   } else {
     variable.type = without_const(unit_.ast, type);
   }
+  // The block of a variable ends when items switch; what points to it must not.
+  const auto* function = variable.declaration != nullptr
+                             ? llvm::dyn_cast<clang::FunctionDecl>(variable.declaration->getParentFunctionOrMethod())
+                             : nullptr;
+  const bool escapes = function != nullptr && unit_.escapes(variable.declaration, function);
+  if (escapes || variable.type->isArrayType()) {
+    variable.form = Variable::Form::hoisted;
+    variable.name = unique_name(variable.name + "_kept");
+  }
   const auto* record = unit_.ast.getBaseElementType(variable.type)->getAsCXXRecordDecl();
   if (record == nullptr || !record->hasDefinition() || record->isDependentContext()) return;
   if (!record->hasTrivialDefaultConstructor() || !record->hasTrivialCopyAssignment()) {
+    if (variable.form == Variable::Form::plain) variable.name = unique_name(variable.name + "_kept");
     variable.form = Variable::Form::boxed;
   }
 }
@@ -137,6 +154,10 @@ std::string Function::use_text(const Variable& variable) const {
 
 std::string Function::declaration_text(unsigned number) {
   const Variable& variable = variables_[number];
+  if (variable.form == Variable::Form::hoisted) {
+    loops_[static_cast<size_t>(loop_)].types += unit_.declare(variable.type, variable.name) + ";\n";
+    return "";
+  }
   if (variable.form == Variable::Form::boxed) {
     loops_[static_cast<size_t>(loop_)].types += "union gopt_" + variable.name + " { " + unit_.declare(variable.type, "value") + "; gopt_" +
                                                variable.name + "() {} } " + variable.name + ";\n";
@@ -150,22 +171,29 @@ TokenRange Function::initialiser(const clang::VarDecl* declaration) const {
   const TokenRange whole = unit_.tokens.range({declaration->getLocation(), declaration->getEndLoc()});
   const TokenRange rest = {whole.begin + 1, whole.end};
   if (const unsigned equals = unit_.tokens.find(rest, "="); equals != whole.end) return {equals, whole.end};
+  // The tree's end of a declaration leaves out a closing parenthesis.
   const bool braced = declaration->getInitStyle() == clang::VarDecl::ListInit;
-  return {unit_.tokens.find(rest, braced ? "{" : "("), whole.end};
+  const unsigned open = unit_.tokens.find(rest, braced ? "{" : "(");
+  if (open == whole.end) return {open, open};
+  return {open, unit_.tokens.find({open + 1, open + 1 + (1U << 16)}, braced ? "}" : ")") + 1};
 }
 
 /// The assignment that does what the declaration's initialiser did.
 std::string Function::assignment_text(const Variable& variable, const clang::VarDecl* declaration) {
   if (!declaration->hasInit()) return "";
   const TokenRange tokens = initialiser(declaration);
-  if (tokens.begin == tokens.end) return "";  // a class that is constructed without being told to
+  if (tokens.begin == tokens.end) {  // a class that is constructed without being told to
+    if (variable.form != Variable::Form::boxed) return "";
+    return "{ " + unit_.declare(variable.type, "gopt_init") + "; __builtin_memcpy((void *)&" + use_text(variable) +
+           ", &gopt_init, sizeof gopt_init); }";
+  }
   const std::string init = frame_->text.render(tokens);
   const bool equals = unit_.tokens.spelling(tokens.begin) == "=";
   const bool braced = !equals || unit_.tokens.spelling(tokens.begin + 1) == "{";
   if (variable.form == Variable::Form::reference) {
     return variable.name + " = __builtin_addressof(" + frame_->text.render({tokens.begin + (equals ? 1 : 0), tokens.end}) + ");";
   }
-  const bool plain = variable.form == Variable::Form::plain && !variable.type->isArrayType() && !variable.type->isRecordType();
+  const bool plain = variable.form != Variable::Form::boxed && !variable.type->isArrayType() && !variable.type->isRecordType();
   if (plain && !braced) return variable.name + " " + init + ";";
   const clang::QualType type = variable.type;
   const std::string first = "{ " + unit_.declare(type, "gopt_init") + (equals ? " " : "") + init + "; ";
@@ -216,34 +244,19 @@ bool Function::lower_variable(const clang::VarDecl* declaration, bool switched, 
     return true;
   }
   if (!switched) {
-    if (variable.name == declaration->getName()) return false;
-    frame_->text.replace(unit_.tokens.range({declaration->getLocation(), declaration->getLocation()}), variable.name);
+    write_name(number);
     return false;
   }
   const bool was_const = ast.getBaseElementType(declaration->getType()).isConstQualified();
-  if (declaration->getType()->isUndeducedType()) {
-    unit_.refuse(declaration->getLocation(), "items switch in the scope of '" + declaration->getNameAsString() +
-                                             "', whose type depends on the template's arguments; write the type");
-    return false;
-  }
   choose_form(variable);
   variable.split = true;
   if (!check_storable(variable)) return false;
   const std::string declared = declaration_text(number);
-  const std::string assigned = declaration->hasInit() && unit_.is_cxx() ? assignment_text(variable, declaration) : "";
-  if (unit_.is_cxx()) {
-    text += (text.empty() ? "" : " ") + declared + (declared.empty() || assigned.empty() ? "" : " ") + assigned;
-    if (!declaration->hasInit() || assigned.empty()) text += "\x03Z" + std::to_string(number) + "\x04";
-    const bool changed = declaration->hasInit() || was_const || variable.name != declaration->getName();
-    return changed;
-  }
-  text += (text.empty() ? "" : " ");
-  if (declaration->hasInit()) {
-    text += unit_.declare(variable.type, variable.name) + " " + frame_->text.render(initialiser(declaration)) + ";";
-  } else {
-    text += declared + "\x03Z" + std::to_string(number) + "\x04";
-  }
-  return was_const || variable.name != declaration->getName();
+  const std::string assigned = assignment_text(variable, declaration);
+  text += (text.empty() ? "" : " ") + declared + (declared.empty() || assigned.empty() ? "" : " ") + assigned;
+  if (assigned.empty()) text += "\x03Z" + std::to_string(number) + "\x04";
+  const bool is_same = variable.name == declaration->getName() && variable.form == Variable::Form::plain;
+  return was_const || !is_same || !assigned.empty();
 }
 
 void Function::lower_declarations(const clang::DeclStmt* statement, bool switched) {
@@ -288,10 +301,10 @@ void Function::lower_declarations(const clang::DeclStmt* statement, bool switche
   } else if (switched && !without_initialiser.empty()) {
     frame_->text.insert_after(range.end - 1, without_initialiser);
   }
-  if (!expanded.empty()) frame_->text.insert_before(range.begin, expanded.all());
+  if (!expanded.empty()) frame_->text.insert_before(range.begin, expanded.all() + "\n" + indent_at(statement->getBeginLoc()));
 }
 
-/// In C++ a loop's own variables move before it if items switch in the loop.
+/// A loop's own variables move before it if items switch in the loop.
 void Function::lower_for_declarations(const clang::ForStmt* statement) {
   const auto* init = llvm::dyn_cast_or_null<clang::DeclStmt>(statement->getInit());
   if (init == nullptr) {
@@ -307,9 +320,8 @@ void Function::lower_for_declarations(const clang::ForStmt* statement) {
   const TokenRange range = unit_.tokens.statement(init);
   lower_declarations(init, switched);
   const std::string text = frame_->text.render(range);
-  const bool moves = (switched && unit_.is_cxx()) || (in_loop() && unit_.switches_inside(init)) || text.find('\x03') != std::string::npos;
-  const bool several = switched && llvm::count(text, ';') > 1;
-  if (!moves && !several) return;
+  const bool moves = switched || (in_loop() && unit_.switches_inside(init)) || text.find_first_of("\x03{") != std::string::npos;
+  if (!moves) return;
   frame_->text.replace(range, ";");
   wrap(statement, text + " ");
 }

@@ -32,9 +32,10 @@ void Function::expand_calls_in(const clang::Stmt* part, Expanded& expanded) {
   const clang::FunctionDecl* callee = call != nullptr ? unit_.expandable(call) : nullptr;
   if (callee != nullptr) {
     if (!check_expandable(call, callee)) return;
-    expanded.computed += expand(call, callee, true) + " ";
+    const std::string indent = "\n" + indent_at(call->getBeginLoc());
+    expanded.computed += (expanded.computed.empty() ? "" : indent) + expand(call, callee, true);
     const int result = frame_->results[call];
-    if (result >= 0) expanded.declared += declaration_text(static_cast<unsigned>(result)) + " ";
+    if (result >= 0) expanded.declared += (expanded.declared.empty() ? "" : " ") + declaration_text(static_cast<unsigned>(result));
     return;
   }
   if (!is_transparent(part)) return;
@@ -74,15 +75,16 @@ std::string Function::expand(const clang::CallExpr* call, const clang::FunctionD
     frame_->results[call] = -1;
     return "";
   }
-  expanded_calls_.insert(call);
+  if (!loops_[static_cast<size_t>(loop_)].has_plain) expanded_calls_.insert(call);
   Frame* caller = frame_;
   const auto number = static_cast<unsigned>(frames_.size());
   frames_.emplace_back(callee, caller, number, unit_.tokens);
   Frame& frame = frames_.back();
   const size_t scope = scope_.size();
-  std::string text = "{ /* " + callee->getNameAsString() + ", expanded */\n";
+  const std::string indent = "\n" + indent_at(call->getBeginLoc());
+  std::string text = "{ /* " + callee->getNameAsString() + ", expanded */";
   for (unsigned i = 0; i < callee->getNumParams(); ++i) {
-    text += pass_argument(callee->getParamDecl(i), call->getArg(i), frame) + "\n";
+    text += indent + "  " + pass_argument(callee->getParamDecl(i), call->getArg(i), frame);
   }
   if (wants_result && !callee->getReturnType()->isVoidType()) {
     Variable result;
@@ -101,9 +103,13 @@ std::string Function::expand(const clang::CallExpr* call, const clang::FunctionD
   lower(callee->getBody());
   flow_.link(at_, frame.returned);
   at_ = frame.returned;
-  text += template_arguments(callee) + frame.text.render(unit_.tokens.statement(callee->getBody()));
-  if (frame.has_return) text += " gopt_return_" + std::to_string(number) + ":;";
-  text += "\n}";
+  const std::string body = "\n" + template_arguments(callee) + frame.text.render(unit_.tokens.statement(callee->getBody()));
+  for (const char c : body) {
+    text += c;
+    if (c == '\n') text += indent.substr(1) + "  ";
+  }
+  if (frame.has_return) text += indent + "gopt_return_" + std::to_string(number) + ":;";
+  text += indent + "}";
   frame_ = caller;
   scope_.resize(scope);
   frame_->results[call] = frame.result;
@@ -160,7 +166,7 @@ std::string Function::pass_argument(const clang::ParmVarDecl* parameter, const c
   at_ = flow_.add_after(at_);
   flow_[at_].kills.push_back(number);
   flow_[at_].changes.push_back(number);
-  return inner.all() + declaration_text(number) + " " + value_text(variable, value);
+  return inner.all() + (inner.empty() ? "" : " ") + declaration_text(number) + " " + value_text(variable, value);
 }
 
 std::string Function::value_text(const Variable& variable, const std::string& value) const {

@@ -76,9 +76,9 @@ void Function::rename(const clang::DeclRefExpr* mention) {
   if (text == declaration->getName()) return;
   const unsigned token = unit_.tokens.at(mention->getLocation());
   frame_->text.replace({token, token + 1}, text);
-  if (mention->refersToEnclosingVariableOrCapture() && frame_->number > 0) {
-    unit_.refuse(mention->getLocation(), "a lambda captures '" + declaration->getNameAsString() + "', which is renamed because "
-                                         "the function is expanded in a foreach; write a function instead of the lambda");
+  if (mention->refersToEnclosingVariableOrCapture() && variable.form == Variable::Form::reference) {
+    unit_.refuse(mention->getLocation(), "a lambda captures the reference '" + declaration->getNameAsString() + "', in whose scope "
+                                         "items switch; write a function instead of the lambda");
   }
 }
 
@@ -125,9 +125,14 @@ void Function::evaluate_part(const clang::Stmt* part, const clang::Expr* whole, 
   if (llvm::isa<clang::UnaryExprOrTypeTraitExpr>(part)) return;
   if (const auto* lambda = llvm::dyn_cast<clang::LambdaExpr>(part)) {
     for (const clang::LambdaCapture& capture : lambda->captures()) {
-      if (!capture.capturesVariable() || capture.getCaptureKind() != clang::LCK_ByRef) continue;
+      if (!capture.capturesVariable()) continue;
       const auto found = frame_->variables.find(llvm::dyn_cast<clang::VarDecl>(capture.getCapturedVar()));
-      if (found != frame_->variables.end()) variables_[found->second].escape = capture.getLocation();
+      if (found == frame_->variables.end()) continue;
+      Variable& variable = variables_[found->second];
+      if (capture.getCaptureKind() == clang::LCK_ByRef) variable.escape = capture.getLocation();
+      if (capture.isExplicit() && variable.name != variable.declaration->getName()) {
+        frame_->text.replace(unit_.tokens.range({capture.getLocation(), capture.getLocation()}), variable.name);
+      }
     }
   }
   if (const auto* block = llvm::dyn_cast<clang::StmtExpr>(part); block != nullptr && in_loop() && jumps(block)) {

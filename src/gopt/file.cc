@@ -22,6 +22,18 @@ static inline void gopt_prefetch(const void *p, unsigned long bytes) {
 #endif
 )";
 
+/// GCC 12 takes a variable of a block that items leave and come back to for one that is gone.
+constexpr const char* kPushWarnings = R"(#if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdangling-pointer"
+#endif
+)";
+constexpr const char* kPopWarnings = R"(
+#if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+)";
+
 bool has_foreach(const clang::Stmt* statement) {
   if (statement == nullptr) return false;
   if (Unit::foreach_loop(statement) != nullptr) return true;
@@ -126,7 +138,8 @@ std::string File::write() {
   if (unit_.refused()) return "";
   const llvm::StringRef path = sources.getFileEntryRefForID(sources.getMainFileID())->getName();
   std::string text = "/* Written by gopt from " + llvm::sys::path::filename(path).str() + ". */\n";
-  text += is_header(path) ? header_output() : source_output();
+  text += is_header(path) ? header_output() : kPushWarnings + source_output();
+  text += line_mark(0, "") + kPopWarnings;
   return with_line_directives(text, output_, 1);
 }
 
@@ -135,6 +148,7 @@ std::string File::header_output() {
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
   const llvm::StringRef path = sources.getFileEntryRefForID(sources.getMainFileID())->getName();
   std::string text = "#include \"" + absolute(path) + "\"\n";
+  text += kPushWarnings;
   if (prefetches_ranges_) text += kPrefetchRange;
   for (const clang::FunctionDecl* function : annotated_) {
     std::string close;
@@ -168,10 +182,9 @@ std::string File::source_output() {
     if (begin < from) continue;
     text += mark(from) + written.substr(from, begin - from).str() + edit.text;
     from = edit.end;
-    if (from < written.size() && written[from] == '\n') {
-      text += '\n';
-      ++from;
-    }
+    const unsigned newlines = static_cast<unsigned>(written.substr(from).take_while([](char c) { return c == '\n'; }).size());
+    if (!edit.text.empty() && newlines > 0) text += '\n';
+    from += edit.text.empty() ? newlines : std::min(newlines, 1U);
   }
   return text + mark(from) + written.substr(from).str();
 }
@@ -242,7 +255,7 @@ void File::remove(const clang::Decl* first, const clang::Decl* last) {
 void File::edit_function(const clang::FunctionDecl* function, const clang::Decl* outer) {
   if (const auto found = rewritten_.find(function); found != rewritten_.end()) {
     const auto [begin, end] = extent(outer, outer);
-    edits_[begin] = {end, found->second + "\n"};
+    edits_[begin] = {end, found->second};
     return;
   }
   if (!function->doesThisDeclarationHaveABody() || outer != function) return;
@@ -257,7 +270,7 @@ void File::edit_function(const clang::FunctionDecl* function, const clang::Decl*
   const unsigned begin = unit_.tokens.at(function->getBeginLoc());
   const unsigned body = unit_.tokens.at(function->getBody()->getBeginLoc());
   const auto [from, to] = extent(function, function);
-  edits_[from] = {to, llvm::StringRef(Text(unit_.tokens).render({begin, body})).rtrim().str() + ";\n"};
+  edits_[from] = {to, llvm::StringRef(Text(unit_.tokens).render({begin, body})).rtrim().str() + ";"};
 }
 
 std::string File::extern_declarations(const Declarations& group) {
@@ -271,7 +284,7 @@ std::string File::extern_declarations(const Declarations& group) {
     if (needed_.count(variable->getCanonicalDecl()) == 0) continue;
     text += "extern " + unit_.declare(variable->getType(), variable->getNameAsString()) + ";";
   }
-  return text + "\n";
+  return text;
 }
 
 void File::edit_variables(const Declarations& group) {

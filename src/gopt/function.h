@@ -30,7 +30,8 @@ struct Variable {
   enum class Form {
     plain,
     reference,  ///< kept as a pointer
-    boxed       ///< a class that cannot be declared without being constructed, kept in a union
+    hoisted,    ///< declared before all else, so that its address stays good: an array, or what pointers may point to
+    boxed       ///< a class that cannot be declared without being constructed: hoisted, in a union
   };
 
   const clang::VarDecl* declaration = nullptr;
@@ -98,7 +99,7 @@ class Function {
     std::string declared;  ///< the variables of the results
     std::string computed;
     bool empty() const { return computed.empty(); }
-    std::string all() const { return declared + computed; }
+    std::string all() const { return declared + (declared.empty() ? "" : " ") + computed; }
   };
   /// A foreach.
   struct Loop {
@@ -111,7 +112,8 @@ class Function {
     std::string types;  ///< declarations that must stand before what is kept per item
     std::vector<unsigned> switches;
     bool goes_to_done = false;
-    std::string plain;  ///< the loop as written, for a width of 1; empty if it cannot stand beside the other
+    bool has_plain = false;  ///< the loop as written stands beside the other, for a width of 1
+    std::string plain;
   };
   /// What is said of a variable from outside of a foreach inside of it.
   struct SharedUse {
@@ -150,6 +152,7 @@ class Function {
   void lower_expression(const clang::Expr* expression);
   unsigned label_point(const clang::LabelDecl* label);
   std::string prefetch_text(const clang::CallExpr* hint);
+  std::string indent_at(clang::SourceLocation where) const;
   void wrap(const clang::Stmt* statement, const std::string& before);
 
   // declarations.cc
@@ -166,6 +169,7 @@ class Function {
   std::string value_text(const Variable& variable, const std::string& value) const;
   TokenRange initialiser(const clang::VarDecl* declaration) const;
   std::string use_text(const Variable& variable) const;
+  void write_name(unsigned number);
   void declare_in_scope(unsigned variable);
   bool check_storable(const Variable& variable);
   void hoist_type(const clang::TypeDecl* type, TokenRange range);

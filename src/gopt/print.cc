@@ -104,7 +104,7 @@ std::string Function::switch_text(const Switch& at) {
 std::string Function::zero_text(unsigned number) {
   const Variable& variable = variables_[number];
   const bool is_saved = llvm::any_of(saved_, [&](const llvm::BitVector& saved) { return saved.test(number); });
-  if (!is_saved || variable.type->isArrayType() || variable.form != Variable::Form::plain) return "";
+  if (!is_saved || variable.type->isArrayType() || variable.form == Variable::Form::reference || variable.form == Variable::Form::boxed) return "";
   if (!flow_.is_live_after(variable.declared_at, number)) return "";
   if (variable.type->isRecordType()) return " __builtin_memset((void *)&" + variable.name + ", 0, sizeof " + variable.name + ");";
   return " " + variable.name + (unit_.is_cxx() ? " = {};" : " = 0;");
@@ -113,8 +113,12 @@ std::string Function::zero_text(unsigned number) {
 /// The struct of what is kept of an item that is not running.
 std::string Function::item_text(unsigned number) {
   std::string text = "  struct gopt_item {\n";
-  for (const unsigned variable : kept(number)) {
-    text += "    " + unit_.declare(variables_[variable].type, variables_[variable].member) + ";\n";
+  for (const unsigned variable_number : kept(number)) {
+    const Variable& variable = variables_[variable_number];
+    // A class that would be constructed is kept as bytes.
+    const std::string type = unit_.declare(variable.type, "");
+    const bool boxed = variable.form == Variable::Form::boxed;
+    text += "    " + (boxed ? "alignas(" + type + ") unsigned char " + variable.member + "[sizeof(" + type + ")]" : unit_.declare(variable.type, variable.member)) + ";\n";
   }
   if (loops_[number].switches.size() > 1 || kept(number).empty()) text += "    unsigned gopt_resume;\n";
   return text + "  } gopt_items[gopt_most];\n";
@@ -124,13 +128,13 @@ std::string Function::item_text(unsigned number) {
 std::string Function::head_text(unsigned number) {
   const Loop& loop = loops_[number];
   const std::string& index = variables_[loop.index].name;
-  std::string text = "{ /* foreach: " + std::string(options_.any_width ? "up to " : "") + std::to_string(options_.width) + " items take turns */\n";
+  std::string text = "{ /* foreach: " + std::string(options_.any_width ? "up to " : "") + std::to_string(options_.width) + " items take turns */\n" + line_mark(0, "");
   text += "  enum { gopt_most = " + std::to_string(options_.width) + " };\n";
   if (!loop.types.empty()) text += "  " + indented(loop.types.substr(0, loop.types.size() - 1), "  ") + "\n";
   text += item_text(number);
   text += "  struct gopt_item *gopt_at = gopt_items, *gopt_end = gopt_items;\n";
   if (options_.any_width) {
-    text += "  struct gopt_item *const gopt_limit = gopt_items + (gopt_width < gopt_most ? gopt_width : gopt_most);\n";
+    text += "  struct gopt_item *const gopt_limit = gopt_items + (gopt_width < gopt_most ? gopt_width : (uint32_t)gopt_most);\n";
   }
   text += "  const uint32_t gopt_count = " + loop.count + ";\n";
   text += "  uint32_t gopt_next = 0;\n";

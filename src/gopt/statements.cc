@@ -151,6 +151,7 @@ void Function::lower_foreach(const clang::ForStmt* statement) {
   }
   evaluate(bound->getRHS());
   made.count = text_of(bound->getRHS());
+  made.has_plain = options_.any_width && !has_label(statement);
   const auto number = static_cast<int>(loops_.size());
   loops_.push_back(std::move(made));
   const unsigned before = flow_.add_after(at_);
@@ -184,7 +185,7 @@ void Function::lower_foreach(const clang::ForStmt* statement) {
   loop.end = after;
   loop.index = variable;
   loop.body = text_of(statement->getBody());
-  if (options_.any_width && !has_label(statement)) loop.plain = Text(unit_.tokens).render(unit_.tokens.statement(statement));
+  if (loop.has_plain) loop.plain = Text(unit_.tokens).render(unit_.tokens.statement(statement));
   frame_->text.replace(unit_.tokens.statement(statement), "\x03L" + std::to_string(number) + "\x04");
   for (auto& [declaration, use] : shared_) {
     if (!use.changed || use.only_sums || !declaration->hasLocalStorage()) continue;
@@ -202,9 +203,18 @@ void Function::lower_foreach(const clang::ForStmt* statement) {
   loop_ = -1;
 }
 
+/// The blanks that a line starts with.
+std::string Function::indent_at(clang::SourceLocation where) const {
+  const clang::SourceManager& sources = unit_.ast.getSourceManager();
+  const auto [file, offset] = sources.getDecomposedLoc(sources.getExpansionLoc(where));
+  const llvm::StringRef before = sources.getBufferData(file).substr(0, offset);
+  const llvm::StringRef line = before.substr(before.rfind('\n') + 1);
+  return line.substr(0, std::min(line.find_first_not_of(" \t"), line.size())).str();
+}
+
 void Function::wrap(const clang::Stmt* statement, const std::string& before) {
   const TokenRange range = unit_.tokens.statement(statement);
-  frame_->text.insert_before(range.begin, "{ " + before);
+  frame_->text.insert_before(range.begin, "{ " + before + "\n" + indent_at(statement->getBeginLoc()));
   frame_->text.insert_after(range.end - 1, " }");
 }
 
@@ -290,7 +300,7 @@ void Function::lower_for(const clang::ForStmt* statement) {
     const std::string test = frame_->text.render(condition);
     frame_->text.replace(condition, "");
     const TokenRange body = unit_.tokens.statement(statement->getBody());
-    frame_->text.insert_before(body.begin, "{ " + expanded.all() + "if (!(" + test + ")) break; ");
+    frame_->text.insert_before(body.begin, "{ " + expanded.all() + " if (!(" + test + ")) break; ");
     frame_->text.insert_after(body.end - 1, " }");
   }
   scope_.resize(condition_scope);
@@ -328,7 +338,7 @@ void Function::lower_while(const clang::WhileStmt* statement) {
     const std::string test = frame_->text.render(condition);
     frame_->text.replace(condition, "1");
     const TokenRange body = unit_.tokens.statement(statement->getBody());
-    frame_->text.insert_before(body.begin, "{ " + expanded.all() + "if (!(" + test + ")) break; ");
+    frame_->text.insert_before(body.begin, "{ " + expanded.all() + " if (!(" + test + ")) break; ");
     frame_->text.insert_after(body.end - 1, " }");
   }
   scope_.resize(scope);
@@ -359,7 +369,7 @@ void Function::lower_do(const clang::DoStmt* statement) {
     const Expanded expanded = expand_calls(statement->getCond());
     const TokenRange body = unit_.tokens.statement(statement->getBody());
     frame_->text.insert_before(body.begin, "{ ");
-    frame_->text.insert_after(body.end - 1, (continued ? " " + continue_label + ":; " : " ") + expanded.computed + "}");
+    frame_->text.insert_after(body.end - 1, (continued ? " " + continue_label + ":; " : " ") + expanded.computed + " }");
     wrap(statement, expanded.declared);
   }
   evaluate(statement->getCond());
@@ -426,6 +436,7 @@ void Function::lower_range_for(const clang::CXXForRangeStmt* statement) {
   const unsigned after = flow_.add_after(head);
   at_ = flow_.add_after(head);
   const unsigned variable = add_variable(statement->getLoopVariable());
+  write_name(variable);
   declare_in_scope(variable);
   flow_[at_].kills.push_back(variable);
   Target target;
@@ -495,7 +506,7 @@ void Function::lower_return(const clang::ReturnStmt* statement) {
     evaluate(statement->getRetValue());
   }
   if (frame_->number > 0) {
-    std::string text = "{ " + expanded.all();
+    std::string text = "{ " + expanded.all() + (expanded.empty() ? "" : " ");
     if (statement->getRetValue() != nullptr) {
       const std::string value = text_of(statement->getRetValue());
       if (frame_->result >= 0) {

@@ -165,6 +165,7 @@ class Text::Printer {
     const bool same_macro = last.isMacroID() && tokens_.tokens_[i].location().isMacroID() &&
                             tokens_.written_at(last_) == tokens_.written_at(i);
     if (same_macro) {
+      if (spelled_gap(i)) return;
       if (!glued_to_next(tokens_.spelling(last_)) && !glued_to_previous(tokens_.spelling(i))) out_ += ' ';
       return;
     }
@@ -180,6 +181,19 @@ class Text::Printer {
         sources_.getBufferData(file).substr(last_begin + length, begin - last_begin - length));
     if (between.find('\n') != std::string::npos) marked_ = false;
     out_ += between;
+  }
+
+  /// Between tokens that came into the macro as an argument, the blanks that stand there.
+  bool spelled_gap(unsigned i) {
+    const clang::SourceLocation last = sources_.getSpellingLoc(tokens_.tokens_[last_].location());
+    const auto [last_file, last_begin] = sources_.getDecomposedLoc(last);
+    const auto [file, begin] = sources_.getDecomposedLoc(sources_.getSpellingLoc(tokens_.tokens_[i].location()));
+    const unsigned last_end = last_begin + tokens_.tokens_[last_].length();
+    if (last_file != file || last_end > begin) return false;
+    const llvm::StringRef between = sources_.getBufferData(file).substr(last_end, begin - last_end);
+    if (between.find_first_not_of(' ') != llvm::StringRef::npos) return false;
+    out_ += between;
+    return true;
   }
 
   /// Edits move what follows off its line.

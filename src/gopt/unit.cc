@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit.h"
 
+#include "access.h"
+
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
 #include "llvm/Support/Path.h"
@@ -19,7 +21,28 @@ bool mentions(const clang::Expr* expression, llvm::StringRef name) {
   return false;
 }
 
+void collect_escaping(const clang::Stmt* statement, const clang::ParentMap& parents, std::set<const clang::VarDecl*>& escaping) {
+  if (statement == nullptr) return;
+  if (const auto* mention = llvm::dyn_cast<clang::DeclRefExpr>(statement)) {
+    const auto* variable = llvm::dyn_cast<clang::VarDecl>(mention->getDecl());
+    if (variable != nullptr && access_of(mention, parents) == Access::escape) escaping.insert(variable);
+  }
+  if (const auto* lambda = llvm::dyn_cast<clang::LambdaExpr>(statement)) {
+    for (const clang::LambdaCapture& capture : lambda->captures()) {
+      if (!capture.capturesVariable() || capture.getCaptureKind() != clang::LCK_ByRef) continue;
+      escaping.insert(llvm::dyn_cast<clang::VarDecl>(capture.getCapturedVar()));
+    }
+  }
+  for (const clang::Stmt* child : statement->children()) collect_escaping(child, parents, escaping);
+}
+
 }  // namespace
+
+bool Unit::escapes(const clang::VarDecl* variable, const clang::FunctionDecl* function) {
+  const auto [entry, is_new] = escaping_.try_emplace(function);
+  if (is_new) collect_escaping(function->getBody(), parents(function), entry->second);
+  return entry->second.count(variable) != 0;
+}
 
 void Unit::refuse(clang::SourceLocation where, const std::string& message) {
   clang::DiagnosticsEngine& diagnostics = ast.getDiagnostics();

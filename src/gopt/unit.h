@@ -5,6 +5,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 
 #include "clang/AST/ASTContext.h"
@@ -43,6 +45,8 @@ class Unit {
 
   /// `name` declared with a type: "uint32_t name[4]".
   std::string declare(clang::QualType type, const std::string& name) const;
+  /// The address of a local variable leaves some expression of the function.
+  bool escapes(const clang::VarDecl* variable, const clang::FunctionDecl* function);
   const clang::ParentMap& parents(const clang::FunctionDecl* function);
   std::string file_and_line(clang::SourceLocation where) const;
   unsigned line(clang::SourceLocation where) const;
@@ -59,6 +63,7 @@ class Unit {
   clang::PrintingPolicy policy_;
   std::map<const clang::FunctionDecl*, bool> switching_;
   std::map<const clang::FunctionDecl*, std::unique_ptr<clang::ParentMap>> parents_;
+  std::map<const clang::FunctionDecl*, std::set<const clang::VarDecl*>> escaping_;
   bool refused_ = false;
 };
 
