@@ -7,8 +7,8 @@
  *   g_expensive(p, bytes);      likewise, for an object of that many bytes
  *
  * Compiled as it stands, a CPU sees a plain loop and no hint: that is the baseline. On a GPU the loop becomes a
- * strided loop over the threads that share the batch. The gopt compiler (docs/gopt.md) reads the same text and hides the
- * misses (G-Opt, NSDI 2015, section 3.2). The header needs nothing but the language.
+ * strided loop over the threads that share the batch. The gopt compiler (docs/gopt.md) reads the same text and hides
+ * the misses (G-Opt, NSDI 2015, section 3.2). The header needs nothing but the language.
  */
 #ifndef GOPT_H
 #define GOPT_H

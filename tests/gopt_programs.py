@@ -328,7 +328,7 @@ class Program:
     def unbraced(self, _budget):
         self.put(f"if ({self.condition()})")
         self.depth += 1
-        self.hint(0) if self.chance(0.3) and False else self.put(f"g_expensive(&t[({self.leaf_number()}) & {MASK}]);")
+        self.put(f"g_expensive(&t[({self.leaf_number()}) & {MASK}]);")
         self.hints += 1
         self.depth -= 1
         if self.chance(0.5):
@@ -426,7 +426,7 @@ class Program:
         elif form == 3:
             k = self.counter()
             self.put(f"uint32_t {k} = 0;")
-            self.put(f"while (({call} & 3) != 0 && {k}++ < 2) {{" if False else f"while (({call} & 3) + {k}++ < 3) {{")
+            self.put(f"while (({call} & 3) + {k}++ < 3) {{")
             self.looped(2)
             self.put("}")
         elif form == 4:

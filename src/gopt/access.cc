@@ -25,8 +25,8 @@ const Expr* place_of(const Expr* mention, const clang::ParentMap& parents, bool&
       whole = false;
     } else if (const auto* cast = llvm::dyn_cast<clang::ImplicitCastExpr>(parent);
                cast != nullptr && cast->getCastKind() == clang::CK_ArrayToPointerDecay) {
-      const auto* element = llvm::dyn_cast_or_null<clang::ArraySubscriptExpr>(parents.getParentIgnoreParens(
-          const_cast<clang::ImplicitCastExpr*>(cast)));
+      const auto* element = llvm::dyn_cast_or_null<clang::ArraySubscriptExpr>(
+          parents.getParentIgnoreParens(const_cast<clang::ImplicitCastExpr*>(cast)));
       if (element == nullptr || element->getBase()->IgnoreParens() != cast) return place;
       place = element;
       whole = false;
@@ -69,7 +69,8 @@ Access in_template(const Expr* place, const Stmt* parent) {
 }
 
 Access of_statement(const Stmt* parent) {
-  const bool binds = llvm::isa<clang::DeclStmt>(parent) || llvm::isa<clang::ReturnStmt>(parent) || llvm::isa<clang::AsmStmt>(parent);
+  const bool binds =
+      llvm::isa<clang::DeclStmt>(parent) || llvm::isa<clang::ReturnStmt>(parent) || llvm::isa<clang::AsmStmt>(parent);
   return binds ? Access::escape : Access::read;
 }
 
@@ -87,6 +88,7 @@ Access access_of(const clang::DeclRefExpr* mention, const clang::ParentMap& pare
   if (parent == nullptr) return Access::read;
   if (llvm::isa<clang::UnaryExprOrTypeTraitExpr>(parent)) return Access::none;
   if (!llvm::isa<Expr>(parent)) return of_statement(parent);
+  if (llvm::isa<clang::LambdaExpr>(parent)) return Access::read;  // a capture; one by reference is seen as such
   if (place->getType()->isDependentType() || llvm::cast<Expr>(parent)->isTypeDependent() ||
       llvm::cast<Expr>(parent)->isValueDependent()) {
     return in_template(place, parent);
@@ -139,7 +141,8 @@ bool always_evaluates(const Expr* whole, const Expr* part, const clang::ParentMa
     if (const auto* choice = llvm::dyn_cast<clang::AbstractConditionalOperator>(parent)) {
       if (choice->getCond() != child) return false;
     }
-    if (llvm::isa<clang::StmtExpr>(parent) || llvm::isa<clang::LambdaExpr>(parent) || !llvm::isa<Expr>(parent)) return false;
+    if (llvm::isa<clang::StmtExpr>(parent) || llvm::isa<clang::LambdaExpr>(parent) || !llvm::isa<Expr>(parent))
+      return false;
     child = parent;
   }
   return true;

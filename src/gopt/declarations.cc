@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Declarations. A switch jumps over those before it, which C++ allows only where nothing is initialised: so they are, in C
-// too, split into a declaration and an assignment, a reference becomes a pointer, and a constant becomes static.
+// Declarations. A switch jumps over those before it, which C++ allows only where nothing is initialised: so they are,
+// in C too, split into a declaration and an assignment, a reference becomes a pointer, and a constant becomes static.
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/ExprCXX.h"
 #include "function.h"
@@ -21,6 +21,18 @@ clang::QualType without_const(const clang::ASTContext& ast, clang::QualType type
   bare.removeLocalConst();
   if (bare.isConstQualified()) bare = type.getSingleStepDesugaredType(ast).getUnqualifiedType();
   return bare.isConstQualified() ? type.getCanonicalType().getUnqualifiedType() : bare;
+}
+
+/// `bucket bucket = ...`: the name hides the type, which is to be written once more.
+bool names_type_of(const clang::VarDecl* variable) {
+  clang::QualType type = variable->getType();
+  while (type->isArrayType()) type = type->getAsArrayTypeUnsafe()->getElementType();
+  if (!type->isRecordType()) return false;
+  const auto* named = type->getAs<clang::TypedefType>();
+  if (named != nullptr) return named->getDecl()->getName() == variable->getName();
+  const auto* written = type->getAs<clang::ElaboratedType>();
+  const bool keyword = written != nullptr && written->getKeyword() != clang::ElaboratedTypeKeyword::None;
+  return !keyword && type->getAsTagDecl()->getName() == variable->getName();
 }
 
 bool is_constant(const clang::VarDecl* variable, clang::ASTContext& ast) {
@@ -64,7 +76,7 @@ unsigned Function::add_variable(const clang::VarDecl* declaration) {
   const std::string written = declaration->getName().str();
   if (frame_->number > 0) {
     variable.name = unique_name((written.empty() ? "unnamed" : written) + "_" + std::to_string(frame_->number));
-  } else if (in_loop() && (name_in_scope(written) || callee_names_.count(written) != 0)) {
+  } else if (in_loop() && (name_in_scope(written) || callee_names_.count(written) != 0 || names_type_of(declaration))) {
     variable.name = unique_name(written + "_0");
   } else {
     variable.name = written;
@@ -80,10 +92,13 @@ unsigned Function::add_variable(const clang::VarDecl* declaration) {
 void Function::write_name(unsigned number) {
   const Variable& variable = variables_[number];
   if (variable.name == variable.declaration->getName()) return;
-  frame_->text.replace(unit_.tokens.range({variable.declaration->getLocation(), variable.declaration->getLocation()}), variable.name);
+  frame_->text.replace(unit_.tokens.range({variable.declaration->getLocation(), variable.declaration->getLocation()}),
+                       variable.name);
 }
 
-void Function::declare_in_scope(unsigned variable) { scope_.push_back(variable); }
+void Function::declare_in_scope(unsigned variable) {
+  scope_.push_back(variable);
+}
 
 /// How a variable is kept where items switch in its scope.
 void Function::choose_form(Variable& variable) {
@@ -119,23 +134,33 @@ void Function::choose_form(Variable& variable) {
 
 /// Refuses what cannot be kept while other items run. Says whether it can.
 bool Function::check_storable(const Variable& variable) {
-  const std::string name = "'" + (variable.declaration != nullptr ? variable.declaration->getNameAsString() : variable.name) + "'";
+  const std::string name =
+      "'" + (variable.declaration != nullptr ? variable.declaration->getNameAsString() : variable.name) + "'";
   const clang::QualType type = variable.type;
+  if (const clang::AutoType* deduced = type->getContainedAutoType();
+      deduced != nullptr && (deduced->getDeducedType().isNull() || deduced->isDependentType())) {
+    unit_.refuse(variable.where, "items switch in the scope of " + name +
+                                     ", whose type depends on the template's arguments; write the type");
+    return false;
+  }
   if (type->isVariablyModifiedType()) {
-    unit_.refuse(variable.where, "items switch in the scope of " + name + ", whose size is not constant; give it a constant "
-                                 "size, or a scope without g_expensive");
+    unit_.refuse(variable.where, "items switch in the scope of " + name +
+                                     ", whose size is not constant; give it a constant "
+                                     "size, or a scope without g_expensive");
     return false;
   }
   const clang::QualType element = unit_.ast.getBaseElementType(type);
   if (const auto* record = element->getAsCXXRecordDecl(); record != nullptr && record->isLambda()) {
-    unit_.refuse(variable.where, "items switch in the scope of " + name + ", a lambda, whose type has no name; write a "
-                                 "function, or give it a scope without g_expensive");
+    unit_.refuse(variable.where, "items switch in the scope of " + name +
+                                     ", a lambda, whose type has no name; write a "
+                                     "function, or give it a scope without g_expensive");
     return false;
   }
   if (!element->isDependentType() && !element.isTriviallyCopyableType(unit_.ast)) {
-    unit_.refuse(variable.where, "items switch in the scope of " + name + ", of type '" + unit_.declare(type, "") +
-                                 "', which cannot be copied byte by byte; give it a scope without g_expensive, or keep a "
-                                 "pointer");
+    unit_.refuse(variable.where,
+                 "items switch in the scope of " + name + ", of type '" + unit_.declare(type, "") +
+                     "', which cannot be copied byte by byte; give it a scope without g_expensive, or keep a "
+                     "pointer");
     return false;
   }
   const auto* tag = element->getAsTagDecl();
@@ -159,8 +184,9 @@ std::string Function::declaration_text(unsigned number) {
     return "";
   }
   if (variable.form == Variable::Form::boxed) {
-    loops_[static_cast<size_t>(loop_)].types += "union gopt_" + variable.name + " { " + unit_.declare(variable.type, "value") + "; gopt_" +
-                                               variable.name + "() {} } " + variable.name + ";\n";
+    loops_[static_cast<size_t>(loop_)].types += "union gopt_" + variable.name + " { " +
+                                                unit_.declare(variable.type, "value") + "; gopt_" + variable.name +
+                                                "() {} } " + variable.name + ";\n";
     return "";
   }
   return unit_.declare(variable.type, variable.name) + ";";
@@ -191,9 +217,11 @@ std::string Function::assignment_text(const Variable& variable, const clang::Var
   const bool equals = unit_.tokens.spelling(tokens.begin) == "=";
   const bool braced = !equals || unit_.tokens.spelling(tokens.begin + 1) == "{";
   if (variable.form == Variable::Form::reference) {
-    return variable.name + " = __builtin_addressof(" + frame_->text.render({tokens.begin + (equals ? 1 : 0), tokens.end}) + ");";
+    return variable.name + " = __builtin_addressof(" +
+           frame_->text.render({tokens.begin + (equals ? 1 : 0), tokens.end}) + ");";
   }
-  const bool plain = variable.form != Variable::Form::boxed && !variable.type->isArrayType() && !variable.type->isRecordType();
+  const bool plain =
+      variable.form != Variable::Form::boxed && !variable.type->isArrayType() && !variable.type->isRecordType();
   if (plain && !braced) return variable.name + " " + init + ";";
   const clang::QualType type = variable.type;
   const std::string first = "{ " + unit_.declare(type, "gopt_init") + (equals ? " " : "") + init + "; ";
@@ -205,8 +233,9 @@ void Function::hoist_type(const clang::TypeDecl* type, TokenRange range) {
   const auto [entry, is_new] = hoisted_.try_emplace(type->getNameAsString(), type);
   if (!is_new && entry->second == type) return;
   if (!is_new) {
-    unit_.refuse(type->getLocation(), "two types named '" + type->getNameAsString() + "' in bodies of a foreach, where items "
-                                      "switch in their scope; name them differently");
+    unit_.refuse(type->getLocation(), "two types named '" + type->getNameAsString() +
+                                          "' in bodies of a foreach, where items "
+                                          "switch in their scope; name them differently");
   }
   const std::string text = frame_->text.render(range);
   loops_[static_cast<size_t>(loop_)].types += text + (llvm::StringRef(text).ends_with(";") ? "\n" : ";\n");
@@ -216,7 +245,8 @@ void Function::hoist_type(const clang::TypeDecl* type, TokenRange range) {
 bool Function::lower_variable(const clang::VarDecl* declaration, bool switched, std::string& text) {
   if (declaration->hasExternalStorage()) return false;
   if (declaration->isStaticLocal()) {
-    const bool constant = unit_.ast.getBaseElementType(declaration->getType()).isConstQualified() || declaration->isConstexpr();
+    const bool constant =
+        unit_.ast.getBaseElementType(declaration->getType()).isConstQualified() || declaration->isConstexpr();
     if (!constant && (in_loop() || frame_->number > 0)) {
       unit_.refuse(declaration->getLocation(), "a static variable makes one item depend on another; remove static");
     }
@@ -233,14 +263,18 @@ bool Function::lower_variable(const clang::VarDecl* declaration, bool switched, 
   flow_[at_].kills.push_back(number);
   flow_[at_].changes.push_back(number);
   if (llvm::isa<clang::DecompositionDecl>(declaration) && switched) {
-    unit_.refuse(declaration->getLocation(), "items switch in the scope of a structured binding, whose variable has no "
-                                             "name; bind the parts one by one");
+    unit_.refuse(declaration->getLocation(),
+                 "items switch in the scope of a structured binding, whose variable has no "
+                 "name; bind the parts one by one");
     return false;
   }
   const clang::ASTContext& ast = unit_.ast;
   if (constant) {
-    text += std::string(text.empty() ? "" : " ") + "static " + (declaration->isConstexpr() ? "constexpr " : "") +
-            unit_.declare(declaration->getType(), variable.name) + " " + frame_->text.render(initialiser(declaration)) + ";";
+    text +=
+        std::string(text.empty() ? "" : " ") + "static " + (declaration->isConstexpr() ? "constexpr " : "") +
+        unit_.declare(declaration->isConstexpr() ? without_const(ast, declaration->getType()) : declaration->getType(),
+                      variable.name) +
+        " " + frame_->text.render(initialiser(declaration)) + ";";
     return true;
   }
   if (!switched) {
@@ -270,8 +304,10 @@ void Function::lower_declarations(const clang::DeclStmt* statement, bool switche
     if (const auto* variable = llvm::dyn_cast<clang::VarDecl>(declaration)) {
       if (variable->hasInit() && in_loop() && unit_.switches_inside(variable->getInit())) {
         if (!statement->isSingleDecl()) {
-          unit_.refuse(variable->getLocation(), "a call that is expanded must initialise the only variable of a declaration; "
-                                                "declare '" + variable->getNameAsString() + "' by itself");
+          unit_.refuse(variable->getLocation(),
+                       "a call that is expanded must initialise the only variable of a declaration; "
+                       "declare '" +
+                           variable->getNameAsString() + "' by itself");
           return;
         }
         expanded = expand_calls(variable->getInit());
@@ -301,7 +337,8 @@ void Function::lower_declarations(const clang::DeclStmt* statement, bool switche
   } else if (switched && !without_initialiser.empty()) {
     frame_->text.insert_after(range.end - 1, without_initialiser);
   }
-  if (!expanded.empty()) frame_->text.insert_before(range.begin, expanded.all() + "\n" + indent_at(statement->getBeginLoc()));
+  if (!expanded.empty())
+    frame_->text.insert_before(range.begin, expanded.all() + "\n" + indent_at(statement->getBeginLoc()));
 }
 
 /// A loop's own variables move before it if items switch in the loop.
@@ -320,10 +357,11 @@ void Function::lower_for_declarations(const clang::ForStmt* statement) {
   const TokenRange range = unit_.tokens.statement(init);
   lower_declarations(init, switched);
   const std::string text = frame_->text.render(range);
-  const bool moves = switched || (in_loop() && unit_.switches_inside(init)) || text.find_first_of("\x03{") != std::string::npos;
+  const bool moves =
+      switched || (in_loop() && unit_.switches_inside(init)) || text.find_first_of("\x03{") != std::string::npos;
   if (!moves) return;
   frame_->text.replace(range, ";");
-  wrap(statement, text + " ");
+  wrap(statement, text);
 }
 
 }  // namespace gopt

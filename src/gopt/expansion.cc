@@ -10,12 +10,13 @@ namespace {
 
 /// The call's parts are evaluated whenever the whole is, and the language leaves their order open.
 bool is_transparent(const clang::Stmt* part) {
-  if (const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(part)) return !binary->isLogicalOp() && !binary->isCommaOp();
+  if (const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(part))
+    return !binary->isLogicalOp() && !binary->isCommaOp();
   if (llvm::isa<clang::CXXOperatorCallExpr>(part)) return false;
   if (const auto* list = llvm::dyn_cast<clang::InitListExpr>(part)) return list->getNumInits() <= 1;
-  return llvm::isa<clang::ParenExpr, clang::CastExpr, clang::UnaryOperator, clang::ArraySubscriptExpr, clang::MemberExpr,
-                   clang::ExprWithCleanups, clang::MaterializeTemporaryExpr, clang::ConstantExpr, clang::CXXConstructExpr,
-                   clang::CallExpr>(part);
+  return llvm::isa<clang::ParenExpr, clang::CastExpr, clang::UnaryOperator, clang::ArraySubscriptExpr,
+                   clang::MemberExpr, clang::ExprWithCleanups, clang::MaterializeTemporaryExpr, clang::ConstantExpr,
+                   clang::CXXConstructExpr, clang::CallExpr>(part);
 }
 
 }  // namespace
@@ -35,7 +36,8 @@ void Function::expand_calls_in(const clang::Stmt* part, Expanded& expanded) {
     const std::string indent = "\n" + indent_at(call->getBeginLoc());
     expanded.computed += (expanded.computed.empty() ? "" : indent) + expand(call, callee, true);
     const int result = frame_->results[call];
-    if (result >= 0) expanded.declared += (expanded.declared.empty() ? "" : " ") + declaration_text(static_cast<unsigned>(result));
+    if (result >= 0)
+      expanded.declared += (expanded.declared.empty() ? "" : " ") + declaration_text(static_cast<unsigned>(result));
     return;
   }
   if (!is_transparent(part)) return;
@@ -51,12 +53,14 @@ void Function::expand_calls_in(const clang::Stmt* part, Expanded& expanded) {
 
 bool Function::check_expandable(const clang::CallExpr* call, const clang::FunctionDecl* callee) {
   const auto refuse = [&](const std::string& why) {
-    unit_.refuse(call->getBeginLoc(), "'" + callee->getNameAsString() + "' contains g_expensive and cannot be expanded here: " + why);
+    unit_.refuse(call->getBeginLoc(),
+                 "'" + callee->getNameAsString() + "' contains g_expensive and cannot be expanded here: " + why);
     unit_.note(callee->getLocation(), "it is defined here");
     return false;
   };
   for (const Frame* frame = frame_; frame != nullptr; frame = frame->caller) {
-    if (frame->function->getCanonicalDecl() == callee->getCanonicalDecl()) return refuse("it calls itself; write a loop");
+    if (frame->function->getCanonicalDecl() == callee->getCanonicalDecl())
+      return refuse("it calls itself; write a loop");
   }
   if (llvm::isa<clang::CXXMethodDecl>(callee)) return refuse("it is a member of a class; write it outside of one");
   if (callee->isVariadic()) return refuse("it takes any number of arguments; fix the number");
@@ -103,7 +107,8 @@ std::string Function::expand(const clang::CallExpr* call, const clang::FunctionD
   lower(callee->getBody());
   flow_.link(at_, frame.returned);
   at_ = frame.returned;
-  const std::string body = "\n" + template_arguments(callee) + frame.text.render(unit_.tokens.statement(callee->getBody()));
+  const std::string body =
+      "\n" + template_arguments(callee) + frame.text.render(unit_.tokens.statement(callee->getBody()));
   for (const char c : body) {
     text += c;
     if (c == '\n') text += indent.substr(1) + "  ";
@@ -135,8 +140,8 @@ std::string Function::template_arguments(const clang::FunctionDecl* callee) cons
     } else if (argument.getKind() == clang::TemplateArgument::Integral) {
       llvm::SmallString<32> value;
       argument.getAsIntegral().toString(value, 10);
-      text += "[[maybe_unused]] static constexpr " + unit_.declare(argument.getIntegralType(), name) + " = static_cast<" +
-              unit_.declare(argument.getIntegralType(), "") + ">(" + std::string(value) + ");\n";
+      text += "[[maybe_unused]] static constexpr " + unit_.declare(argument.getIntegralType(), name) +
+              " = static_cast<" + unit_.declare(argument.getIntegralType(), "") + ">(" + std::string(value) + ");\n";
     } else {
       unit_.refuse(callee->getLocation(), "an expanded template can have types and integers as parameters only");
     }
@@ -173,8 +178,8 @@ std::string Function::value_text(const Variable& variable, const std::string& va
   if (variable.form == Variable::Form::reference) return variable.name + " = __builtin_addressof(" + value + ");";
   const bool is_class = unit_.is_cxx() && variable.type->isRecordType();
   if (!is_class) return use_text(variable) + " = " + value + ";";
-  return "{ " + unit_.declare(variable.type, "gopt_init") + " = " + value + "; __builtin_memcpy((void *)&" + use_text(variable) +
-         ", &gopt_init, sizeof gopt_init); }";
+  return "{ " + unit_.declare(variable.type, "gopt_init") + " = " + value + "; __builtin_memcpy((void *)&" +
+         use_text(variable) + ", &gopt_init, sizeof gopt_init); }";
 }
 
 }  // namespace gopt

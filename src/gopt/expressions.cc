@@ -47,7 +47,8 @@ bool is_discarded(const clang::Expr* expression, const clang::ParentMap& parents
     child = parent;
     parent = parents.getParent(child);
   }
-  if (const auto* loop = llvm::dyn_cast_or_null<clang::ForStmt>(parent)) return loop->getInc() == child || loop->getBody() == child;
+  if (const auto* loop = llvm::dyn_cast_or_null<clang::ForStmt>(parent))
+    return loop->getInc() == child || loop->getBody() == child;
   if (const auto* choice = llvm::dyn_cast_or_null<clang::IfStmt>(parent)) return choice->getCond() != child;
   return llvm::isa_and_nonnull<clang::CompoundStmt, clang::SwitchCase, clang::LabelStmt>(parent);
 }
@@ -77,14 +78,17 @@ void Function::rename(const clang::DeclRefExpr* mention) {
   const unsigned token = unit_.tokens.at(mention->getLocation());
   frame_->text.replace({token, token + 1}, text);
   if (mention->refersToEnclosingVariableOrCapture() && variable.form == Variable::Form::reference) {
-    unit_.refuse(mention->getLocation(), "a lambda captures the reference '" + declaration->getNameAsString() + "', in whose scope "
-                                         "items switch; write a function instead of the lambda");
+    unit_.refuse(mention->getLocation(), "a lambda captures the reference '" + declaration->getNameAsString() +
+                                             "', in whose scope "
+                                             "items switch; write a function instead of the lambda");
   }
 }
 
 void Function::rename_mentions(const clang::Stmt* statement) {
   if (statement == nullptr) return;
-  Mentions([this](const clang::DeclRefExpr* mention) { rename(mention); }).TraverseStmt(const_cast<clang::Stmt*>(statement));
+  Mentions([this](const clang::DeclRefExpr* mention) {
+    rename(mention);
+  }).TraverseStmt(const_cast<clang::Stmt*>(statement));
 }
 
 void Function::evaluate(const clang::Expr* expression) {
@@ -103,6 +107,11 @@ void Function::evaluate(const clang::Expr* expression) {
 /// Notes what `part` reads and changes. `whole` is the full expression that it belongs to, null if it is none.
 void Function::evaluate_part(const clang::Stmt* part, const clang::Expr* whole, Flow::Point& point) {
   if (part == nullptr) return;
+  if (Unit::foreach_loop(part) != nullptr) {
+    unit_.refuse(part->getBeginLoc(),
+                 "a foreach in a lambda or in an expression cannot be rewritten; write a function");
+    return;
+  }
   if (const auto* call = llvm::dyn_cast<clang::CallExpr>(part)) {
     const auto result = frame_->results.find(call);
     if (result != frame_->results.end()) {
@@ -114,12 +123,20 @@ void Function::evaluate_part(const clang::Stmt* part, const clang::Expr* whole, 
       return;
     }
     if (const clang::FunctionDecl* callee = unit_.expandable(call); callee != nullptr && in_loop()) {
-      unit_.refuse(call->getBeginLoc(), "'" + callee->getNameAsString() + "' contains g_expensive, and cannot be expanded inside "
-                                        "this expression; assign its result to a variable in a statement of its own");
+      unit_.refuse(call->getBeginLoc(),
+                   "'" + callee->getNameAsString() +
+                       "' contains g_expensive, and cannot be expanded inside "
+                       "this expression; assign its result to a variable in a statement of its own");
       unit_.note(callee->getLocation(), "it is defined here");
       return;
     }
-    check_overloads(call);
+    if (const clang::FunctionDecl* candidate = unit_.expandable_candidate(call); candidate != nullptr && in_loop()) {
+      unit_.refuse(call->getBeginLoc(),
+                   "which '" + candidate->getNameAsString() +
+                       "' this calls depends on the template's "
+                       "arguments, and one contains g_expensive; call one whose arguments have known types");
+      return;
+    }
   }
   if (const auto* mentioned = llvm::dyn_cast<clang::DeclRefExpr>(part)) return mention(mentioned, whole, point);
   if (llvm::isa<clang::UnaryExprOrTypeTraitExpr>(part)) return;
@@ -136,22 +153,10 @@ void Function::evaluate_part(const clang::Stmt* part, const clang::Expr* whole, 
     }
   }
   if (const auto* block = llvm::dyn_cast<clang::StmtExpr>(part); block != nullptr && in_loop() && jumps(block)) {
-    unit_.refuse(block->getBeginLoc(), "a statement expression with a jump cannot stand in a foreach; write statements");
+    unit_.refuse(block->getBeginLoc(),
+                 "a statement expression with a jump cannot stand in a foreach; write statements");
   }
   for (const clang::Stmt* child : part->children()) evaluate_part(child, whole, point);
-}
-
-/// In a template, a call that is resolved later may turn out to be one that should have been expanded.
-void Function::check_overloads(const clang::CallExpr* call) {
-  const auto* lookup = llvm::dyn_cast<clang::UnresolvedLookupExpr>(call->getCallee()->IgnoreParens());
-  if (lookup == nullptr || !in_loop()) return;
-  for (const clang::NamedDecl* candidate : lookup->decls()) {
-    const clang::FunctionDecl* function = candidate->getUnderlyingDecl()->getAsFunction();
-    if (function == nullptr || !function->hasBody() || !unit_.switches_inside(function->getBody())) continue;
-    unit_.refuse(call->getBeginLoc(), "which '" + function->getNameAsString() + "' this calls depends on the template's "
-                                      "arguments, and one contains g_expensive; call one whose arguments have known types");
-    return;
-  }
 }
 
 void Function::mention(const clang::DeclRefExpr* mentioned, const clang::Expr* whole, Flow::Point& point) {
@@ -181,7 +186,8 @@ void Function::mention(const clang::DeclRefExpr* mentioned, const clang::Expr* w
   // An assignment inside a larger expression ends the old value only if nothing else there may still read it.
   const auto* assignment = llvm::cast<clang::BinaryOperator>(modification_at(mentioned, parents));
   const bool is_whole = whole->IgnoreUnlessSpelledInSource()->IgnoreParens() == assignment;
-  if (is_whole || (always_evaluates(whole, assignment, parents) && mentions_of(declaration, whole) == 1 + mentions_of(declaration, assignment->getRHS()))) {
+  if (is_whole || (always_evaluates(whole, assignment, parents) &&
+                   mentions_of(declaration, whole) == 1 + mentions_of(declaration, assignment->getRHS()))) {
     point.kills.push_back(number);
   }
 }
@@ -199,7 +205,8 @@ bool Function::mentions_index(const clang::Stmt* part) const {
 }
 
 /// An item mentions what other items see too.
-void Function::mention_shared(const clang::DeclRefExpr* mentioned, const clang::VarDecl* variable, Access access, bool is_local) {
+void Function::mention_shared(const clang::DeclRefExpr* mentioned, const clang::VarDecl* variable, Access access,
+                              bool is_local) {
   if (!in_loop()) return;
   const clang::ParentMap& parents = unit_.parents(frame_->function);
   const std::string name = "'" + variable->getNameAsString() + "'";
@@ -210,15 +217,17 @@ void Function::mention_shared(const clang::DeclRefExpr* mentioned, const clang::
   }
   if (access == Access::escape) {
     if (!is_local || points_to_const(mentioned)) return;
-    unit_.refuse(mentioned->getLocation(), "the address of " + name + " lets items write what they share; declare it inside the "
-                                           "foreach, or pass a pointer to const");
+    unit_.refuse(mentioned->getLocation(), "the address of " + name +
+                                               " lets items write what they share; declare it inside the "
+                                               "foreach, or pass a pointer to const");
     return;
   }
   const clang::Expr* change = modification_at(mentioned, parents);
   if (variable->getType()->isArrayType()) {
     if (!is_local || (change != nullptr && mentions_index(element_of(mentioned)))) return;
-    unit_.refuse(mentioned->getLocation(), "items share the array " + name + "; declare it inside the foreach, or index it by "
-                                           "the item");
+    unit_.refuse(mentioned->getLocation(), "items share the array " + name +
+                                               "; declare it inside the foreach, or index it by "
+                                               "the item");
     return;
   }
   use.where = mentioned->getLocation();
@@ -227,8 +236,10 @@ void Function::mention_shared(const clang::DeclRefExpr* mentioned, const clang::
   if (sum == 0 || (use.sum != 0 && use.sum != sum)) use.only_sums = false;
   use.sum = sum;
   if (!is_local && !use.only_sums) {
-    unit_.refuse(mentioned->getLocation(), "items run in any order, so that what this leaves in " + name + " is not defined; "
-                                           "write to an output of the item, or add up with += in a statement of its own");
+    unit_.refuse(mentioned->getLocation(),
+                 "items run in any order, so that what this leaves in " + name +
+                     " is not defined; "
+                     "write to an output of the item, or add up with += in a statement of its own");
   }
 }
 
@@ -240,11 +251,12 @@ bool Function::points_to_const(const clang::DeclRefExpr* mentioned) const {
     if (place->isLValue() && type.isConstQualified()) return true;
     if (type->isPointerType() && type->getPointeeType().isConstQualified()) return true;
     const clang::Stmt* parent = parents.getParent(place);
-    const bool goes_on = llvm::isa_and_nonnull<clang::ParenExpr, clang::ImplicitCastExpr, clang::UnaryOperator, clang::MemberExpr,
-                                               clang::ArraySubscriptExpr>(parent);
+    const bool goes_on = llvm::isa_and_nonnull<clang::ParenExpr, clang::ImplicitCastExpr, clang::UnaryOperator,
+                                               clang::MemberExpr, clang::ArraySubscriptExpr>(parent);
     if (!goes_on) return false;
     place = llvm::cast<clang::Expr>(parent);
-    if (llvm::isa<clang::ImplicitCastExpr>(place) && llvm::cast<clang::ImplicitCastExpr>(place)->getCastKind() == clang::CK_LValueToRValue) {
+    if (llvm::isa<clang::ImplicitCastExpr>(place) &&
+        llvm::cast<clang::ImplicitCastExpr>(place)->getCastKind() == clang::CK_LValueToRValue) {
       return true;
     }
   }
@@ -254,7 +266,8 @@ bool Function::points_to_const(const clang::DeclRefExpr* mentioned) const {
 const clang::Expr* Function::element_of(const clang::DeclRefExpr* mentioned) const {
   const clang::ParentMap& parents = unit_.parents(frame_->function);
   const clang::Expr* place = mentioned;
-  while (llvm::isa_and_nonnull<clang::ParenExpr, clang::ImplicitCastExpr, clang::MemberExpr, clang::ArraySubscriptExpr>(parents.getParent(place))) {
+  while (llvm::isa_and_nonnull<clang::ParenExpr, clang::ImplicitCastExpr, clang::MemberExpr, clang::ArraySubscriptExpr>(
+      parents.getParent(place))) {
     place = llvm::cast<clang::Expr>(parents.getParent(place));
   }
   return place;

@@ -42,7 +42,8 @@ bool has_foreach(const clang::Stmt* statement) {
 
 bool is_header(llvm::StringRef path) {
   const llvm::StringRef extension = llvm::sys::path::extension(path);
-  return extension == ".h" || extension == ".hh" || extension == ".hpp" || extension == ".hxx" || extension == ".cuh" || extension == ".inc";
+  return extension == ".h" || extension == ".hh" || extension == ".hpp" || extension == ".hxx" || extension == ".cuh" ||
+         extension == ".inc";
 }
 
 std::string absolute(llvm::StringRef path) {
@@ -154,7 +155,8 @@ std::string File::header_output() {
     std::string close;
     text += "\n";
     std::vector<const clang::DeclContext*> around;
-    for (const clang::DeclContext* context = function->getDeclContext(); !context->isTranslationUnit(); context = context->getParent()) {
+    for (const clang::DeclContext* context = function->getDeclContext(); !context->isTranslationUnit();
+         context = context->getParent()) {
       around.push_back(context);
     }
     for (size_t i = around.size(); i-- > 0;) {
@@ -175,6 +177,10 @@ std::string File::source_output() {
   find_needed();
   edit_context(unit_.ast.getTranslationUnitDecl());
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
+  for (const Macros::Inclusion& inclusion : unit_.macros().inclusions) {
+    const unsigned end = sources.getFileOffset(inclusion.name.getEnd());
+    edits_[sources.getFileOffset(inclusion.name.getBegin())] = {end, "\"" + inclusion.path + "\""};
+  }
   const llvm::StringRef written = sources.getBufferData(sources.getMainFileID());
   std::string text = prefetches_ranges_ ? kPrefetchRange : "";
   unsigned from = 0;
@@ -182,7 +188,8 @@ std::string File::source_output() {
     if (begin < from) continue;
     text += mark(from) + written.substr(from, begin - from).str() + edit.text;
     from = edit.end;
-    const unsigned newlines = static_cast<unsigned>(written.substr(from).take_while([](char c) { return c == '\n'; }).size());
+    const unsigned newlines =
+        static_cast<unsigned>(written.substr(from).take_while([](char c) { return c == '\n'; }).size());
     if (!edit.text.empty() && newlines > 0) text += '\n';
     from += edit.text.empty() ? newlines : std::min(newlines, 1U);
   }
@@ -191,7 +198,8 @@ std::string File::source_output() {
 
 std::string File::mark(unsigned offset) const {
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
-  const clang::SourceLocation where = sources.getLocForStartOfFile(sources.getMainFileID()).getLocWithOffset(static_cast<int>(offset));
+  const clang::SourceLocation where =
+      sources.getLocForStartOfFile(sources.getMainFileID()).getLocWithOffset(static_cast<int>(offset));
   const clang::PresumedLoc presumed = sources.getPresumedLoc(where);
   return line_mark(presumed.getLine(), presumed.getFilename());
 }
@@ -227,7 +235,8 @@ std::pair<unsigned, unsigned> File::extent(const clang::Decl* first, const clang
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
   const unsigned begin = sources.getFileOffset(sources.getExpansionLoc(first->getBeginLoc()));
   const clang::SourceLocation end = sources.getExpansionRange(last->getEndLoc()).getEnd();
-  const clang::SourceLocation after = clang::Lexer::findLocationAfterToken(end, clang::tok::semi, sources, unit_.ast.getLangOpts(), false);
+  const clang::SourceLocation after =
+      clang::Lexer::findLocationAfterToken(end, clang::tok::semi, sources, unit_.ast.getLangOpts(), false);
   if (after.isValid()) return {begin, sources.getFileOffset(after)};
   return {begin, sources.getFileOffset(clang::Lexer::getLocForEndOfToken(end, 0, sources, unit_.ast.getLangOpts()))};
 }
@@ -299,13 +308,15 @@ void File::edit_variables(const Declarations& group) {
     const bool wanted = needed_.count(variable->getCanonicalDecl()) != 0;
     needed |= wanted;
     is_static |= variable->getFormalLinkage() == clang::Linkage::Internal;
-    const bool constant = unit_.ast.getBaseElementType(variable->getType()).isConstQualified() || variable->isConstexpr();
+    const bool constant =
+        unit_.ast.getBaseElementType(variable->getType()).isConstQualified() || variable->isConstexpr();
     is_constant = is_constant && constant;
     if (wanted && !constant && changing == nullptr) changing = variable;
   }
   if (is_static && changing != nullptr) {
-    unit_.refuse(changing->getLocation(), "'" + changing->getNameAsString() + "' is static, and the output would have another one of "
-                                          "its own; make it const, or extern, or pass it as a parameter");
+    unit_.refuse(changing->getLocation(), "'" + changing->getNameAsString() +
+                                              "' is static, and the output would have another one of "
+                                              "its own; make it const, or extern, or pass it as a parameter");
     return;
   }
   const auto [begin, end] = extent(group.front(), group.back());
@@ -332,8 +343,10 @@ void File::edit_context(const clang::DeclContext* context) {
     if (llvm::isa<clang::TagDecl, clang::VarDecl>(declaration)) {
       if (!group.empty() && group.front()->getBeginLoc() != declaration->getBeginLoc()) {
         // `static struct s {...} x;`: the type begins later than the variable does, and comes first.
-        const bool holds = llvm::isa<clang::VarDecl>(declaration) && llvm::isa<clang::TagDecl>(group.front()) && group.size() == 1 &&
-                           unit_.ast.getSourceManager().isBeforeInTranslationUnit(declaration->getBeginLoc(), group.front()->getBeginLoc());
+        const bool holds = llvm::isa<clang::VarDecl>(declaration) && llvm::isa<clang::TagDecl>(group.front()) &&
+                           group.size() == 1 &&
+                           unit_.ast.getSourceManager().isBeforeInTranslationUnit(declaration->getBeginLoc(),
+                                                                                  group.front()->getBeginLoc());
         if (!holds) finish();
       }
       group.push_back(declaration);

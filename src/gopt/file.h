@@ -12,7 +12,8 @@ namespace gopt {
 
 class File {
  public:
-  File(Unit& unit, const Options& options, std::string output) : unit_(unit), options_(options), output_(std::move(output)) {}
+  File(Unit& unit, const Options& options, std::string output)
+      : unit_(unit), options_(options), output_(std::move(output)) {}
 
   /// The text of the output; of no use if the unit has refused.
   std::string write();

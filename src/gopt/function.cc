@@ -16,6 +16,14 @@ class FreeNames : public clang::RecursiveASTVisitor<FreeNames> {
     if (declaration->getParentFunctionOrMethod() == nullptr) names_.insert(declaration->getNameAsString());
     return true;
   }
+  bool VisitTagTypeLoc(clang::TagTypeLoc type) {
+    names_.insert(type.getDecl()->getNameAsString());
+    return true;
+  }
+  bool VisitTypedefTypeLoc(clang::TypedefTypeLoc type) {
+    names_.insert(type.getTypedefNameDecl()->getNameAsString());
+    return true;
+  }
 
  private:
   std::set<std::string>& names_;
@@ -35,7 +43,7 @@ void Function::collect_names(const clang::FunctionDecl* function, std::set<const
   unit_.check_macros(function);
   const TokenRange range = unit_.tokens.range(function->getSourceRange());
   for (unsigned i = range.begin; i < range.end; ++i) taken_.insert(unit_.tokens.spelling(i).str());
-  if (function != function_) FreeNames(callee_names_).TraverseStmt(function->getBody());
+  if (function != function_) FreeNames(callee_names_).TraverseDecl(const_cast<clang::FunctionDecl*>(function));
   std::vector<const clang::Stmt*> work{function->getBody()};
   while (!work.empty()) {
     const clang::Stmt* statement = work.back();
@@ -52,8 +60,9 @@ std::string Function::rewrite() {
   frames_.emplace_back(function_, nullptr, 0, unit_.tokens);
   frame_ = &frames_.back();
   if (const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function_)) {
-    unit_.refuse(method->getLocation(), "a foreach in a member of a class cannot be rewritten; write a function that takes "
-                                        "the object");
+    unit_.refuse(method->getLocation(),
+                 "a foreach in a member of a class cannot be rewritten; write a function that takes "
+                 "the object");
     return "";
   }
   at_ = flow_.add();
@@ -63,9 +72,13 @@ std::string Function::rewrite() {
   }
   lower(function_->getBody());
   flow_.link(at_, exit_);
+  check_gotos();
   if (unit_.refused()) return "";
   analyse();
   if (unit_.refused()) return "";
+  if (options_.any_width && loops_.empty()) {
+    frame_->text.insert_after(unit_.tokens.at(function_->getBody()->getBeginLoc()), " (void)gopt_width;");
+  }
   const std::string header = header_text(frame_->text);
   const std::string body = frame_->text.render(unit_.tokens.statement(function_->getBody()));
   return header + " " + fill(body);
@@ -129,13 +142,17 @@ void Function::check_shared(unsigned loop) {
     if (!outside) continue;
     const std::string name = "'" + variable.declaration->getNameAsString() + "'";
     if (flow_.is_live_before(loops_[loop].start, i)) {
-      unit_.refuse(variable.changed, name + " carries a value from one item to the next, and items run in any order; declare "
-                                     "it inside the foreach, write to an output of the item, or add up with += in a "
-                                     "statement of its own");
+      unit_.refuse(variable.changed,
+                   name +
+                       " carries a value from one item to the next, and items run in any order; declare "
+                       "it inside the foreach, write to an output of the item, or add up with += in a "
+                       "statement of its own");
       unit_.note(variable.where, "it is declared here");
     } else if (flow_.is_live_before(loops_[loop].end, i)) {
-      unit_.refuse(variable.changed, name + " is read after the foreach, and which item sets it last is not defined; write to "
-                                     "an output of the item, or add up with += in a statement of its own");
+      unit_.refuse(variable.changed,
+                   name +
+                       " is read after the foreach, and which item sets it last is not defined; write to "
+                       "an output of the item, or add up with += in a statement of its own");
       unit_.note(variable.where, "it is declared here");
     }
     check_storable(variable);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One annotated function F on its way to G: walks over F once, keeps a flow graph of what it reads and writes and a list
-// of edits to its text, then asks the graph what each switch must save, and prints.
+// One annotated function F on its way to G: walks over F once, keeps a flow graph of what it reads and writes and a
+// list of edits to its text, then asks the graph what each switch must save, and prints.
 #pragma once
 
 #include <deque>
@@ -41,10 +41,10 @@ struct Variable {
   std::string member;            ///< its name among what is kept per item
   clang::SourceLocation escape;  ///< where its address is taken; invalid if nowhere
   clang::SourceLocation where;
-  int loop = -1;                 ///< the foreach that each item has its own one in; -1: outside
+  int loop = -1;                  ///< the foreach that each item has its own one in; -1: outside
   clang::SourceLocation changed;  ///< where an item changes it, if it is declared outside of the foreach
   bool is_index = false;
-  bool is_outside = false;  ///< declared outside of the foreach that each item has its own one in
+  bool is_outside = false;   ///< declared outside of the foreach that each item has its own one in
   unsigned declared_at = 0;  ///< the point
   bool split = false;        ///< declared here without const and without its initialiser
 };
@@ -74,7 +74,7 @@ class Function {
     std::map<const clang::LabelDecl*, unsigned> labels;
     std::map<const clang::CallExpr*, int> results;  ///< calls that are expanded, and the variable of the result or -1
     int result = -1;                                ///< the variable of its own result
-    unsigned returned = 0;  ///< the point that a return leads to
+    unsigned returned = 0;                          ///< the point that a return leads to
     bool has_return = false;
   };
   struct Target {
@@ -132,28 +132,33 @@ class Function {
   // statements.cc
   void lower(const clang::Stmt* statement);
   void lower_all(const clang::CompoundStmt* compound);
-  void lower_hints(llvm::ArrayRef<const clang::Stmt*> hints);
-  bool needs_rewriting(const clang::Stmt* foreach_statement);
-  bool inside_foreach() const;
-  void lower_foreach(const clang::ForStmt* statement);
   void lower_if(const clang::IfStmt* statement);
-  void lower_for(const clang::ForStmt* statement);
-  void lower_while(const clang::WhileStmt* statement);
-  void lower_do(const clang::DoStmt* statement);
   void lower_switch(const clang::SwitchStmt* statement);
-  void lower_range_for(const clang::CXXForRangeStmt* statement);
   void lower_try(const clang::CXXTryStmt* statement);
   void lower_case(const clang::SwitchCase* statement);
   void lower_break(const clang::BreakStmt* statement);
   void lower_continue(const clang::ContinueStmt* statement);
   void lower_return(const clang::ReturnStmt* statement);
   void lower_goto(const clang::GotoStmt* statement);
+  void check_gotos();
   void lower_label(const clang::LabelStmt* statement);
   void lower_expression(const clang::Expr* expression);
   unsigned label_point(const clang::LabelDecl* label);
-  std::string prefetch_text(const clang::CallExpr* hint);
   std::string indent_at(clang::SourceLocation where) const;
   void wrap(const clang::Stmt* statement, const std::string& before);
+
+  // foreach.cc
+  void lower_hints(llvm::ArrayRef<const clang::Stmt*> hints);
+  std::string prefetch_text(const clang::CallExpr* hint);
+  bool needs_rewriting(const clang::Stmt* foreach_statement);
+  bool inside_foreach() const;
+  void lower_foreach(const clang::ForStmt* statement);
+
+  // loops.cc
+  void lower_for(const clang::ForStmt* statement);
+  void lower_while(const clang::WhileStmt* statement);
+  void lower_do(const clang::DoStmt* statement);
+  void lower_range_for(const clang::CXXForRangeStmt* statement);
 
   // declarations.cc
   /// `switched`: items switch later in the scope of these.
@@ -181,7 +186,6 @@ class Function {
   void mention_shared(const clang::DeclRefExpr* mention, const clang::VarDecl* variable, Access access, bool is_local);
   bool points_to_const(const clang::DeclRefExpr* mentioned) const;
   const clang::Expr* element_of(const clang::DeclRefExpr* mentioned) const;
-  void check_overloads(const clang::CallExpr* call);
   unsigned mentions_of(const clang::VarDecl* declaration, const clang::Stmt* part) const;
   std::string template_arguments(const clang::FunctionDecl* callee) const;
   bool mentions_index(const clang::Stmt* part) const;
@@ -189,6 +193,8 @@ class Function {
   void rename(const clang::DeclRefExpr* mention);
   Expanded expand_calls(const clang::Expr* expression);
   void expand_calls_in(const clang::Stmt* part, Expanded& expanded);
+
+  // expansion.cc
   std::string expand(const clang::CallExpr* call, const clang::FunctionDecl* callee, bool wants_result);
   std::string pass_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument, Frame& callee);
   bool check_expandable(const clang::CallExpr* call, const clang::FunctionDecl* callee);
@@ -226,6 +232,8 @@ class Function {
   unsigned exit_ = 0;
   std::vector<Target> targets_;
   std::vector<std::pair<const clang::SwitchStmt*, unsigned>> switch_heads_;
+  std::vector<std::pair<const clang::GotoStmt*, int>> gotos_;  ///< and the foreach they stand in
+  std::map<const clang::LabelDecl*, int> label_loops_;
   std::vector<Switch> switches_;
   std::vector<Loop> loops_;
   int loop_ = -1;
@@ -233,8 +241,8 @@ class Function {
   std::set<std::string> taken_;                        ///< all identifiers of F and of what is expanded in it
   std::set<std::string> callee_names_;                 ///< those of what is expanded
   std::map<std::string, const clang::TypeDecl*> hoisted_;
-  std::vector<llvm::BitVector> saved_;                 ///< per switch
-  std::vector<llvm::BitVector> stored_;                ///< of these, those without a copy that holds
+  std::vector<llvm::BitVector> saved_;   ///< per switch
+  std::vector<llvm::BitVector> stored_;  ///< of these, those without a copy that holds
   std::string explanation_;
   bool prefetches_ranges_ = false;
   std::set<const clang::CallExpr*> expanded_calls_;

@@ -3,6 +3,8 @@
 
 #include "clang/Lex/MacroInfo.h"
 #include "clang/Lex/PPCallbacks.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 namespace gopt {
 namespace {
@@ -13,6 +15,21 @@ class Watcher : public clang::PPCallbacks {
   void MacroExpands(const clang::Token& name, const clang::MacroDefinition& definition, clang::SourceRange range,
                     const clang::MacroArgs* /*arguments*/) override {
     macros_->uses.push_back({name.getIdentifierInfo()->getName().str(), range.getBegin(), definition.getMacroInfo()});
+  }
+
+  void InclusionDirective(clang::SourceLocation /*hash*/, const clang::Token& /*word*/, llvm::StringRef /*name*/,
+                          bool is_angled, clang::CharSourceRange range, clang::OptionalFileEntryRef file,
+                          llvm::StringRef search_path, llvm::StringRef /*relative_path*/,
+                          const clang::Module* /*module*/, bool /*imported*/,
+                          clang::SrcMgr::CharacteristicKind /*kind*/) override {
+    const clang::SourceManager& sources = macros_->preprocessor->getSourceManager();
+    if (is_angled || !file || !sources.isWrittenInMainFile(range.getBegin())) return;
+    const auto main_file = sources.getFileEntryRefForID(sources.getMainFileID());
+    if (main_file->getDir().getName() != search_path) return;
+    llvm::SmallString<256> path(file->getName());
+    llvm::sys::fs::make_absolute(path);
+    llvm::sys::path::remove_dots(path, true);
+    macros_->inclusions.push_back({{range.getBegin(), range.getEnd()}, std::string(path)});
   }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which macros were used where. The output is compiled with the definitions that stand at the end of the file, so a macro
-// that meant something else in a function must not be left in its text.
+// What the preprocessor has done. Which macros were used where: the output is compiled with the definitions that stand
+// at the end of the file, so a macro that meant something else in a function must not be left in its text.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,13 @@ struct Macros {
     clang::SourceLocation where;
     const clang::MacroInfo* meaning = nullptr;
   };
+  /// An inclusion that found its file beside the including one, where the output need not stand.
+  struct Inclusion {
+    clang::SourceRange name;  ///< with its quotes
+    std::string path;
+  };
   std::vector<Use> uses;
+  std::vector<Inclusion> inclusions;
   clang::Preprocessor* preprocessor = nullptr;
 
   /// Another definition stands at the end of the file than was used here.

@@ -25,6 +25,7 @@ Writes, for each function of FILE that has a foreach, one that hides the misses 
   --width N      items that take turns, 1 to 256 (16)
   --width any    the functions take the width, as one more parameter: uint32_t gopt_width
   --suffix S     what is put after the name of a function (_gopt)
+  --depfile D    writes the files that OUT depends on, as make and ninja read them
   --explain      says for each switch what is kept, why, and how many bytes
   -h, --help     this text
 )";
@@ -32,6 +33,7 @@ Writes, for each function of FILE that has a foreach, one that hides the misses 
 struct Arguments {
   std::string file;
   std::string output;
+  std::string depfile;
   gopt::Options options;
   bool explain = false;
   std::vector<std::string> flags;
@@ -68,6 +70,8 @@ Arguments parse(const std::vector<std::string>& words) {
       std::exit(0);
     } else if (word == "-o") {
       arguments.output = value();
+    } else if (word == "--depfile") {
+      arguments.depfile = value();
     } else if (word == "--width") {
       const std::string width = value();
       arguments.options.any_width = width == "any";
@@ -93,11 +97,16 @@ Arguments parse(const std::vector<std::string>& words) {
   return arguments;
 }
 
+struct Result {
+  std::optional<std::string> text;
+  std::string explanation;
+  std::set<std::string> files;  ///< all that were read
+};
+
 /// Parses, then rewrites.
 class Action : public clang::ASTFrontendAction {
  public:
-  Action(const Arguments& arguments, std::optional<std::string>& result, std::string& explanation)
-      : arguments_(arguments), result_(result), explanation_(explanation) {}
+  Action(const Arguments& arguments, Result& result) : arguments_(arguments), result_(result) {}
 
  protected:
   bool BeginSourceFileAction(clang::CompilerInstance& compiler) override {
@@ -105,7 +114,8 @@ class Action : public clang::ASTFrontendAction {
     macros_ = gopt::watch_macros(compiler.getPreprocessor());
     return true;
   }
-  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& /*compiler*/, llvm::StringRef /*file*/) override {
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& /*compiler*/,
+                                                        llvm::StringRef /*file*/) override {
     return std::make_unique<clang::ASTConsumer>();
   }
   void ExecuteAction() override {
@@ -117,14 +127,17 @@ class Action : public clang::ASTFrontendAction {
     gopt::Unit unit(compiler.getASTContext(), tokens, *macros_);
     gopt::File file(unit, arguments_.options, arguments_.output);
     std::string text = file.write();
-    explanation_ = file.explanation();
-    if (!unit.refused()) result_ = std::move(text);
+    result_.explanation = file.explanation();
+    for (auto at = compiler.getSourceManager().fileinfo_begin(); at != compiler.getSourceManager().fileinfo_end();
+         ++at) {
+      result_.files.insert(at->first.getName().str());
+    }
+    if (!unit.refused()) result_.text = std::move(text);
   }
 
  private:
   const Arguments& arguments_;
-  std::optional<std::string>& result_;
-  std::string& explanation_;
+  Result& result_;
   std::optional<clang::syntax::TokenCollector> collector_;
   std::shared_ptr<gopt::Macros> macros_;
 };
@@ -132,12 +145,9 @@ class Action : public clang::ASTFrontendAction {
 class Factory : public clang::tooling::FrontendActionFactory {
  public:
   explicit Factory(const Arguments& arguments) : arguments_(arguments) {}
-  std::unique_ptr<clang::FrontendAction> create() override {
-    return std::make_unique<Action>(arguments_, result, explanation);
-  }
+  std::unique_ptr<clang::FrontendAction> create() override { return std::make_unique<Action>(arguments_, result); }
 
-  std::optional<std::string> result;
-  std::string explanation;
+  Result result;
 
  private:
   const Arguments& arguments_;
@@ -155,18 +165,30 @@ void write_file(const std::string& path, const std::string& text) {
   }
 }
 
+/// A rule of make.
+std::string dependencies(const std::string& output, const std::set<std::string>& files) {
+  std::string text = output + ":";
+  for (const std::string& file : files) {
+    text += " \\\n  ";
+    for (const char c : file) text += c == ' ' ? "\\ " : std::string(1, c);
+  }
+  return text + "\n";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const Arguments arguments = parse({argv + 1, argv + argc});
   std::vector<std::string> flags = arguments.flags;
   const char* resources = std::getenv("GOPT_RESOURCE_DIR");
-  flags.insert(flags.end(), {"-D__GOPT__=1", "-w", "-resource-dir", resources != nullptr ? resources : GOPT_RESOURCE_DIR});
+  flags.insert(flags.end(),
+               {"-D__GOPT__=1", "-w", "-resource-dir", resources != nullptr ? resources : GOPT_RESOURCE_DIR});
   const clang::tooling::FixedCompilationDatabase database(".", flags);
   clang::tooling::ClangTool tool(database, {arguments.file});
   Factory factory(arguments);
-  if (tool.run(&factory) != 0 || !factory.result) return 1;
-  if (arguments.explain) std::cout << factory.explanation;
-  if (!arguments.output.empty()) write_file(arguments.output, *factory.result);
+  if (tool.run(&factory) != 0 || !factory.result.text) return 1;
+  if (arguments.explain) std::cout << factory.result.explanation;
+  if (!arguments.output.empty()) write_file(arguments.output, *factory.result.text);
+  if (!arguments.depfile.empty()) write_file(arguments.depfile, dependencies(arguments.output, factory.result.files));
   return 0;
 }

@@ -3,8 +3,8 @@
 // The text of G: the ring of items, the switches, and what is said of them.
 #include <algorithm>
 
-#include "clang/AST/RecordLayout.h"
 #include "function.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace gopt {
 namespace {
@@ -38,16 +38,24 @@ std::vector<unsigned> Function::kept(unsigned loop) const {
     const clang::QualType type = variables_[number].type;
     return type->isDependentType() ? clang::CharUnits::One() : unit_.ast.getTypeAlignInChars(type);
   };
-  std::stable_sort(variables.begin(), variables.end(), [&](unsigned a, unsigned b) { return alignment(a) > alignment(b); });
+  std::stable_sort(variables.begin(), variables.end(),
+                   [&](unsigned a, unsigned b) { return alignment(a) > alignment(b); });
   return variables;
 }
 
 void Function::name_members(unsigned loop) {
   std::set<std::string> names{"gopt_resume"};
+  for (const unsigned number : kept(loop)) {  // a member must not hide a type that another one has
+    llvm::SmallVector<llvm::StringRef> words;
+    const std::string type = unit_.declare(variables_[number].type, "");
+    llvm::SplitString(type, words, " :<>,*&[]()");
+    for (const llvm::StringRef word : words) names.insert(word.str());
+  }
   for (const unsigned number : kept(loop)) {
     Variable& variable = variables_[number];
     variable.member = variable.name;
-    for (unsigned i = 2; !names.insert(variable.member).second; ++i) variable.member = variable.name + "_" + std::to_string(i);
+    for (unsigned i = 2; !names.insert(variable.member).second; ++i)
+      variable.member = variable.name + "_" + std::to_string(i);
   }
 }
 
@@ -96,17 +104,20 @@ std::string Function::switch_text(const Switch& at) {
   for (const unsigned variable : saved_[number].set_bits()) restores += " " + restore_text(variables_[variable]);
   if (loops_[at.loop].switches.size() > 1) saves += "gopt_at->gopt_resume = " + std::to_string(at.number) + "; ";
   const std::string resume = label("resume", at.loop) + "_" + std::to_string(at.number);
-  return "{ /* " + at.what + " */\n  " + at.prefetch + "\n  " + saves + "goto " + label("switch", at.loop) + ";\n" + resume + ":" +
-         (restores.empty() ? ";" : restores) + "\n}";
+  return "{ /* " + at.what + " */\n  " + at.prefetch + "\n  " + saves + "goto " + label("switch", at.loop) + ";\n" +
+         resume + ":" + (restores.empty() ? ";" : restores) + "\n}";
 }
 
 /// A variable that has no value yet is saved with the others if some path may read it: then it gets one.
 std::string Function::zero_text(unsigned number) {
   const Variable& variable = variables_[number];
   const bool is_saved = llvm::any_of(saved_, [&](const llvm::BitVector& saved) { return saved.test(number); });
-  if (!is_saved || variable.type->isArrayType() || variable.form == Variable::Form::reference || variable.form == Variable::Form::boxed) return "";
+  if (!is_saved || variable.type->isArrayType() || variable.form == Variable::Form::reference ||
+      variable.form == Variable::Form::boxed)
+    return "";
   if (!flow_.is_live_after(variable.declared_at, number)) return "";
-  if (variable.type->isRecordType()) return " __builtin_memset((void *)&" + variable.name + ", 0, sizeof " + variable.name + ");";
+  if (variable.type->isRecordType())
+    return " __builtin_memset((void *)&" + variable.name + ", 0, sizeof " + variable.name + ");";
   return " " + variable.name + (unit_.is_cxx() ? " = {};" : " = 0;");
 }
 
@@ -118,7 +129,10 @@ std::string Function::item_text(unsigned number) {
     // A class that would be constructed is kept as bytes.
     const std::string type = unit_.declare(variable.type, "");
     const bool boxed = variable.form == Variable::Form::boxed;
-    text += "    " + (boxed ? "alignas(" + type + ") unsigned char " + variable.member + "[sizeof(" + type + ")]" : unit_.declare(variable.type, variable.member)) + ";\n";
+    text += "    " +
+            (boxed ? "alignas(" + type + ") unsigned char " + variable.member + "[sizeof(" + type + ")]"
+                   : unit_.declare(variable.type, variable.member)) +
+            ";\n";
   }
   if (loops_[number].switches.size() > 1 || kept(number).empty()) text += "    unsigned gopt_resume;\n";
   return text + "  } gopt_items[gopt_most];\n";
@@ -128,13 +142,16 @@ std::string Function::item_text(unsigned number) {
 std::string Function::head_text(unsigned number) {
   const Loop& loop = loops_[number];
   const std::string& index = variables_[loop.index].name;
-  std::string text = "{ /* foreach: " + std::string(options_.any_width ? "up to " : "") + std::to_string(options_.width) + " items take turns */\n" + line_mark(0, "");
+  std::string text = "{ /* foreach: " + std::string(options_.any_width ? "up to " : "") +
+                     std::to_string(options_.width) + " items take turns */\n" + line_mark(0, "");
   text += "  enum { gopt_most = " + std::to_string(options_.width) + " };\n";
   if (!loop.types.empty()) text += "  " + indented(loop.types.substr(0, loop.types.size() - 1), "  ") + "\n";
   text += item_text(number);
   text += "  struct gopt_item *gopt_at = gopt_items, *gopt_end = gopt_items;\n";
   if (options_.any_width) {
-    text += "  struct gopt_item *const gopt_limit = gopt_items + (gopt_width < gopt_most ? gopt_width : (uint32_t)gopt_most);\n";
+    text +=
+        "  struct gopt_item *const gopt_limit = gopt_items + (gopt_width < gopt_most ? gopt_width : "
+        "(uint32_t)gopt_most);\n";
   }
   text += "  const uint32_t gopt_count = " + loop.count + ";\n";
   text += "  uint32_t gopt_next = 0;\n";
@@ -144,7 +161,8 @@ std::string Function::head_text(unsigned number) {
   text += "  ++gopt_end;\n";
   text += label("start", number) + ": /* the next item, in the place of one that is done or in a new one */\n";
   text += "  " + index + " = gopt_next++;\n";
-  if (mentions_of(variables_[loop.index].declaration, loop.statement->getBody()) == 0) text += "  (void)" + index + ";\n";
+  if (mentions_of(variables_[loop.index].declaration, loop.statement->getBody()) == 0)
+    text += "  (void)" + index + ";\n";
   return text;
 }
 
@@ -162,8 +180,8 @@ std::string Function::tail_text(unsigned number) {
   text += "  goto " + name("resume") + (switches > 1 ? "" : "_1") + ";\n";
   text += name("switch") + ": /* to the next item */\n";
   text += "  if (++gopt_at == gopt_end) {\n";
-  text += "    if (gopt_next < gopt_count && gopt_end < " + std::string(options_.any_width ? "gopt_limit" : "gopt_items + gopt_most") + ") goto " +
-          name("open") + ";\n";
+  text += "    if (gopt_next < gopt_count && gopt_end < " +
+          std::string(options_.any_width ? "gopt_limit" : "gopt_items + gopt_most") + ") goto " + name("open") + ";\n";
   text += "    gopt_at = gopt_items;\n";
   text += "  }\n";
   if (switches > 1) {
@@ -196,20 +214,22 @@ std::string Function::explain_variable(const Switch& at, unsigned number, unsign
   }
   if (!stored_[number].test(variable)) why += "; unchanged since it was last saved";
   const uint64_t size = bytes(kept);
-  return "    " + unit_.declare(kept.type, kept.name) + ", " + (size == 0 ? "bytes by the template's arguments" : std::to_string(size) + " bytes") +
-         ": " + why + "\n";
+  return "    " + unit_.declare(kept.type, kept.name) + ", " +
+         (size == 0 ? "bytes by the template's arguments" : std::to_string(size) + " bytes") + ": " + why + "\n";
 }
 
 void Function::explain(unsigned loop) {
   uint64_t item = loops_[loop].switches.size() > 1 ? 4 : 0;
   for (const unsigned variable : kept(loop)) item += bytes(variables_[variable]);
-  explanation_ += unit_.file_and_line(loops_[loop].statement->getBeginLoc()) + ": " + function_->getNameAsString() + options_.suffix + ": " +
-                  std::to_string(options_.width) + " items take turns; " + std::to_string(item) + " bytes are kept of each\n";
+  explanation_ += unit_.file_and_line(loops_[loop].statement->getBeginLoc()) + ": " + function_->getNameAsString() +
+                  options_.suffix + ": " + std::to_string(options_.width) + " items take turns; " +
+                  std::to_string(item) + " bytes are kept of each\n";
   for (const unsigned at : loops_[loop].switches) {
     uint64_t saved = 0;
     for (const unsigned variable : saved_[at].set_bits()) saved += bytes(variables_[variable]);
-    explanation_ += "  " + unit_.file_and_line(switches_[at].where) + ": switch " + std::to_string(switches_[at].number) + ", " +
-                    switches_[at].what + ": " + std::to_string(saved) + " bytes\n";
+    explanation_ += "  " + unit_.file_and_line(switches_[at].where) + ": switch " +
+                    std::to_string(switches_[at].number) + ", " + switches_[at].what + ": " + std::to_string(saved) +
+                    " bytes\n";
     for (const unsigned variable : saved_[at].set_bits()) explanation_ += explain_variable(switches_[at], at, variable);
   }
 }

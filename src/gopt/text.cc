@@ -44,7 +44,9 @@ unsigned Tokens::at(clang::SourceLocation location) const {
   return found->second;
 }
 
-TokenRange Tokens::range(clang::SourceRange range) const { return {at(range.getBegin()), at(range.getEnd()) + 1}; }
+TokenRange Tokens::range(clang::SourceRange range) const {
+  return {at(range.getBegin()), at(range.getEnd()) + 1};
+}
 
 TokenRange Tokens::statement(const clang::Stmt* statement) const {
   return {at(statement->getBeginLoc()), statement_end(statement)};
@@ -61,8 +63,8 @@ unsigned Tokens::statement_end(const clang::Stmt* statement) const {
   if (const auto* s = llvm::dyn_cast<clang::LabelStmt>(statement)) return statement_end(s->getSubStmt());
   if (const auto* s = llvm::dyn_cast<clang::AttributedStmt>(statement)) return statement_end(s->getSubStmt());
   unsigned end = at(statement->getEndLoc()) + 1;
-  const bool complete =
-      llvm::isa<clang::CompoundStmt>(statement) || llvm::isa<clang::DeclStmt>(statement) || llvm::isa<clang::NullStmt>(statement);
+  const bool complete = llvm::isa<clang::CompoundStmt>(statement) || llvm::isa<clang::DeclStmt>(statement) ||
+                        llvm::isa<clang::NullStmt>(statement);
   if (!complete && end < tokens_.size() && spelling(end) == ";") ++end;
   return end;
 }
@@ -89,8 +91,12 @@ void Text::replace(TokenRange range, std::string text) {
   replacements_[range.begin] = {range.end, std::move(text)};
 }
 
-void Text::insert_before(unsigned token, const std::string& text) { before_[token] = text + before_[token]; }
-void Text::insert_after(unsigned token, const std::string& text) { after_[token] += text; }
+void Text::insert_before(unsigned token, const std::string& text) {
+  before_[token] = text + before_[token];
+}
+void Text::insert_after(unsigned token, const std::string& text) {
+  after_[token] += text;
+}
 
 /// Walks over the tokens and keeps account of where in a file the last one printed was.
 class Text::Printer {
@@ -106,8 +112,7 @@ class Text::Printer {
   unsigned print_at(unsigned i, unsigned end) {
     const unsigned group = group_end(i);
     const bool in_macro = tokens_.tokens_[i].location().isMacroID();
-    const bool whole =
-        !in_macro || (group <= end && (i == 0 || group_end(i - 1) != group) && !edited(i, group));
+    const bool whole = !in_macro || (group <= end && (i == 0 || group_end(i - 1) != group) && !edited(i, group));
     const auto replacement = text_.replacements_.find(i);
     const bool replaced = replacement != text_.replacements_.end();
     gap(i);
@@ -151,7 +156,8 @@ class Text::Printer {
     if (tokens_.tokens_[i].location().isFileID()) return i + 1;
     const clang::SourceLocation use = tokens_.written_at(i);
     unsigned end = i + 1;
-    while (end < tokens_.tokens_.size() && tokens_.tokens_[end].location().isMacroID() && tokens_.written_at(end) == use) {
+    while (end < tokens_.tokens_.size() && tokens_.tokens_[end].location().isMacroID() &&
+           tokens_.written_at(end) == use) {
       ++end;
     }
     return end;
@@ -169,16 +175,15 @@ class Text::Printer {
       if (!glued_to_next(tokens_.spelling(last_)) && !glued_to_previous(tokens_.spelling(i))) out_ += ' ';
       return;
     }
-    const clang::SourceLocation written_end =
-        last.isMacroID() ? sources_.getExpansionRange(last).getEnd() : last;
+    const clang::SourceLocation written_end = last.isMacroID() ? sources_.getExpansionRange(last).getEnd() : last;
     const unsigned length = clang::Lexer::MeasureTokenLength(written_end, sources_, clang::LangOptions());
     const auto [last_file, last_begin] = sources_.getDecomposedLoc(written_end);
     if (last_file != file || last_begin + length > begin) {
       out_ += ' ';
       return;
     }
-    const std::string between = without_directives(
-        sources_.getBufferData(file).substr(last_begin + length, begin - last_begin - length));
+    const std::string between =
+        without_directives(sources_.getBufferData(file).substr(last_begin + length, begin - last_begin - length));
     if (between.find('\n') != std::string::npos) marked_ = false;
     out_ += between;
   }
@@ -218,7 +223,9 @@ class Text::Printer {
   bool marked_ = false;
 };
 
-std::string Text::render(TokenRange range) const { return Printer(*this).print(range); }
+std::string Text::render(TokenRange range) const {
+  return Printer(*this).print(range);
+}
 
 std::string line_mark(unsigned line, llvm::StringRef file) {
   return kMark + std::to_string(line) + ":" + file.str() + kMarkEnd;

@@ -2,7 +2,6 @@
 #include "unit.h"
 
 #include "access.h"
-
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
 #include "llvm/Support/Path.h"
@@ -21,7 +20,8 @@ bool mentions(const clang::Expr* expression, llvm::StringRef name) {
   return false;
 }
 
-void collect_escaping(const clang::Stmt* statement, const clang::ParentMap& parents, std::set<const clang::VarDecl*>& escaping) {
+void collect_escaping(const clang::Stmt* statement, const clang::ParentMap& parents,
+                      std::set<const clang::VarDecl*>& escaping) {
   if (statement == nullptr) return;
   if (const auto* mention = llvm::dyn_cast<clang::DeclRefExpr>(statement)) {
     const auto* variable = llvm::dyn_cast<clang::VarDecl>(mention->getDecl());
@@ -55,7 +55,9 @@ void Unit::note(clang::SourceLocation where, const std::string& message) {
   diagnostics.Report(where, diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note, "%0")) << message;
 }
 
-bool Unit::is_hint(const clang::CallExpr* call) { return mentions(call->getCallee(), "__gopt_expensive"); }
+bool Unit::is_hint(const clang::CallExpr* call) {
+  return mentions(call->getCallee(), "__gopt_expensive");
+}
 
 const clang::CallExpr* Unit::hint(const clang::Stmt* statement) {
   const auto* expression = llvm::dyn_cast_or_null<clang::Expr>(statement);
@@ -77,7 +79,19 @@ const clang::FunctionDecl* Unit::expandable(const clang::CallExpr* call) {
   const clang::FunctionDecl* function = call->getDirectCallee();
   const clang::FunctionDecl* definition = nullptr;
   if (function == nullptr || !function->hasBody(definition)) return nullptr;
+  const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
+  if (method != nullptr && method->getParent()->isLambda()) return nullptr;  // its body stands where the call does
   return function_switches(definition) ? definition : nullptr;
+}
+
+const clang::FunctionDecl* Unit::expandable_candidate(const clang::CallExpr* call) {
+  const auto* lookup = llvm::dyn_cast<clang::UnresolvedLookupExpr>(call->getCallee()->IgnoreParens());
+  if (lookup == nullptr || is_hint(call)) return nullptr;
+  for (const clang::NamedDecl* candidate : lookup->decls()) {
+    const clang::FunctionDecl* function = candidate->getUnderlyingDecl()->getAsFunction();
+    if (function != nullptr && function->hasBody() && function_switches(function)) return function;
+  }
+  return nullptr;
 }
 
 bool Unit::function_switches(const clang::FunctionDecl* function) {
@@ -89,7 +103,7 @@ bool Unit::function_switches(const clang::FunctionDecl* function) {
 bool Unit::switches_inside(const clang::Stmt* statement) {
   if (statement == nullptr) return false;
   if (const auto* call = llvm::dyn_cast<clang::CallExpr>(statement)) {
-    if (is_hint(call) || expandable(call) != nullptr) return true;
+    if (is_hint(call) || expandable(call) != nullptr || expandable_candidate(call) != nullptr) return true;
   }
   for (const clang::Stmt* child : statement->children()) {
     if (switches_inside(child)) return true;
@@ -105,8 +119,9 @@ void Unit::check_macros(const clang::FunctionDecl* function) {
     const clang::SourceLocation where = sources.getExpansionLoc(use.where);
     if (sources.getFileID(where) != sources.getFileID(begin)) continue;
     if (where < begin || end < where || !macros_.has_changed(use)) continue;
-    refuse(use.where, "the macro '" + use.name + "' is defined otherwise, or not at all, at the end of the file, where the "
-                      "output needs it; let it keep its meaning");
+    refuse(use.where, "the macro '" + use.name +
+                          "' is defined otherwise, or not at all, at the end of the file, where the "
+                          "output needs it; let it keep its meaning");
   }
 }
 

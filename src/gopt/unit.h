@@ -28,6 +28,7 @@ class Unit {
   void refuse(clang::SourceLocation where, const std::string& message);
   void note(clang::SourceLocation where, const std::string& message);
   bool refused() const { return refused_; }
+  const Macros& macros() const { return macros_; }
 
   bool is_cxx() const { return ast.getLangOpts().CPlusPlus; }
 
@@ -38,6 +39,8 @@ class Unit {
 
   /// The function of a call, where its body is here and contains a hint, itself or by what it calls. Else null.
   const clang::FunctionDecl* expandable(const clang::CallExpr* call);
+  /// Such a function among those that a call in a template may turn out to mean.
+  const clang::FunctionDecl* expandable_candidate(const clang::CallExpr* call);
   /// Refuses macros in the body that mean something else at the end of the file, where the output uses them.
   void check_macros(const clang::FunctionDecl* function);
   /// Items switch somewhere inside.

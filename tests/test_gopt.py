@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gopt compiler: what it writes is what it wrote, compiles without a warning, does what the baseline does, and what it
+cannot do it says."""
+
+import concurrent.futures
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+
+import pytest
+
+import conftest
+import gopt_programs
+import gopt_refusals
+
+GOPT = conftest.PROGRAM.parent / "gopt"
+INCLUDE = conftest.ROOT / "include"
+CASES = conftest.ROOT / "tests" / "gopt"
+WIDTHS = [1, 2, 7, 16, 64, 256]
+#: Random programs and where they start: a number from the environment repeats a run, and lengthens it.
+PROGRAMS = int(os.environ.get("GOPT_PROGRAMS", "120"))
+SEED = int(os.environ.get("GOPT_SEED", str(random.SystemRandom().randrange(10**9))))
+
+pytestmark = pytest.mark.skipif(not GOPT.exists(), reason="the gopt compiler is not built here (Clang 19 libraries)")
+
+
+def run(*command, **options):
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=conftest.PATIENCE * 5, **options)
+
+
+def gopt(source, output, *options, flags=(), **more):
+    return run(GOPT, source, "-o", output, *options, "--", f"-I{INCLUDE}", *flags, **more)
+
+
+def language(path):
+    return ("c", "-std=c11") if path.suffix == ".c" else ("c++", "-std=c++20")
+
+
+def compilers(path):
+    """Of the path's language; C's output is good C++ too."""
+    names = ["g++", "clang++-19"] + (["gcc", "clang-19"] if path.suffix == ".c" else [])
+    return [name for name in names if shutil.which(name)]
+
+
+# --- what it writes
+
+GOLDEN = sorted(CASES.glob("*.c")) + sorted(CASES.glob("*.cc"))
+
+
+@pytest.mark.parametrize("source", GOLDEN, ids=lambda path: path.name)
+def test_output_is_as_it_was(tmp_path, source):
+    """GOPT_WRITE=1 writes the expected files anew, to be read before they are committed."""
+    output = tmp_path / f"out{source.suffix}"
+    done = gopt(source.name, output, "--explain", flags=language(source)[1:], cwd=CASES)
+    assert done.returncode == 0, done.stderr
+    text = output.read_text().replace(str(output), "OUT").replace(str(CASES) + "/", "")
+    for expected, found in ((f"{source.name}.out", text), (f"{source.name}.explain", done.stdout)):
+        if os.environ.get("GOPT_WRITE"):
+            (CASES / expected).write_text(found)
+        assert found == (CASES / expected).read_text(), expected
+
+
+@pytest.mark.parametrize("width", ["16", "any"])
+@pytest.mark.parametrize("source", GOLDEN, ids=lambda path: path.name)
+def test_output_compiles_without_a_warning(tmp_path, source, width):
+    output = tmp_path / f"out{source.suffix}"
+    assert gopt(source, output, "--width", width, flags=language(source)[1:]).returncode == 0
+    for compiler in compilers(source):
+        kind = "c++" if "++" in compiler else "c"
+        standard = "-std=c++20" if kind == "c++" else "-std=c11"
+        command = [compiler, "-x", kind, standard, "-O2", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", "-c", output]
+        done = run(*command, "-o", tmp_path / "out.o")
+        assert done.returncode == 0, done.stderr
+
+
+# --- what it refuses
+
+REFUSALS = [("c", name, text) for name, text in gopt_refusals.C.items()]
+REFUSALS += [("cc", name, text) for name, text in gopt_refusals.CXX.items()]
+
+
+@pytest.mark.parametrize(("suffix", "name", "text"), REFUSALS, ids=[f"{suffix}-{name}" for suffix, name, _ in REFUSALS])
+def test_refuses(tmp_path, suffix, name, text):
+    source = tmp_path / f"refused.{suffix}"
+    source.write_text(f'#include "gopt.h"\n{text}\n')
+    output = tmp_path / "out"
+    done = gopt(source, output, flags=language(source)[1:])
+    line, said = next((number, part.split("//! ")[1]) for number, part in enumerate(source.read_text().splitlines(), 1) if "//! " in part)
+    assert done.returncode == 1, done.stdout + done.stderr
+    first = next(part for part in done.stderr.splitlines() if " error: " in part)
+    if name != "nothing":
+        assert f"{source.name}:{line}:" in first, done.stderr
+    assert said in first, done.stderr
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "FILE is missing"),
+        (["a.c"], "-o OUT is missing"),
+        (["a.c", "b.c", "-o", "c"], "one FILE at a time"),
+        (["a.c", "-o"], "-o needs a value"),
+        (["a.c", "-o", "b", "--width", "0"], "a number from 1 to 256"),
+        (["a.c", "-o", "b", "--width", "257"], "a number from 1 to 256"),
+        (["a.c", "-o", "b", "--suffix", "-x"], "letters, digits and _"),
+        (["a.c", "-o", "b", "--wide"], "unknown option '--wide'"),
+    ],
+)
+def test_bad_words(words, said):
+    done = run(GOPT, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_errors_of_the_language_are_clangs(tmp_path):
+    source = tmp_path / "bad.c"
+    source.write_text('#include "gopt.h"\nvoid f(int n) { foreach (i, n) { whatever(; } }\n')
+    done = gopt(source, tmp_path / "out.c")
+    assert done.returncode == 1
+    assert "bad.c:2:" in done.stderr and "expected expression" in done.stderr
+    assert not (tmp_path / "out.c").exists()
+
+
+# --- what its output does
+
+
+def compare(folder, seed, count, cxx, compiler):
+    """Builds `count` random programs with their compiled forms, and runs both over items and widths."""
+    suffix = "cc" if cxx else "c"
+    source, output, driver = (folder / f"{part}{seed}.{suffix}" for part in ("program", "output", "driver"))
+    source.write_text(gopt_programs.programs(seed, count, cxx))
+    driver.write_text(gopt_programs.driver(count, WIDTHS))
+    standard = language(source)[1]
+    done = gopt(source, output, "--width", "any", flags=[standard])
+    assert done.returncode == 0, f"seed {seed}: {done.stderr}"
+    program = folder / f"run{seed}"
+    done = run(compiler, standard, "-O1", "-w", f"-I{INCLUDE}", "-o", program, source, output, driver)
+    assert done.returncode == 0, f"seed {seed}: {done.stderr}"
+    done = run(program)
+    assert done.returncode == 0, f"seed {seed}, {compiler}: {done.stdout}"
+    return count
+
+
+def test_random_programs(tmp_path):
+    batch = 30
+    jobs = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for k in range(0, PROGRAMS, batch):
+            cxx = (k // batch) % 2 == 1
+            compiler = (["gcc", "clang-19"], ["g++", "clang++-19"])[cxx][(k // batch) // 2 % 2]
+            jobs.append(pool.submit(compare, tmp_path, SEED + k, min(batch, PROGRAMS - k), cxx, compiler))
+    assert sum(job.result() for job in jobs) == PROGRAMS
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_fixed_widths(tmp_path, width):
+    """Random programs again, but with the width fixed by the compiler."""
+    source, output, driver = tmp_path / "p.c", tmp_path / "q.c", tmp_path / "d.c"
+    source.write_text(gopt_programs.programs(7, 8, False))
+    driver.write_text(gopt_programs.driver(8, [width]))
+    assert gopt(source, output, "--width", width, "--suffix", "_fixed", flags=["-std=c11"]).returncode == 0
+    wrappers = "".join(
+        f"void f{k}_fixed({gopt_programs.SIGNATURE});\n"
+        f"void f{k}_gopt({gopt_programs.SIGNATURE}, uint32_t gopt_width);\n"
+        f"void f{k}_gopt({gopt_programs.SIGNATURE}, uint32_t gopt_width) {{\n"
+        f"  (void)gopt_width; f{k}_fixed(t, nodes, in, out, out2, total, n);\n}}\n"
+        for k in range(8)
+    )
+    (tmp_path / "w.c").write_text(f"#include <stdint.h>\nstruct node;\n{wrappers}")
+    files = [source, output, driver, tmp_path / "w.c"]
+    done = run("gcc", "-std=c11", "-O1", "-w", f"-I{INCLUDE}", "-o", tmp_path / "x", *files)
+    assert done.returncode == 0, done.stderr
+    assert run(tmp_path / "x").returncode == 0
+
+
+SHADERS = sorted((conftest.ROOT / "src" / "shaders").glob("*/*.shader.h"))
+
+
+@pytest.mark.parametrize("shader", SHADERS, ids=lambda path: path.name)
+@pytest.mark.parametrize(("suffix", "compiler"), [("c", "gcc"), ("cc", "g++")])
+def test_every_shader_goes_through(tmp_path, shader, suffix, compiler):
+    output = tmp_path / f"out.{suffix}"
+    kind, standard = language(output)
+    assert gopt(shader, output, "--width", "any", flags=["-x", kind, standard]).returncode == 0
+    done = run(compiler, standard, "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", "-O2", "-c", output, "-o", tmp_path / "out.o")
+    assert done.returncode == 0, done.stderr
+
+
+def test_example_of_a_project(tmp_path):
+    """find_package(gopt), from what is installed; and a header that changes has the output written anew."""
+    build = conftest.PROGRAM.parent.parent
+    done = run("cmake", "--install", build, "--component", "gopt", "--prefix", tmp_path / "installed")
+    assert done.returncode == 0, done.stdout + done.stderr
+    project = tmp_path / "project"
+    shutil.copytree(conftest.ROOT / "examples" / "gopt", project)
+    steps = [
+        ["cmake", "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'installed'}"],
+        ["cmake", "--build", project / "build"],
+        [project / "build" / "dictionary", "100000"],
+    ]
+    for step in steps:
+        done = run(*step)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "100000 keys" in done.stdout
+    output = next(pathlib.Path(project / "build").rglob("dictionary_gopt.c"))
+    before = output.stat().st_mtime_ns
+    (project / "dictionary.h").touch()
+    assert run("cmake", "--build", project / "build").returncode == 0
+    assert output.stat().st_mtime_ns > before
+
+
+def test_the_page_shows_what_is_written():
+    """docs/gopt.md: its example, what becomes of it, and what is explained of it."""
+    page = (conftest.ROOT / "docs" / "gopt.md").read_text()
+    source, output, explained = ((CASES / f"lookup.c{part}").read_text() for part in ("", ".out", ".explain"))
+    assert f"```c\n{source[source.index('void lookup'):]}```" in page
+    written = "".join(line for line in output.splitlines(keepends=True) if not line.startswith("#line"))
+    written = written[written.index("void lookup_gopt") :].split("\n#if defined")[0].rstrip("\n")
+    assert f"```c\n{written}\n```" in page
+    assert f"```\n{explained}```" in page
