@@ -152,9 +152,13 @@ TEST(Router, NoticesAWorkerThatHangsAndThatItGoesOn) {
       while (!came_round()) std::this_thread::yield();
     }
     test::let_one_worker_hang();
-    came_round();  // it may have done so before it hung
-    const std::uint64_t received = bed.router().statistics().received.packets;
-    while (bed.router().statistics().received.packets < received + 1000) std::this_thread::yield();  // by the other
+    const auto wait_for_the_other = [&bed] {
+      const std::uint64_t received = bed.router().statistics().received.packets;
+      while (bed.router().statistics().received.packets < received + 1000) std::this_thread::yield();
+    };
+    wait_for_the_other();
+    came_round();  // both may have done so before the one hung
+    wait_for_the_other();
     EXPECT_FALSE(came_round());
     test::let_it_go_on();
     while (!came_round()) std::this_thread::yield();
