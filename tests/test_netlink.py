@@ -137,7 +137,7 @@ def commands(count, seed):
 def test_after_each_of_many_commands_both_say_the_same(start, kernel, seed):
     router = start()
     agree(router, kernel)
-    for command in commands(30 if SANITIZED else 150, seed):
+    for command in commands(30 if SANITIZED else 70, seed):
         family, command = ("-6", command[3:]) if command.startswith("-6 ") else ("-4", command)
         subprocess.run(["ip", family, "-n", kernel.name, *command.split()], capture_output=True, timeout=netns.PATIENCE)
         try:

@@ -189,7 +189,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BadCase{"", 0, 0, "is empty"}, BadCase{"# nothing but a comment\n", 0, 0, "is empty"},
         BadCase{"[1, 2]", 1, 1,
-                "expected a map with the keys ports, workers, engine, pipeline, punts, control, metrics, fpm, found a list"},
+                "expected a map with the keys ports, workers, engine, pipeline, punts, control, metrics, fpm, found a "
+                "list"},
         BadCase{"port: []\n", 1, 1, "unknown key 'port' in the configuration; did you mean 'ports'?"},
         BadCase{"pipeline: [sample]\n", 1, 1, "'ports' is missing"},
         BadCase{"ports:\npipeline: [sample]\n", 1, 1, "expected a list for ports, found nothing"},

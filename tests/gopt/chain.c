@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A loop, a helper that holds the hint, a sum over all items, and a source that defines more than it need give. */
 #include "gopt.h"
 
@@ -10,7 +11,9 @@ const struct node* heads[1024];
 static const uint32_t salt = 7;
 uint32_t total = 0;
 
-static uint32_t hash(uint32_t x) { return (x ^ salt) * 2654435761u; }
+static uint32_t hash(uint32_t x) {
+  return (x ^ salt) * 2654435761u;
+}
 
 /* The node of a key, or none. */
 static const struct node* find(const struct node* at, uint32_t key) {
@@ -21,7 +24,9 @@ static const struct node* find(const struct node* at, uint32_t key) {
   return 0;
 }
 
-static uint32_t not_needed(void) { return total; }
+static uint32_t not_needed(void) {
+  return total;
+}
 
 /* Adds up values. */
 void sum_of(const uint32_t* key, uint32_t* value, uint32_t n) {
@@ -34,4 +39,6 @@ void sum_of(const uint32_t* key, uint32_t* value, uint32_t n) {
   total += found;
 }
 
-uint32_t elsewhere(void) { return not_needed(); }
+uint32_t elsewhere(void) {
+  return not_needed();
+}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Two accesses that depend on each other, a macro, and a way out in between. */
 #include "gopt.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scopes, names that hide others, references, constants, a class that constructs itself, a template that holds a hint.
 #include "gopt.h"
 
