@@ -33,7 +33,7 @@ build/.exists:
 
 .PHONY: build
 build: setup-build build/.exists ## the programs, in build/release/bin (10 minutes the first time, then seconds)
-	$(call build,release,penumbra_share)
+	$(call build,release,programs)
 
 # --- the main job ---------------------------------------------------------------------------------------------------
 
