@@ -135,14 +135,11 @@ bool always_evaluates(const Expr* whole, const Expr* part, const clang::ParentMa
   while (child != whole) {
     const Stmt* parent = parents.getParent(child);
     if (parent == nullptr) return false;
-    if (const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(parent)) {
-      if (binary->isLogicalOp() && binary->getLHS() != child) return false;
-    }
-    if (const auto* choice = llvm::dyn_cast<clang::AbstractConditionalOperator>(parent)) {
-      if (choice->getCond() != child) return false;
-    }
-    if (llvm::isa<clang::StmtExpr>(parent) || llvm::isa<clang::LambdaExpr>(parent) || !llvm::isa<Expr>(parent))
-      return false;
+    const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(parent);
+    if (binary != nullptr && binary->isLogicalOp() && binary->getLHS() != child) return false;
+    const auto* choice = llvm::dyn_cast<clang::AbstractConditionalOperator>(parent);
+    if (choice != nullptr && choice->getCond() != child) return false;
+    if (llvm::isa<clang::StmtExpr, clang::LambdaExpr>(parent) || !llvm::isa<Expr>(parent)) return false;
     child = parent;
   }
   return true;

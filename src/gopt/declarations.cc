@@ -192,16 +192,17 @@ std::string Function::declaration_text(unsigned number) {
   return unit_.declare(variable.type, variable.name) + ";";
 }
 
-/// The tokens of an initialiser, from its =, ( or { on.
+/// The tokens of an initialiser, from its =, ( or { on; none for a class that is constructed without being told to. How
+/// it is written is read off the tokens: for a variable of a template the tree may say another way.
 TokenRange Function::initialiser(const clang::VarDecl* declaration) const {
-  const TokenRange whole = unit_.tokens.range({declaration->getLocation(), declaration->getEndLoc()});
-  const TokenRange rest = {whole.begin + 1, whole.end};
-  if (const unsigned equals = unit_.tokens.find(rest, "="); equals != whole.end) return {equals, whole.end};
-  // The tree's end of a declaration leaves out a closing parenthesis.
-  const bool braced = declaration->getInitStyle() == clang::VarDecl::ListInit;
-  const unsigned open = unit_.tokens.find(rest, braced ? "{" : "(");
-  if (open == whole.end) return {open, open};
-  return {open, unit_.tokens.find({open + 1, open + 1 + (1U << 16)}, braced ? "}" : ")") + 1};
+  const unsigned name = unit_.tokens.at(declaration->getLocation());
+  const TokenRange rest = {name + 1, unit_.tokens.find({name + 1, name + (1U << 16)}, ";")};
+  const unsigned open = std::min({unit_.tokens.find(rest, "="), unit_.tokens.find(rest, "("),
+                                  unit_.tokens.find(rest, "{"), unit_.tokens.find(rest, ","), rest.end});
+  const llvm::StringRef how = unit_.tokens.spelling(open);
+  if (how == "=") return {open, unit_.tokens.at(declaration->getEndLoc()) + 1};
+  if (how != "(" && how != "{") return {open, open};
+  return {open, unit_.tokens.find({open + 1, rest.end}, how == "(" ? ")" : "}") + 1};
 }
 
 /// The assignment that does what the declaration's initialiser did.
@@ -209,6 +210,9 @@ std::string Function::assignment_text(const Variable& variable, const clang::Var
   if (!declaration->hasInit()) return "";
   const TokenRange tokens = initialiser(declaration);
   if (tokens.begin == tokens.end) {  // a class that is constructed without being told to
+    if (!unit_.ast.getBaseElementType(variable.type)->isRecordType()) {
+      unit_.refuse(declaration->getLocation(), "where this is initialised cannot be told; initialise it with =");
+    }
     if (variable.form != Variable::Form::boxed) return "";
     return "{ " + unit_.declare(variable.type, "gopt_init") + "; __builtin_memcpy((void *)&" + use_text(variable) +
            ", &gopt_init, sizeof gopt_init); }";

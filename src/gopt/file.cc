@@ -46,13 +46,6 @@ bool is_header(llvm::StringRef path) {
          extension == ".inc";
 }
 
-std::string absolute(llvm::StringRef path) {
-  llvm::SmallString<256> full(path);
-  llvm::sys::fs::make_absolute(full);
-  llvm::sys::path::remove_dots(full, true);
-  return std::string(full);
-}
-
 /// The functions and variables that a body needs, but for calls that have been expanded.
 class Needs : public clang::RecursiveASTVisitor<Needs> {
  public:
@@ -148,12 +141,12 @@ std::string File::write() {
 std::string File::header_output() {
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
   const llvm::StringRef path = sources.getFileEntryRefForID(sources.getMainFileID())->getName();
-  std::string text = "#include \"" + absolute(path) + "\"\n";
+  std::string text = "#include \"" + absolute_path(path) + "\"\n";
   text += kPushWarnings;
   if (prefetches_ranges_) text += kPrefetchRange;
   for (const clang::FunctionDecl* function : annotated_) {
     std::string close;
-    text += "\n";
+    text += '\n';
     std::vector<const clang::DeclContext*> around;
     for (const clang::DeclContext* context = function->getDeclContext(); !context->isTranslationUnit();
          context = context->getParent()) {

@@ -49,7 +49,7 @@ void Function::lower_hints(llvm::ArrayRef<const clang::Stmt*> hints) {
       made.what +=
           (i > 0 ? ", " : "") + plain(Text(unit_.tokens).render(unit_.tokens.range(hint->getArg(i)->getSourceRange())));
     }
-    made.what += ")";
+    made.what += ')';
     made.prefetch += (made.prefetch.empty() ? "" : " ") + prefetch_text(hint);
   }
   made.in_scope = scope_;

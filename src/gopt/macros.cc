@@ -26,10 +26,7 @@ class Watcher : public clang::PPCallbacks {
     if (is_angled || !file || !sources.isWrittenInMainFile(range.getBegin())) return;
     const auto main_file = sources.getFileEntryRefForID(sources.getMainFileID());
     if (main_file->getDir().getName() != search_path) return;
-    llvm::SmallString<256> path(file->getName());
-    llvm::sys::fs::make_absolute(path);
-    llvm::sys::path::remove_dots(path, true);
-    macros_->inclusions.push_back({{range.getBegin(), range.getEnd()}, std::string(path)});
+    macros_->inclusions.push_back({{range.getBegin(), range.getEnd()}, absolute_path(file->getName())});
   }
 
  private:
@@ -37,6 +34,13 @@ class Watcher : public clang::PPCallbacks {
 };
 
 }  // namespace
+
+std::string absolute_path(llvm::StringRef path) {
+  llvm::SmallString<256> full(path);
+  if (llvm::sys::fs::make_absolute(full)) return path.str();
+  llvm::sys::path::remove_dots(full, true);
+  return std::string(full);
+}
 
 bool Macros::has_changed(const Use& use) const {
   const clang::IdentifierInfo* name = preprocessor->getIdentifierInfo(use.name);

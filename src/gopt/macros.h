@@ -32,6 +32,9 @@ struct Macros {
   bool has_changed(const Use& use) const;
 };
 
+/// Of a file, without dots.
+std::string absolute_path(llvm::StringRef path);
+
 std::shared_ptr<Macros> watch_macros(clang::Preprocessor& preprocessor);
 
 }  // namespace gopt

@@ -110,7 +110,7 @@ class Action : public clang::ASTFrontendAction {
 
  protected:
   bool BeginSourceFileAction(clang::CompilerInstance& compiler) override {
-    collector_.emplace(compiler.getPreprocessor());
+    collector_ = std::make_unique<clang::syntax::TokenCollector>(compiler.getPreprocessor());
     macros_ = gopt::watch_macros(compiler.getPreprocessor());
     return true;
   }
@@ -138,7 +138,7 @@ class Action : public clang::ASTFrontendAction {
  private:
   const Arguments& arguments_;
   Result& result_;
-  std::optional<clang::syntax::TokenCollector> collector_;
+  std::unique_ptr<clang::syntax::TokenCollector> collector_;
   std::shared_ptr<gopt::Macros> macros_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "function.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace gopt {
 namespace {
@@ -127,12 +128,12 @@ std::string Function::item_text(unsigned number) {
   for (const unsigned variable_number : kept(number)) {
     const Variable& variable = variables_[variable_number];
     // A class that would be constructed is kept as bytes.
-    const std::string type = unit_.declare(variable.type, "");
-    const bool boxed = variable.form == Variable::Form::boxed;
-    text += "    " +
-            (boxed ? "alignas(" + type + ") unsigned char " + variable.member + "[sizeof(" + type + ")]"
-                   : unit_.declare(variable.type, variable.member)) +
-            ";\n";
+    std::string declared = unit_.declare(variable.type, variable.member);
+    if (variable.form == Variable::Form::boxed) {
+      const std::string type = unit_.declare(variable.type, "");
+      declared = llvm::formatv("alignas({0}) unsigned char {1}[sizeof({0})]", type, variable.member);
+    }
+    text.append("    ").append(declared).append(";\n");
   }
   if (loops_[number].switches.size() > 1 || kept(number).empty()) text += "    unsigned gopt_resume;\n";
   return text + "  } gopt_items[gopt_most];\n";

@@ -71,7 +71,7 @@ unsigned Tokens::statement_end(const clang::Stmt* statement) const {
 
 unsigned Tokens::find(TokenRange range, llvm::StringRef text) const {
   int depth = 0;
-  for (unsigned i = range.begin; i < range.end; ++i) {
+  for (unsigned i = range.begin; i < std::min<size_t>(range.end, tokens_.size()); ++i) {
     const llvm::StringRef token = spelling(i);
     if (depth == 0 && token == text) return i;
     if (token == "(" || token == "[" || token == "{") ++depth;

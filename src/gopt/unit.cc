@@ -102,9 +102,9 @@ bool Unit::function_switches(const clang::FunctionDecl* function) {
 
 bool Unit::switches_inside(const clang::Stmt* statement) {
   if (statement == nullptr) return false;
-  if (const auto* call = llvm::dyn_cast<clang::CallExpr>(statement)) {
-    if (is_hint(call) || expandable(call) != nullptr || expandable_candidate(call) != nullptr) return true;
-  }
+  const auto* call = llvm::dyn_cast<clang::CallExpr>(statement);
+  if (call != nullptr && (is_hint(call) || expandable(call) != nullptr || expandable_candidate(call) != nullptr))
+    return true;
   for (const clang::Stmt* child : statement->children()) {
     if (switches_inside(child)) return true;
   }
