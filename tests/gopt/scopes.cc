@@ -11,9 +11,9 @@ struct slot {
 
 template <class Key>
 bool holds(const slot& slot, Key key) {
+  const Key wanted(key);
   g_expensive(&slot);
-  const Key found = static_cast<Key>(slot.key);
-  return found == key;
+  return static_cast<Key>(slot.key) == wanted;
 }
 
 void find(const slot* slots, uint32_t mask, const uint32_t* key, uint32_t* value, uint32_t n) {
