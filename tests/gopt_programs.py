@@ -412,8 +412,22 @@ class Program:
         argument = f"(uint32_t)({self.expression(1)}), &nodes[({self.leaf()}) & {MASK}]"
         call = f"{helper}(t, nodes, {argument})"
         numbers = self.of_kind("number", True)
-        form = self.random.randrange(7)
-        if form == 0:
+        form = self.random.randrange(10)
+        if form == 7:
+            self.put(f"if (({self.condition()}) {self.pick(['&&', '||'])} ({call} & 1)) {{")
+            self.body(2)
+            self.put("}")
+        elif form == 8 and numbers:
+            second = f"{self.pick(self.helpers)}(t, nodes, {self.random.randrange(99)}u, nodes)"
+            name = self.pick(numbers).name
+            self.put(f"{name} = (({self.condition()}) ? {call} : {second} + 1) & 0x7f;")
+        elif form == 9:
+            k = self.counter()
+            self.put(f"uint32_t {k} = 0;")
+            self.put(f"while ({k}++ < 2 && !({call} & 3 && {self.leaf()})) {{")
+            self.looped(2)
+            self.put("}")
+        elif form == 0:
             variable = self.declare("number")
             self.put(f"uint32_t {variable.name} = {self.without_call(variable, call, helper)};")
             self.add(variable)

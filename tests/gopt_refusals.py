@@ -184,11 +184,11 @@ void f(const int* t, int* out, uint32_t n) {
     out[i] = t[i] + calls++;
   }
 }""",
-    "condition": """
+    "comma": """
 static int look(const int* p) { g_expensive(p); return *p; }
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
-    if (out[i] && look(&t[i])) out[i] = 1;  //! cannot be expanded inside this expression
+    out[i] = (out[i]++, look(&t[i]));  //! cannot be expanded inside this expression
   }
 }""",
     "several declared": """

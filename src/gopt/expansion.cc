@@ -36,19 +36,94 @@ void Function::expand_calls_in(const clang::Stmt* part, Expanded& expanded) {
     const std::string indent = "\n" + indent_at(call->getBeginLoc());
     expanded.computed += (expanded.computed.empty() ? "" : indent) + expand(call, callee, true);
     const int result = frame_->results[call];
-    if (result >= 0)
-      expanded.declared += (expanded.declared.empty() ? "" : " ") + declaration_text(static_cast<unsigned>(result));
+    if (result >= 0) take_result(call, static_cast<unsigned>(result), expanded);
     return;
   }
+  const auto* expression = llvm::dyn_cast<clang::Expr>(part);
+  if (expression != nullptr && expand_choice(expression, expanded)) return;
+  const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(part);
+  if (binary != nullptr && binary->isLogicalOp()) return expand_calls_in(binary->getLHS(), expanded);
+  const auto* choice = llvm::dyn_cast<clang::ConditionalOperator>(part);
+  if (choice != nullptr) return expand_calls_in(choice->getCond(), expanded);
   if (!is_transparent(part)) return;
   const std::vector<const clang::Stmt*> children(part->child_begin(), part->child_end());
-  const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(part);
   if (binary != nullptr && binary->isAssignmentOp()) {
     expand_calls_in(binary->getRHS(), expanded);
     expand_calls_in(binary->getLHS(), expanded);
     return;
   }
   for (const clang::Stmt* child : children) expand_calls_in(child, expanded);
+}
+
+/// The variable of what an expression comes to.
+unsigned Function::add_result(clang::QualType type, const std::string& name, clang::SourceLocation where) {
+  Variable result;
+  result.type = type.getUnqualifiedType();
+  result.where = where;
+  result.name = unique_name(name);
+  result.loop = loop_;
+  result.split = true;
+  choose_form(result);
+  check_storable(result);
+  variables_.push_back(std::move(result));
+  return static_cast<unsigned>(variables_.size()) - 1;
+}
+
+/// From here on the variable stands for the expression.
+void Function::take_result(const clang::Expr* expression, unsigned variable, Expanded& expanded) {
+  expanded.declared += (expanded.declared.empty() ? "" : " ") + declaration_text(variable);
+  frame_->results[expression] = static_cast<int>(variable);
+  frame_->text.replace(unit_.tokens.range(expression->getSourceRange()), use_text(variables_[variable]));
+  if (!llvm::is_contained(scope_, variable)) scope_.push_back(variable);
+}
+
+/// Statements that evaluate `value`, in which calls may be expanded, and leave it, or whether it is true, in the
+/// variable.
+std::string Function::compute_into(unsigned variable, const clang::Expr* value, bool is_test) {
+  const Expanded inner = expand_calls(value);
+  evaluate(value);
+  at_ = flow_.add_after(at_);
+  flow_[at_].kills.push_back(variable);
+  flow_[at_].changes.push_back(variable);
+  const std::string text = "(" + text_of(value) + ")";
+  return inner.all() + (inner.empty() ? "" : " ") +
+         value_text(variables_[variable], is_test ? text + " ? 1 : 0" : text);
+}
+
+/// &&, || and ?: whose later part holds a call to expand become an if.
+bool Function::expand_choice(const clang::Expr* expression, Expanded& expanded) {
+  const auto* logical = llvm::dyn_cast<clang::BinaryOperator>(expression);
+  const auto* choice = llvm::dyn_cast<clang::ConditionalOperator>(expression);
+  const bool is_logical = logical != nullptr && logical->isLogicalOp() && unit_.switches_inside(logical->getRHS());
+  const bool is_choice =
+      choice != nullptr && choice->getType()->isScalarType() && !choice->isGLValue() &&
+      (unit_.switches_inside(choice->getTrueExpr()) || unit_.switches_inside(choice->getFalseExpr()));
+  if (!is_logical && !is_choice) return false;
+  const clang::QualType test = unit_.is_cxx() ? unit_.ast.BoolTy : unit_.ast.IntTy;
+  const unsigned condition = add_result(test, "gopt_test", expression->getBeginLoc());
+  const unsigned result =
+      is_logical ? condition : add_result(choice->getType(), "gopt_choice", expression->getBeginLoc());
+  scope_.push_back(condition);
+  if (is_choice) scope_.push_back(result);
+  const size_t scope = scope_.size();
+  std::string text = compute_into(condition, is_logical ? logical->getLHS() : choice->getCond(), true);
+  at_ = flow_.add_after(at_);
+  flow_[at_].reads.push_back({condition, expression->getBeginLoc()});
+  const unsigned head = at_;
+  const bool is_or = is_logical && logical->getOpcode() == clang::BO_LOr;
+  text += std::string(" if (") + (is_or ? "!" : "") + variables_[condition].name + ") { ";
+  text += compute_into(result, is_logical ? logical->getRHS() : choice->getTrueExpr(), is_logical) + " }";
+  const unsigned taken = at_;
+  at_ = flow_.add_after(head);
+  scope_.resize(scope);
+  if (is_choice) text += " else { " + compute_into(result, choice->getFalseExpr(), false) + " }";
+  scope_.resize(scope);
+  at_ = flow_.add_after(at_);
+  flow_.link(taken, at_);
+  expanded.computed += (expanded.computed.empty() ? "" : "\n" + indent_at(expression->getBeginLoc())) + text;
+  if (is_choice) expanded.declared += (expanded.declared.empty() ? "" : " ") + declaration_text(condition);
+  take_result(expression, result, expanded);
+  return true;
 }
 
 bool Function::check_expandable(const clang::CallExpr* call, const clang::FunctionDecl* callee) {
@@ -91,16 +166,8 @@ std::string Function::expand(const clang::CallExpr* call, const clang::FunctionD
     text += indent + "  " + pass_argument(callee->getParamDecl(i), call->getArg(i), frame);
   }
   if (wants_result && !callee->getReturnType()->isVoidType()) {
-    Variable result;
-    result.type = callee->getReturnType().getUnqualifiedType();
-    result.where = call->getBeginLoc();
-    result.name = unique_name(callee->getNameAsString() + "_" + std::to_string(number));
-    result.loop = loop_;
-    result.split = true;
-    choose_form(result);
-    check_storable(result);
-    frame.result = static_cast<int>(variables_.size());
-    variables_.push_back(std::move(result));
+    frame.result = static_cast<int>(add_result(
+        callee->getReturnType(), callee->getNameAsString() + "_" + std::to_string(number), call->getBeginLoc()));
   }
   frame_ = &frame;
   frame.returned = flow_.add();
@@ -118,11 +185,6 @@ std::string Function::expand(const clang::CallExpr* call, const clang::FunctionD
   frame_ = caller;
   scope_.resize(scope);
   frame_->results[call] = frame.result;
-  if (frame.result >= 0) {
-    scope_.push_back(static_cast<unsigned>(frame.result));
-    const TokenRange range = unit_.tokens.range(call->getSourceRange());
-    frame_->text.replace(range, use_text(variables_[static_cast<size_t>(frame.result)]));
-  }
   return text;
 }
 

@@ -11,14 +11,19 @@ namespace {
 /// Calls `visit` for every variable mentioned, in types and in sizeof too.
 class Mentions : public clang::RecursiveASTVisitor<Mentions> {
  public:
-  explicit Mentions(std::function<void(const clang::DeclRefExpr*)> visit) : visit_(std::move(visit)) {}
+  using Visit = std::function<void(const clang::DeclRefExpr*)>;
+  explicit Mentions(
+      Visit visit, std::function<bool(const clang::Stmt*)> skip = [](const clang::Stmt*) { return false; })
+      : visit_(std::move(visit)), skip_(std::move(skip)) {}
+  bool dataTraverseStmtPre(clang::Stmt* statement) { return !skip_(statement); }
   bool VisitDeclRefExpr(clang::DeclRefExpr* mention) {
     visit_(mention);
     return true;
   }
 
  private:
-  std::function<void(const clang::DeclRefExpr*)> visit_;
+  Visit visit_;
+  std::function<bool(const clang::Stmt*)> skip_;
 };
 
 /// The kind of a change that may happen in any order: 1 for a sum, and so on; 0 for any other.
@@ -86,9 +91,12 @@ void Function::rename(const clang::DeclRefExpr* mention) {
 
 void Function::rename_mentions(const clang::Stmt* statement) {
   if (statement == nullptr) return;
-  Mentions([this](const clang::DeclRefExpr* mention) {
-    rename(mention);
-  }).TraverseStmt(const_cast<clang::Stmt*>(statement));
+  const auto is_computed = [this](const clang::Stmt* part) {
+    const auto* expression = llvm::dyn_cast<clang::Expr>(part);
+    return expression != nullptr && frame_->results.count(expression) != 0;
+  };
+  Mentions([this](const clang::DeclRefExpr* mention) { rename(mention); }, is_computed)
+      .TraverseStmt(const_cast<clang::Stmt*>(statement));
 }
 
 void Function::evaluate(const clang::Expr* expression) {
@@ -112,12 +120,16 @@ void Function::evaluate_part(const clang::Stmt* part, const clang::Expr* whole, 
                  "a foreach in a lambda or in an expression cannot be rewritten; write a function");
     return;
   }
-  if (const auto* call = llvm::dyn_cast<clang::CallExpr>(part)) {
-    const auto result = frame_->results.find(call);
+  if (const auto* expression = llvm::dyn_cast<clang::Expr>(part)) {
+    const auto result = frame_->results.find(expression);
     if (result != frame_->results.end()) {
-      if (result->second >= 0) point.reads.push_back({static_cast<unsigned>(result->second), call->getBeginLoc()});
+      if (result->second >= 0) {
+        point.reads.push_back({static_cast<unsigned>(result->second), expression->getBeginLoc()});
+      }
       return;
     }
+  }
+  if (const auto* call = llvm::dyn_cast<clang::CallExpr>(part)) {
     if (Unit::is_hint(call)) {
       unit_.refuse(call->getBeginLoc(), "g_expensive must be a statement of its own");
       return;

@@ -72,9 +72,11 @@ class Function {
     Text text;
     std::map<const clang::VarDecl*, unsigned> variables;
     std::map<const clang::LabelDecl*, unsigned> labels;
-    std::map<const clang::CallExpr*, int> results;  ///< calls that are expanded, and the variable of the result or -1
-    int result = -1;                                ///< the variable of its own result
-    unsigned returned = 0;                          ///< the point that a return leads to
+    /// Calls that are expanded, and what is computed by statements because of such a call; the variable of the result
+    /// or -1.
+    std::map<const clang::Expr*, int> results;
+    int result = -1;        ///< the variable of its own result
+    unsigned returned = 0;  ///< the point that a return leads to
     bool has_return = false;
   };
   struct Target {
@@ -193,6 +195,10 @@ class Function {
   void rename(const clang::DeclRefExpr* mention);
   Expanded expand_calls(const clang::Expr* expression);
   void expand_calls_in(const clang::Stmt* part, Expanded& expanded);
+  bool expand_choice(const clang::Expr* expression, Expanded& expanded);
+  unsigned add_result(clang::QualType type, const std::string& name, clang::SourceLocation where);
+  std::string compute_into(unsigned variable, const clang::Expr* value, bool is_test);
+  void take_result(const clang::Expr* expression, unsigned variable, Expanded& expanded);
 
   // expansion.cc
   std::string expand(const clang::CallExpr* call, const clang::FunctionDecl* callee, bool wants_result);
