@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """As a service: what the manager hears, and that no root is needed where the capabilities are given."""
 
+import contextlib
+import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -33,6 +36,32 @@ def test_the_manager_hears_of_every_step(bench, monkeypatch, abstract):
             heard.append(manager.recv(100))
     assert heard[0] == b"READY=1"
     assert set(heard[1:-1]) == {b"WATCHDOG=1"}
+
+
+def test_a_reload_that_takes_long_is_no_reason_to_be_taken_for_dead(bench, monkeypatch):
+    """It waits for the routes, which it reads once."""
+    address = str(bench.folder / "notify")
+    bench.configure([{"name": "wan", "device": "synth:rate=1000", "sink": "count"}], "10.0.0.0/8 dev wan\n")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(address)
+        manager.settimeout(conftest.PATIENCE)
+        monkeypatch.setenv("NOTIFY_SOCKET", address)
+        monkeypatch.setenv("WATCHDOG_USEC", "400000")
+        with bench.start() as router:
+            routes = bench.folder / "routes.txt"
+            routes.unlink()
+            os.mkfifo(routes)
+            router.process.send_signal(signal.SIGHUP)
+            with routes.open("w") as pipe:  # now it reads
+                manager.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    while manager.recv(100):
+                        pass
+                manager.settimeout(conftest.PATIENCE)
+                assert [manager.recv(100) for _ in range(3)] == [b"WATCHDOG=1"] * 3
+                pipe.write("10.0.0.0/8 dev wan\n20.0.0.0/8 dev wan\n")
+            router.wait_for("the new route", lambda: router.show("routes", "20.0.0.0/8")["routes"])
+            router.stop()
 
 
 @pytest.mark.parametrize("variables", [{}, {"NOTIFY_SOCKET": "/nowhere/notify"}, {"NOTIFY_SOCKET": "x" * 200}])

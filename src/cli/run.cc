@@ -11,6 +11,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
+#include <thread>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -52,17 +54,41 @@ extern "C" void request_reload(int /*signal*/) {
   reload_requested = true;
 }
 
-/// SIGHUP lets the router read its configuration again; what comes of it goes to standard error.
-void reload_if_requested(runtime::Router& router) {
-  if (!reload_requested.exchange(false)) return;
-  std::string told;
-  try {
-    told = reload_in_words(router.reload("apply", {}), false);
-  } catch (const std::exception& error) {
-    told = fmt::format("{}\n", error.what());
+/// SIGHUP lets the router read its configuration again, which takes seconds if that is long, on a thread of its own:
+/// nobody waits. What comes of it goes to standard error.
+class ReloadOnSignal {
+ public:
+  explicit ReloadOnSignal(runtime::Router& router) : router_(router) {}
+
+  /// Begins a reload if one has been asked for since the last one began, and none is under way.
+  void tick() {
+    if (under_way_ || !reload_requested.exchange(false)) return;
+    under_way_ = true;
+    try {
+      thread_ = std::jthread([this] {
+        reload();
+        under_way_ = false;
+      });
+    } catch (const std::system_error& error) {
+      under_way_ = false;
+      tell(fmt::format("{}\n", error.what()));
+    }
   }
-  fmt::print(stderr, "penumbra: reload: {}", told);
-}
+
+ private:
+  void reload() {
+    try {
+      tell(reload_in_words(router_.reload("apply", {}), false));
+    } catch (const std::exception& error) {
+      tell(fmt::format("{}\n", error.what()));
+    }
+  }
+  static void tell(const std::string& what) { fmt::print(stderr, "penumbra: reload: {}", what); }
+
+  runtime::Router& router_;
+  std::atomic<bool> under_way_{false};
+  std::jthread thread_;  ///< joined before what it uses is gone
+};
 
 /// From now until the program ends SIGINT and SIGTERM stop the router, the one that there is or the one to come:
 /// nothing is left lying about if the signal comes before it runs, and nothing untold if it comes after.
@@ -107,10 +133,11 @@ void run(const Options& options) {
     const Stoppable stoppable(router);
     Progress progress(options.progress);
     Service service;
+    ReloadOnSignal reload(router);
     router.run(options.limits(), [&](const runtime::Statistics& now) {
       progress.tick(now);
       service.tick([&router] { return router.workers_came_round(); });
-      reload_if_requested(router);
+      reload.tick();
     });
   }
   const RunSummary summary = summarise(config, router);
