@@ -75,10 +75,13 @@ class Function {
   /// Turns the batch's outputs into verdicts and rewrites the packets.
   virtual void post_shade(Chunk& chunk) noexcept = 0;
 
-  /// Takes over another configuration of its own while packets go through it, from create()'s context, and says what
-  /// that changes, a line each. Unless `apply` it only says. Throws InputError at what only a restart can change; then,
-  /// and if it throws anything else, nothing has changed.
-  virtual std::vector<std::string> reload(const ConfigNode& config, const FunctionContext& context, bool apply) = 0;
+  /// What would change if this took over the configuration of `next`, a line each. create() has made that from
+  /// `config`, of the same kind as this and with the same ports. Throws InputError at what only a restart can change.
+  virtual std::vector<std::string> differences(const Function& next, const ConfigNode& config) const = 0;
+  /// Takes over the configuration of `next` while packets go through this (through `next` none do), and gives it its
+  /// own in return, so that doing it again undoes it. Called after differences() has told some. If it throws, nothing
+  /// has changed.
+  virtual void exchange(Function& next) = 0;
 
   /// One line on what the function saw in a packet and did with it, for `trace`. Called after post_shade.
   virtual std::string trace(const Chunk& chunk, std::uint16_t packet) const = 0;

@@ -32,8 +32,7 @@ std::vector<PortInfo> port_infos(std::span<const control::PortConfig> configs) {
 }
 
 Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<const PortInfo> ports,
-                   GracePeriods& grace_periods, RouteFeed* feed)
-    : ports_(ports.begin(), ports.end()), grace_periods_(grace_periods), feed_(feed) {
+                   GracePeriods& grace_periods, RouteFeed* feed) {
   using Kind = Verdict::Kind;
   reasons_ = {
       {"router", {"undecided", Kind::drop, "no function of the pipeline decided"}},
@@ -99,14 +98,30 @@ std::string Pipeline::reason_name(std::uint16_t reason) const {
   return reasons_[reason].stage + "." + reasons_[reason].reason.name;
 }
 
-std::vector<std::string> Pipeline::reload(std::span<const control::StageConfig> configs, bool apply) {
+std::vector<std::string> Pipeline::reload(Pipeline& next, std::span<const control::StageConfig> configs, bool apply) {
   std::vector<std::string> changes;
+  std::vector<std::size_t> changed;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
-    for (const auto& line : stages_[i].function->reload(configs[i].config, {ports_, grace_periods_, feed_}, apply)) {
-      changes.push_back(stages_[i].name + ": " + line);
-    }
+    const auto lines = stages_[i].function->differences(*next.stages_[i].function, configs[i].config);
+    if (!lines.empty()) changed.push_back(i);
+    for (const auto& line : lines) changes.push_back(stages_[i].name + ": " + line);
   }
+  if (apply) exchange(next, changed);
   return changes;
+}
+
+/// All of these stages or none. Only a limit or a lack of memory can stop it, and what was there before did fit.
+void Pipeline::exchange(Pipeline& next, std::span<const std::size_t> stages) {
+  std::size_t done = 0;
+  const auto exchange_stage = [&](std::size_t i) {
+    stages_[stages[i]].function->exchange(*next.stages_[stages[i]].function);
+  };
+  try {
+    for (; done < stages.size(); ++done) exchange_stage(done);
+  } catch (...) {
+    while (done > 0) exchange_stage(--done);
+    throw;
+  }
 }
 
 void Pipeline::check_punts(const control::PuntLimits& limits) const {
@@ -133,12 +148,14 @@ std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues() {
   return queues;
 }
 
+SparePipeline::SparePipeline(const control::RouterConfig& config)
+    : feed_(std::make_unique<control::netlink::NetlinkFeed>(twins(config.ports), config.fpm, nullptr)),
+      pipeline_(config.pipeline, port_infos(config.ports), no_readers_, feed_.get()) {
+  pipeline_.check_punts(config.punts);
+}
+
 void check_pipeline(const control::RouterConfig& config) {
-  const auto ports = port_infos(config.ports);
-  NoReaders no_readers;
-  control::netlink::NetlinkFeed feed(twins(config.ports), config.fpm, {});  // never started
-  const Pipeline pipeline(config.pipeline, ports, no_readers, &feed);
-  pipeline.check_punts(config.punts);
+  const SparePipeline checked(config);
 }
 
 }  // namespace penumbra::runtime

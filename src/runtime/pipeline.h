@@ -55,9 +55,10 @@ class Pipeline {
   /// itself.
   std::uint16_t over_limit(std::uint16_t reason) const { return over_limit_[reason]; }
 
-  /// Takes over other configurations of the same functions, or with `apply` false only says what that changes, a line
-  /// each. Throws as Function::reload(). Set-up's context.
-  std::vector<std::string> reload(std::span<const control::StageConfig> configs, bool apply);
+  /// Takes over the configurations of `next`, which has the same functions and was made of `configs`, or with `apply`
+  /// false only says what that changes, a line each. Throws as Function::differences() and exchange() do; then nothing
+  /// has changed.
+  std::vector<std::string> reload(Pipeline& next, std::span<const control::StageConfig> configs, bool apply);
   /// Throws InputError if a limit is for a reason that nothing is punted for.
   void check_punts(const control::PuntLimits& limits) const;
   /// Tells the functions the ports' final MAC addresses and MTUs.
@@ -67,16 +68,31 @@ class Pipeline {
   std::vector<std::unique_ptr<EngineQueue>> open_queues();
 
  private:
+  void exchange(Pipeline& next, std::span<const std::size_t> stages);
   void add_over_limits();
   void choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader);
 
-  std::vector<PortInfo> ports_;  ///< as configured
-  GracePeriods& grace_periods_;
-  RouteFeed* feed_;
   std::vector<PipelineReason> reasons_;
   std::vector<std::uint16_t> over_limit_;
   std::vector<Stage> stages_;
   std::map<std::string, std::unique_ptr<Engine>> engines_;  ///< destroyed before the tables that they mirror
+};
+
+/// The pipeline of a configuration beside the one that runs: tables filled, and no packet ever goes through.
+class SparePipeline {
+ public:
+  /// Throws as Router does of the pipeline and the punts' limits.
+  explicit SparePipeline(const control::RouterConfig& config);
+  SparePipeline(const SparePipeline&) = delete;
+  SparePipeline& operator=(const SparePipeline&) = delete;
+  ~SparePipeline() = default;
+
+  Pipeline& pipeline() { return pipeline_; }
+
+ private:
+  NoReaders no_readers_;
+  std::unique_ptr<RouteFeed> feed_;  ///< never started
+  Pipeline pipeline_;
 };
 
 }  // namespace penumbra::runtime

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/pipeline.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "penumbra/errors.h"
 #include "runtime/test_support.h"
@@ -97,6 +101,45 @@ TEST(Pipeline, PassesOnWhatAFunctionDislikes) {
   auto config = test::test_config({"a"}, 1, 1, test::kSync);
   config.pipeline[0].config = ConfigNode::parse("stage: many", "test.yaml", ".");
   EXPECT_THAT(error_of(config), HasSubstr("test.yaml:1:8"));
+}
+
+/// A stage of test_judge for each.
+control::RouterConfig with_revisions(const std::vector<std::uint64_t>& revisions) {
+  auto config = test::test_config({"a"}, 1, revisions.size(), test::kSync);
+  for (std::size_t i = 0; i < revisions.size(); ++i) {
+    const std::string text = fmt::format("{{stage: {}, revision: {}}}", i, revisions[i]);
+    config.pipeline[i].config = ConfigNode::parse(text, "test.yaml", ".");
+  }
+  return config;
+}
+
+std::vector<std::uint64_t> revisions_of(const Pipeline& pipeline) {
+  std::vector<std::uint64_t> revisions;
+  for (const auto& stage : pipeline.stages()) revisions.push_back(stage.function->show("judges", {})["revision"]);
+  return revisions;
+}
+
+TEST(Pipeline, TakesOverTheConfigurationsOfAllStages) {
+  Pipeline pipeline = make(with_revisions({1, 2, 3}));
+  const auto config = with_revisions({4, 2, 5});
+  SparePipeline spare(config);
+  const auto changes = testing::ElementsAre("test_judge: revision 4", "test_judge.3: revision 5");
+  EXPECT_THAT(pipeline.reload(spare.pipeline(), config.pipeline, false), changes);
+  EXPECT_THAT(revisions_of(pipeline), testing::ElementsAre(1, 2, 3));
+  EXPECT_THAT(pipeline.reload(spare.pipeline(), config.pipeline, true), changes);
+  EXPECT_THAT(revisions_of(pipeline), testing::ElementsAre(4, 2, 5));
+}
+
+TEST(Pipeline, TakesOverNoneIfOneCannotBe) {
+  Pipeline pipeline = make(with_revisions({1, 2, 3}));
+  const auto restarts = with_revisions({4, 5, test::kTakesRestart});
+  SparePipeline restarting(restarts);
+  EXPECT_THROW(pipeline.reload(restarting.pipeline(), restarts.pipeline, true), InputError);
+  EXPECT_THAT(revisions_of(pipeline), testing::ElementsAre(1, 2, 3));
+  const auto fails = with_revisions({4, 5, test::kDoesNotFit});
+  SparePipeline failing(fails);
+  EXPECT_THROW(pipeline.reload(failing.pipeline(), fails.pipeline, true), std::length_error);
+  EXPECT_THAT(revisions_of(pipeline), testing::ElementsAre(1, 2, 3));
 }
 
 TEST(Pipeline, OpensAnEngineQueueAStage) {

@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 #include "penumbra/errors.h"
-#include "runtime/router.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -56,19 +55,16 @@ nlohmann::ordered_json Reloader::command(std::string_view action, std::span<cons
   }
   const std::lock_guard lock(mutex_);
   const auto next = control::load_config(arguments.empty() ? file_ : std::filesystem::path(arguments[0]));
-  // All of it once beside what runs, so that no mistake is found when half is done.
-  check_pipeline(next);
+  // All of it once beside what runs, so that no mistake is found when half is done, and no file is read twice.
+  SparePipeline spare(next);
   const auto restart = restarts(next);
   if (apply && !restart.empty()) {
     throw InputError({next.file.string()},
                      fmt::format("a change of {} takes a restart; nothing has changed", fmt::join(restart, ", ")));
   }
   std::vector<std::string> changes;
-  if (restart.empty()) changes = pipeline_.reload(next.pipeline, false);
-  if (apply) {
-    pipeline_.reload(next.pipeline, true);
-    adopt(next);
-  }
+  if (restart.empty()) changes = pipeline_.reload(spare.pipeline(), next.pipeline, apply);
+  if (apply) adopt(next);
   return {{"file", std::filesystem::absolute(next.file).string()}, {"changes", changes}, {"restart", restart}};
 }
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
 
 #include "penumbra/function.h"
 #include "runtime/test_support.h"
@@ -15,7 +17,8 @@ GracePeriods* last_grace_periods = nullptr;
 /// Does with each packet what its frame says for this stage.
 class Judge final : public Function {
  public:
-  Judge(std::size_t stage, std::size_t ports) : stage_(stage), ports_(ports), table_("test_table") {
+  Judge(std::size_t stage, std::uint64_t revision, std::size_t ports)
+      : stage_(stage), revision_(revision), ports_(ports), table_("test_table") {
     table_.publish(kView, std::vector<TableRegion>{});
   }
 
@@ -30,12 +33,16 @@ class Judge final : public Function {
   Table* table() override { return &table_; }
   void bind(std::span<const PortInfo> ports) override { ports_ = ports.size(); }
 
-  std::vector<std::string> reload(const ConfigNode& config, const FunctionContext& /*context*/, bool apply) override {
-    const std::uint64_t next = config.get("revision").present() ? config.get("revision").integer(0, 1000) : 0;
-    if (next == 666) throw config.error("takes a restart");
-    if (next == revision_) return {};
-    if (apply) revision_ = next;
-    return {"revision " + std::to_string(next)};
+  std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override {
+    const std::uint64_t revision = dynamic_cast<const Judge&>(next).revision_;
+    if (revision == kTakesRestart) throw config.error("takes a restart");
+    if (revision == revision_) return {};
+    return {"revision " + std::to_string(revision)};
+  }
+  void exchange(Function& next) override {
+    auto& other = dynamic_cast<Judge&>(next);
+    if (other.revision_ == kDoesNotFit) throw std::length_error("does not fit");
+    std::swap(revision_, other.revision_);
   }
   void pre_shade(Chunk& chunk) noexcept override {
     auto* in = chunk.columns.take<std::uint32_t>(chunk.size);
@@ -80,7 +87,7 @@ class Judge final : public Function {
 
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override {
     if (!arguments.empty()) throw std::invalid_argument("judges take no arguments");
-    return {{"topic", topic}, {"stage", stage_}};
+    return {{"topic", topic}, {"stage", stage_}, {"revision", revision_}};
   }
 
  private:
@@ -103,7 +110,7 @@ class Judge final : public Function {
   }
 
   std::size_t stage_;
-  std::uint64_t revision_ = 0;
+  std::uint64_t revision_;
   std::size_t ports_;
   Table table_;
 };
@@ -114,7 +121,10 @@ class Judge final : public Function {
      .topics = {{"judges", "what this judge is"}},
      .create = [](const ConfigNode& config, const FunctionContext& context) -> std::unique_ptr<Function> {
        last_grace_periods = &context.grace_periods;
-       return std::make_unique<Judge>(config.at("stage").integer(0, kMostStages - 1), context.ports.size());
+       const ConfigNode revision = config.get("revision");
+       return std::make_unique<Judge>(config.at("stage").integer(0, kMostStages - 1),
+                                      revision.present() ? revision.integer(0, kMostRevision) : 0,
+                                      context.ports.size());
      }});
 
 }  // namespace

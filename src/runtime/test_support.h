@@ -31,6 +31,10 @@ enum JudgeReason : std::uint16_t { kDropped, kLateDropped, kLatePunted, kWrongAn
 
 inline constexpr std::size_t kMostStages = 4;
 
+/// Values of test_judge's `revision`, which a reload changes: to the first of these it says that it takes a restart,
+/// the second it fails to take over.
+inline constexpr std::uint64_t kTakesRestart = 666, kDoesNotFit = 777, kMostRevision = 1000;
+
 /// A test packet's frame.
 struct [[gnu::packed]] Frame {
   std::array<std::uint8_t, 12> macs{};

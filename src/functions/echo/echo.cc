@@ -79,11 +79,11 @@ class Echo final : public Function {
     }
   }
 
-  std::vector<std::string> reload(const ConfigNode& config, const FunctionContext& /*context*/,
-                                  bool /*apply*/) override {
-    if (read_offset(config) != offset_) throw config.error("another offset takes a restart");
+  std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override {
+    if (dynamic_cast<const Echo&>(next).offset_ != offset_) throw config.error("another offset takes a restart");
     return {};
   }
+  void exchange(Function& /*next*/) override {}
 
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override {
     const Verdict verdict = chunk.verdicts[packet];

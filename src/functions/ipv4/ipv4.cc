@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "control/route_json.h"
 #include "control/routes.h"
@@ -147,34 +148,36 @@ void Ipv4Function::configure(const ConfigNode& config, const FunctionContext& co
   configuration_ = std::move(configuration);
 }
 
-std::vector<std::string> Ipv4Function::reload(const ConfigNode& config, const FunctionContext& context, bool apply) {
-  Configuration next = read_configuration(config, context);
+std::vector<std::string> Ipv4Function::differences(const Function& next, const ConfigNode& config) const {
+  const Configuration& other = dynamic_cast<const Ipv4Function&>(next).configuration_;
   for (const char* key : {"follow", "table"}) {
     const bool same =
-        std::string_view(key) == "table" ? next.table == configuration_.table : next.follow == configuration_.follow;
+        std::string_view(key) == "table" ? other.table == configuration_.table : other.follow == configuration_.follow;
     if (same) continue;
     const ConfigNode node = config.get(key);
     throw(node.present() ? node : config).error("another source of routes takes a restart");
   }
-  auto changes = differences(configuration_, next);
-  if (!apply || changes.empty()) return changes;
+  return ipv4::differences(configuration_, other);
+}
+
+void Ipv4Function::exchange(Function& next) {
+  Configuration& other = dynamic_cast<Ipv4Function&>(next).configuration_;
   try {
-    for (const auto& neighbour : next.neighbours) fib_.set_neighbour(neighbour);
+    for (const auto& neighbour : other.neighbours) fib_.set_neighbour(neighbour);
     if (subscription_ != nullptr) {
-      subscription_->replace_own(to_request(next, ports_));
+      subscription_->replace_own(to_request(other, ports_));
     } else {
-      fib_.load(next.routes);
+      fib_.load(other.routes);
     }
   } catch (...) {
-    forget_neighbours(next.neighbours, configuration_.neighbours);
+    forget_neighbours(other.neighbours, configuration_.neighbours);
     for (const auto& neighbour : configuration_.neighbours) fib_.set_neighbour(neighbour);
     fib_.commit();
     throw;
   }
-  forget_neighbours(configuration_.neighbours, next.neighbours);
+  forget_neighbours(configuration_.neighbours, other.neighbours);
   fib_.commit();
-  configuration_ = std::move(next);
-  return changes;
+  std::swap(configuration_, other);
 }
 
 /// Those of the first list that the second has not.

@@ -27,7 +27,7 @@ class Ipv4Function final : public Function {
   /// For changes while packets are forwarded.
   Ipv4Fib& fib() { return fib_; }
   /// Fills the table: with the configuration's routes, and if it follows others, by the feed. Throws InputError. Once,
-  /// before reload().
+  /// before differences() and exchange().
   void configure(const ConfigNode& config, const FunctionContext& context);
 
   const std::vector<Reason>& reasons() const override { return outcome_reasons(); }
@@ -36,7 +36,8 @@ class Ipv4Function final : public Function {
   void bind(std::span<const PortInfo> ports) override;
   void pre_shade(Chunk& chunk) noexcept override;
   void post_shade(Chunk& chunk) noexcept override;
-  std::vector<std::string> reload(const ConfigNode& config, const FunctionContext& context, bool apply) override;
+  std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;
+  void exchange(Function& next) override;
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
 
