@@ -99,8 +99,9 @@ def testpmd(network: Network, driver: str):
     devices = [word for i, port in enumerate("ab") for word in ("--vdev", f"{driver}{i},iface=veth-{port}")]
     eal = ["--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf", "--lcores", f"0@{core},1@{core}"]
     peers = [f"--eth-peer={i},{network.macs[host]}" for i, host in enumerate(("h1", "h2"))]
+    options = ["--forward-mode=mac", "--nb-cores=1", "--total-num-mbufs=32768", *peers]
     with subprocess.Popen(
-        network.router.command("dpdk-testpmd", *eal, *devices, "--", "--forward-mode=mac", "--nb-cores=1", *peers),
+        network.router.command("dpdk-testpmd", *eal, *devices, "--", *options),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
