@@ -138,8 +138,8 @@ def test_a_table_comes_and_goes_under_traffic(bench, table, source):
         summary = router.stop()
     assert before == after == {flow: {mac_of(DEFAULT_GATEWAY)} for flow in range(FLOWS)}
     assert during == {flow: {mac_of(gateway(table, address))} for flow, address in enumerate(addresses)}
-    assert lost == [], f"{len(lost)} of {len(stream.times)}; full rings missed {missed}"
     assert [reason for kind, reason in summary.reasons if kind == "drop"] == []
+    assert lost == [], f"{len(lost)} of {len(stream.times)}; full rings missed {missed}; {summary.reasons}"
     assert summary.sent_by_port["lan"] >= len(stream.times)
 
 

@@ -206,9 +206,10 @@ void Rib::end_sync(RibSource source) {
   });
 }
 
-/// Reports what counts for the prefix if that is news, and takes out what was removed.
-template <class Prefix>
-void Rib::settle(Family<Prefix>& family, Prefix prefix) {
+/// Reports what counts for the prefix if that is another target than before, or `leads_elsewhere`, and takes out what was
+/// removed.
+template <class Prefix, class LeadsElsewhere>
+void Rib::settle(Family<Prefix>& family, Prefix prefix, const LeadsElsewhere& leads_elsewhere) {
   RibEntry<Prefix>* best = nullptr;
   RibEntry<Prefix>* announced = nullptr;
   bool removed = false;
@@ -218,7 +219,7 @@ void Rib::settle(Family<Prefix>& family, Prefix prefix) {
     if (!entry.removed && (best == nullptr || counts_before(entry, *best))) best = &entry;
   });
   if (best != nullptr) {
-    if (announced == nullptr || announced->target != best->target) {
+    if (announced == nullptr || announced->target != best->target || leads_elsewhere(*announced)) {
       listener_.set_route(prefix, targets_.leads(best->target));
     }
   } else if (announced != nullptr) {
@@ -233,21 +234,26 @@ void Rib::settle(Family<Prefix>& family, Prefix prefix) {
   });
 }
 
-void Rib::commit() {
-  const std::vector<bool> changed = targets_.update();
+template <class Prefix>
+void Rib::settle_all(Family<Prefix>& family, const std::vector<bool>& changed) {
+  const auto is_changed = [&changed](const auto& entry) { return !changed.empty() && changed[entry.target]; };
+  // A route that was removed is settled in its turn: where its object leads meanwhile, perhaps nowhere, does not count.
+  std::vector<Prefix> moved;
   if (!changed.empty()) {
-    for_each_route([&](auto& /*family*/, auto& entry) {
-      if (entry.announced && changed[entry.target]) {
-        listener_.set_route(entry.prefix(), targets_.leads(entry.target));
-      }
+    family.table.for_each([&](const RibEntry<Prefix>& entry) {
+      if (entry.announced && !entry.removed && is_changed(entry)) moved.push_back(entry.prefix());
     });
   }
-  const auto settle_all = [this](auto& family) {
-    for (const auto& prefix : family.dirty) settle(family, prefix);
-    family.dirty.clear();
-  };
-  settle_all(ipv4_);
-  settle_all(ipv6_);
+  for (const Prefix& prefix : moved) settle(family, prefix, is_changed);
+  const auto is_replaced = [&](const auto& entry) { return entry.removed && is_changed(entry); };
+  for (const Prefix& prefix : family.dirty) settle(family, prefix, is_replaced);
+  family.dirty.clear();
+}
+
+void Rib::commit() {
+  const std::vector<bool> changed = targets_.update();
+  settle_all(ipv4_, changed);
+  settle_all(ipv6_, changed);
   listener_.commit();
 }
 

@@ -129,8 +129,10 @@ class Rib {
   void retire(Family<Prefix>& family, RibEntry<Prefix>& entry);
   template <class Prefix>
   void unmark(RibEntry<Prefix>& entry);
+  template <class Prefix, class LeadsElsewhere>
+  void settle(Family<Prefix>& family, Prefix prefix, const LeadsElsewhere& leads_elsewhere);
   template <class Prefix>
-  void settle(Family<Prefix>& family, Prefix prefix);
+  void settle_all(Family<Prefix>& family, const std::vector<bool>& changed);
   template <class Visit>
   void for_each_route(Visit&& visit);
 
