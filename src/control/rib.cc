@@ -206,8 +206,8 @@ void Rib::end_sync(RibSource source) {
   });
 }
 
-/// Reports what counts for the prefix if that is another target than before, or `leads_elsewhere`, and takes out what was
-/// removed.
+/// Reports what counts for the prefix if that is another target than before, or `leads_elsewhere`, and takes out what
+/// was removed.
 template <class Prefix, class LeadsElsewhere>
 void Rib::settle(Family<Prefix>& family, Prefix prefix, const LeadsElsewhere& leads_elsewhere) {
   RibEntry<Prefix>* best = nullptr;
