@@ -53,7 +53,8 @@ endfunction()
 
 # penumbra_test(x_test.cc ... [SHADERS] [THREADS] [WITH support.cc ...]): a GoogleTest program per file, each with the
 # sources behind WITH, which are compiled once; with SHADERS programs that need no DPDK. THREADS: threads share data in
-# them, so that they are ThreadSanitizer's.
+# them, so that they are ThreadSanitizer's. What a test program does itself need not be fast: it is compiled so in half the
+# time.
 function(penumbra_test)
   cmake_parse_arguments(arg "SHADERS;THREADS" "" "WITH" ${ARGN})
   if(NOT PENUMBRA_TESTS OR (NOT arg_SHADERS AND NOT TARGET Penumbra::dpdk))
@@ -70,11 +71,13 @@ function(penumbra_test)
   if(arg_WITH)
     set(support ${first}_support)
     add_library(${support} OBJECT ${arg_WITH})
+    target_compile_options(${support} PRIVATE -O1)
     target_link_libraries(${support} PRIVATE ${library} GTest::gmock)
   endif()
   foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
     cmake_path(GET source STEM name)
     add_executable(${name} ${source})
+    target_compile_options(${name} PRIVATE -O1)
     target_link_libraries(${name} PRIVATE ${support} ${library} GTest::gtest_main GTest::gmock)
     target_compile_definitions(${name} PRIVATE PENUMBRA_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared/data")
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)

@@ -62,10 +62,10 @@ class Network:
         for namespace in self.namespaces:
             namespace.delete()
 
-    def ports(self, driver, **keys):
+    def ports(self, driver, options="", **keys):
         return [
-            {"name": "a", "device": f"{driver}0,iface=veth-a", "addresses": ["10.1.0.1/24"], "sink": None, **keys},
-            {"name": "b", "device": f"{driver}1,iface=veth-b", "addresses": ["10.2.0.1/24"], "sink": None, **keys},
+            {"name": "a", "device": f"{driver}0,iface=veth-a{options}", "addresses": ["10.1.0.1/24"], "sink": None, **keys},
+            {"name": "b", "device": f"{driver}1,iface=veth-b{options}", "addresses": ["10.2.0.1/24"], "sink": None, **keys},
         ]
 
     def oracle(self):
@@ -83,8 +83,10 @@ def network(request):
     network.close()
 
 
-def start(bench, network, driver, workers=1, **keys):
-    bench.configure(network.ports(driver, **keys), ROUTES + SENT, network.neighbours, workers=workers)
+def start(bench, network, driver, workers=1, ring=8192, **keys):
+    """Rings that hold all that a test sends, should the workers have no core for a while."""
+    options = f",framecnt={ring}" if driver == "net_af_packet" else ""
+    bench.configure(network.ports(driver, options, **keys), ROUTES + SENT, network.neighbours, workers=workers)
     return bench.start(command=network.router.command())
 
 
@@ -158,7 +160,7 @@ def test_what_a_ring_has_no_room_for_is_counted(bench, network):
         row = router.show("ports")[0]
         return row["rx_packets"] + row["missed"] == len(frames) and row
 
-    with network.h1.socket("eth0") as inward, start(bench, network, "net_af_packet") as router:
+    with network.h1.socket("eth0") as inward, start(bench, network, "net_af_packet", ring=512) as router:
         router.process.send_signal(signal.SIGSTOP)
         netns.send(inward, frames)
         router.process.send_signal(signal.SIGCONT)

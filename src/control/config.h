@@ -41,7 +41,7 @@ struct PuntLimits {
 };
 
 struct RouterConfig {
-  static constexpr std::chrono::microseconds kLongestSleep{250};
+  static constexpr std::chrono::microseconds kLongestSleep{1000};
   std::filesystem::path file;
   std::map<std::string, std::string> sections;      ///< by top-level key what it says, as ConfigNode::canonical()
   std::vector<PortConfig> ports;                    ///< info.index = position

@@ -68,7 +68,7 @@ TEST(Config, KnowsItsDefaults) {
   EXPECT_EQ(config.ports[1].info.mac, MacAddress{0});
   EXPECT_FALSE(config.ports[1].info.promiscuous);
   EXPECT_THAT(config.cores, ElementsAre(first_core()));
-  EXPECT_EQ(config.sleep, std::chrono::microseconds(250));
+  EXPECT_EQ(config.sleep, std::chrono::microseconds(1000));
   ASSERT_EQ(config.pipeline.size(), 1U);
   EXPECT_EQ(config.pipeline[0].function, "sample");
   EXPECT_EQ(config.pipeline[0].engine, "auto");

@@ -27,9 +27,9 @@ class RateLimiter {
     double paid = paid_until_.load(std::memory_order_relaxed);
     while (true) {
       const double from = std::max(paid, static_cast<double>(now) - burst_);
-      const double affordable = (static_cast<double>(now) - from) / cost_;
-      if (affordable < 1) return 0;
-      const auto granted = static_cast<std::uint16_t>(std::min<double>(affordable, wanted));
+      const double saved = static_cast<double>(now) - from;
+      if (saved < cost_) return 0;  // a flood comes here most: no division before
+      const auto granted = static_cast<std::uint16_t>(std::clamp<double>(saved / cost_, 1, wanted));
       if (paid_until_.compare_exchange_weak(paid, from + granted * cost_, std::memory_order_relaxed)) return granted;
     }
   }

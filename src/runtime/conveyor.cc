@@ -28,7 +28,7 @@ Conveyor::Conveyor(const Pipeline& pipeline, std::vector<std::unique_ptr<EngineQ
   for (std::uint32_t i = kFlights; i > 0; --i) free_.push_back(&flights_[i - 1]);
 }
 
-void Conveyor::enter(std::uint64_t now) noexcept {
+std::uint64_t Conveyor::enter(std::uint64_t now) noexcept {
   clock_ = now;
   Flight& flight = *free_.back();
   free_.pop_back();
@@ -41,6 +41,7 @@ void Conveyor::enter(std::uint64_t now) noexcept {
   }
   if (captures_.armed()) captures_.received(flight);
   travel(flight);
+  return clock_;
 }
 
 void Conveyor::travel(Flight& flight) noexcept {
@@ -139,7 +140,7 @@ void Conveyor::post_shade(Flight& flight, Lane& lane) noexcept {
 }
 
 void Conveyor::finish(Flight& flight) noexcept {
-  egress_.finish(flight);
+  egress_.finish(flight, clock_);
   free_.push_back(&flight);
   counters_.steps.back().add(lap(), flight.size);
 }

@@ -34,8 +34,8 @@ class Conveyor {
   /// An unused chunk to receive into, if has_room(). It stays unused until it is given to enter().
   Flight& next() noexcept { return *free_.back(); }
   /// Takes the chunk of next(), filled: packets, size, rx_port, worker. Moves it as far as it gets. `now` is what the
-  /// time stamp counter stood at when receiving was done.
-  void enter(std::uint64_t now) noexcept;
+  /// time stamp counter stood at when receiving was done. Returns what it stands at after that.
+  std::uint64_t enter(std::uint64_t now) noexcept;
   /// Asks the engines for finished batches and moves what can be moved. Whether anything moved.
   bool poll() noexcept;
 

@@ -26,9 +26,10 @@ Egress::Egress(std::uint16_t worker, std::size_t reasons, std::vector<io::TxQueu
       counters_(counters),
       tracer_(tracer),
       captures_(captures),
-      groups_(queues_.size()) {}
+      groups_(queues_.size()),
+      refused_by_host_(queues_.size()) {}
 
-void Egress::finish(Flight& flight) noexcept {
+void Egress::finish(Flight& flight, std::uint64_t now) noexcept {
   constexpr auto kUndecided = static_cast<std::uint16_t>(RuntimeReason::undecided);
   Refused refused;
   std::array<std::uint16_t, Chunk::kCapacity> ports;  // those that packets go to, each once
@@ -48,7 +49,7 @@ void Egress::finish(Flight& flight) noexcept {
     rte_mbuf* const packet = flight.packets[i];
     if (decided && verdict.kind == Verdict::Kind::punt && host_ != nullptr && host_->has_twin(flight.rx_port)) {
       if (captured) rte_mbuf_refcnt_update(packet, 1);  // what becomes of it is known when it is the host's already
-      verdict = host_->punt(flight.worker, flight.rx_port, verdict.value, packet);
+      verdict = host_->punt(flight.worker, flight.rx_port, verdict.value, packet, now);
       if (captured) {
         captures_.refused(worker_, *packet, verdict);
         rte_pktmbuf_free(packet);
@@ -58,6 +59,7 @@ void Egress::finish(Flight& flight) noexcept {
         host_has_work = true;
         continue;
       }
+      ++refused_by_host_[flight.rx_port];
     } else {
       counters_.reason(decided ? verdict.value : kUndecided).add(1);
       if (captured) captures_.refused(worker_, *packet, decided ? verdict : drop_as(RuntimeReason::undecided));

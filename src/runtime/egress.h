@@ -28,9 +28,11 @@ class Egress {
          WorkerCounters& counters, Tracer& tracer, Captures& captures);
 
   /// Afterwards none of the chunk's packets is the worker's.
-  void finish(Flight& flight) noexcept;
+  void finish(Flight& flight, std::uint64_t now) noexcept;
   /// Sends what the host wants sent, each out of the port that its mbuf names; at most Chunk::kCapacity packets.
   void send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept;
+  /// Packets from that port that the host was to have and did not take: over a limit, or no room.
+  std::uint64_t refused_by_host(std::uint16_t port) const noexcept { return refused_by_host_[port]; }
   /// Lets the transmit queues write out what they hold back.
   void close() noexcept;
 
@@ -52,7 +54,8 @@ class Egress {
   WorkerCounters& counters_;
   Tracer& tracer_;
   Captures& captures_;
-  std::vector<Group> groups_;  ///< by port; empty between chunks
+  std::vector<Group> groups_;                   ///< by port; empty between chunks
+  std::vector<std::uint64_t> refused_by_host_;  ///< by port
 };
 
 }  // namespace penumbra::runtime

@@ -109,8 +109,9 @@ void HostPath::stop() noexcept {
   if (thread_.joinable()) thread_.join();
 }
 
-Verdict HostPath::punt(std::uint16_t worker, std::uint16_t port, std::uint16_t reason, rte_mbuf* packet) noexcept {
-  if (limits_[reason].take(rte_rdtsc(), 1) == 0) return {Verdict::Kind::drop, over_limit_[reason]};
+Verdict HostPath::punt(std::uint16_t worker, std::uint16_t port, std::uint16_t reason, rte_mbuf* packet,
+                       std::uint64_t now) noexcept {
+  if (limits_[reason].take(now, 1) == 0) return {Verdict::Kind::drop, over_limit_[reason]};
   packet->port = port;
   packet->hash.usr = reason;
   if (to_host_[worker].put(&packet, 1) == 1) return {Verdict::Kind::punt, reason};

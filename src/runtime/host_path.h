@@ -49,9 +49,11 @@ class HostPath {
 
   // For workers:
   bool has_twin(std::uint16_t port) const noexcept { return twin_of_port_[port] != nullptr; }
-  /// Takes over a packet that is punted for `reason` and came from `port`, which has a twin. Returns the verdict: the
-  /// same if so, else a drop (over the limit, no room), and the packet stays the caller's.
-  Verdict punt(std::uint16_t worker, std::uint16_t port, std::uint16_t reason, rte_mbuf* packet) noexcept;
+  /// Takes over a packet that is punted for `reason` and came from `port`, which has a twin. `now` is in ticks of the
+  /// time stamp counter. Returns the verdict: the same if so, else a drop (over the limit, no room), and the packet
+  /// stays the caller's.
+  Verdict punt(std::uint16_t worker, std::uint16_t port, std::uint16_t reason, rte_mbuf* packet,
+               std::uint64_t now) noexcept;
   /// After the punts of a chunk: the thread may be asleep.
   void wake() noexcept;
   /// What the host sends, at most `count`; each packet's mbuf says out of which port.

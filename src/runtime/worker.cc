@@ -15,6 +15,7 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "io/eal.h"
 
@@ -24,6 +25,9 @@ namespace {
 /// After so many rounds without a moment in which no chunk is in flight, the worker stops receiving until there is one:
 /// owners of tables wait for it.
 constexpr unsigned kRoundsWithoutQuiescence = 1000;
+
+/// About what a full chunk costs that is looked up and sent on: 4 us.
+constexpr std::uint64_t kSharesPerSecond = 250'000;
 
 std::vector<io::RxQueue*> queues_of(const std::vector<ReceiveQueue>& receive) {
   std::vector<io::RxQueue*> queues;
@@ -46,6 +50,8 @@ Worker::Worker(WorkerSetup setup)
               setup.tracer, setup.captures),
       conveyor_(setup.pipeline, setup.pipeline.open_queues(), counters_, setup.tracer, setup.captures, egress_),
       idle_(setup.longest_sleep, queues_of(receive_), counters_.asleep),
+      turns_(receive_.size(), static_cast<std::int64_t>(rte_get_tsc_hz() / kSharesPerSecond)),
+      refused_(receive_.size()),
       open_(receive_.size()) {
   std::iota(open_.begin(), open_.end(), std::size_t{0});
 }
@@ -112,21 +118,25 @@ void Worker::work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePe
   ended_.set(rte_rdtsc());
 }
 
+/// Returns whether there was anything to receive, or may be on a queue that was passed over.
 bool Worker::receive_from_all(PacketQuota& quota) noexcept {
   bool received = false;
   for (std::size_t left = open_.size(); left > 0 && conveyor_.has_room(); --left) {
     if (turn_ >= open_.size()) turn_ = 0;
     const std::size_t queue = open_[turn_];
-    if (receive_from(queue, quota)) {
+    if (!turns_.may_receive(queue)) {
+      ++turn_;
+    } else if (receive_from(queue, quota)) {
       received = true;
       ++turn_;
     } else if (receive_[queue].queue->exhausted()) {
       open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(turn_));
     } else {
+      turns_.came_empty(queue);
       ++turn_;
     }
   }
-  return received;
+  return turns_.end_round(received) || received;
 }
 
 bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
@@ -149,8 +159,18 @@ bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
   counters_.received[queue].add(flight.size, bytes);
   const std::uint64_t now = rte_rdtsc();
   counters_.steps[kReceiveStep].add(now - begin, flight.size);
-  conveyor_.enter(now);
+  const std::uint16_t size = flight.size;
+  charge(queue, conveyor_.enter(now) - begin, size);
   return true;
+}
+
+/// What is dropped over a limit is work for nothing, and counts many times: so the queue that it floods is soon passed
+/// over while others have packets, and its device drops in this worker's place.
+void Worker::charge(std::size_t queue, std::uint64_t ticks, std::uint16_t packets) noexcept {
+  constexpr std::uint64_t kTimes = 20;
+  const std::uint64_t refused = egress_.refused_by_host(receive_[queue].port);
+  const std::uint64_t fresh = refused - std::exchange(refused_[queue], refused);
+  turns_.charge(queue, ticks + ticks * kTimes * fresh / packets);
 }
 
 bool Worker::send_from_host() noexcept {

@@ -11,6 +11,7 @@
 #include "runtime/conveyor.h"
 #include "runtime/counters.h"
 #include "runtime/egress.h"
+#include "runtime/fair_turns.h"
 #include "runtime/idle.h"
 #include "runtime/pipeline.h"
 #include "runtime/rcu.h"
@@ -61,6 +62,7 @@ class Worker {
   void work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePeriods::Reader& reader) noexcept;
   bool receive_from_all(PacketQuota& quota) noexcept;
   bool receive_from(std::size_t queue, PacketQuota& quota) noexcept;
+  void charge(std::size_t queue, std::uint64_t ticks, std::uint16_t packets) noexcept;
   bool send_from_host() noexcept;
   void drain() noexcept;
 
@@ -73,9 +75,11 @@ class Worker {
   Egress egress_;
   Conveyor conveyor_;
   Idle idle_;
-  std::vector<std::size_t> open_;  ///< the receive queues that are not exhausted
-  std::size_t turn_ = 0;           ///< whose turn among them it is
-  Counter began_, ended_;          ///< time stamp counter; 0: not yet
+  FairTurns turns_;                     ///< of the receive queues
+  std::vector<std::uint64_t> refused_;  ///< by receive queue: what the host had refused of its port when it was charged
+  std::vector<std::size_t> open_;       ///< the receive queues that are not exhausted
+  std::size_t turn_ = 0;                ///< whose turn among them it is
+  Counter began_, ended_;               ///< time stamp counter; 0: not yet
 };
 
 }  // namespace penumbra::runtime

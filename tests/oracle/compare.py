@@ -41,7 +41,8 @@ def flow_of(frame: bytes) -> bytes:
 def compare(expected: Expected, outputs: Mapping[str, Sequence[bytes]], *, total_order: bool) -> None:
     """Every flow must leave whole, in order and over one next hop; with `total_order` (one worker) each port's packets
     must leave in the order in which they came. Fails with the first difference."""
-    assert sum(len(frames) for frames in outputs.values()) == len(expected.sent)
+    came, wanted = sum(len(frames) for frames in outputs.values()), len(expected.sent)
+    assert came == wanted, f"{came} packets came out in place of {wanted}"
     came_out: dict[bytes, list[Outcome]] = defaultdict(list)
     for port, frames in outputs.items():
         for frame in frames:

@@ -210,9 +210,10 @@ TEST(Doctor, FindsPartialChecksumsOnVeths) {
   EXPECT_THAT(machine.examine("partial checksums"), IsEmpty());
   machine.features["eth1"] = {.driver = "veth"};
   machine.features["peer"] = {.driver = "veth", .checksums = true};
-  EXPECT_EQ(machine.only("partial checksums").command, "ethtool -K peer tx off tso off gso off");
-  machine.features["peer"] = {.driver = "veth"};
   EXPECT_EQ(machine.only("partial checksums").state, State::ok);
+  EXPECT_THAT(machine.only("partial checksums").text, HasSubstr("peer, leaves checksums"));
+  machine.features["peer"] = {.driver = "veth"};
+  EXPECT_THAT(machine.only("partial checksums").text, HasSubstr("offloads nothing"));
   MadeUp elsewhere(Files{{net + "eth1/ifindex", "5"},
                          {net + "eth1/iflink", "6"},
                          {net + "other/ifindex", "6"},
