@@ -12,7 +12,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 CTEST := ctest --output-on-failure --no-tests=error
 # The system tests: they wait more than they compute.
-PYTEST = $(VENV)/bin/python -m pytest tests -q -n $$(( $(JOBS) + 1 )) --dist loadgroup
+PYTEST = $(VENV)/bin/python -m pytest tests -q -n $$(( $(JOBS) + 1 )) --dist loadgroup --durations 15 --durations-min 5
 
 .PHONY: help
 help: ## this list; times are rough, for 2 cores; sanitizers, fuzz and lint build first

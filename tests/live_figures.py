@@ -27,6 +27,7 @@ DRIVERS = ("net_af_packet", "net_af_xdp")
 SLEEPS = ("250us", "never")
 IDLE_SECONDS = 10
 FLOOD_SECONDS = 3
+RELOADS = "reloads, a third of them bad"
 
 
 def cpu_seconds(pid: int) -> float:
@@ -130,25 +131,39 @@ def throughput(network: Network, rounds: int) -> None:
 
 
 def good_packets(reason: str | None) -> float:
-    """Million packets of good traffic a second through one worker with twins, beside a flood of what the host must see."""
+    """Million packets of good traffic a second through one worker with twins, beside what `reason` says: a flood of what the
+    host must see, one reload after the other, or nothing."""
     namespace = netns.Namespace("flood")
     with tempfile.TemporaryDirectory() as folder:
         bench = conftest.Bench(pathlib.Path(folder))
-        configure_flood(bench, ",loop", 1000, reason or next(iter(FLOODS)), flooding=reason is not None)
+        configure_flood(bench, ",loop", 1000, reason if reason in FLOODS else next(iter(FLOODS)), flooding=reason in FLOODS)
         try:
             with bench.start("--for", f"{FLOOD_SECONDS}s", command=namespace.command()) as router:
+                while reason == RELOADS and router.process.poll() is None:
+                    reload(bench)
                 return router.finish().sent_by_port["out"] / FLOOD_SECONDS / 1e6
         finally:
             namespace.delete()
 
 
-def under_flood(rounds: int) -> None:
-    """Good traffic as fast as a worker forwards it, and a flood as fast as it can on another port of the same worker."""
-    print("\n| flood | good traffic without it, Mpps | of that beside it | least, most |\n| --- | --- | --- | --- |")
-    for reason in FLOODS:
+def reload(bench: conftest.Bench) -> None:
+    """Once with 1000 other routes, once with a file that is refused."""
+    routes = bench.folder / "routes.txt"
+    good = "10.3.0.0/24 dev out\n"
+    for more in ("".join(f"20.{i >> 8}.{i & 255}.0/24 dev out\n" for i in range(1000)), "nonsense\n"):
+        routes.write_text(good + more)
+        conftest.penumbra("reload", "--socket", bench.folder / "ctl")
+    routes.write_text(good)
+    conftest.penumbra("reload", "--socket", bench.folder / "ctl")
+
+
+def under_faults(rounds: int) -> None:
+    """Good traffic as fast as a worker forwards it, and on another port of the worker a flood as fast as it can."""
+    print("\n| beside it | good traffic alone, Mpps | of that | least, most |\n| --- | --- | --- | --- |")
+    for reason in (*FLOODS, RELOADS):
         pairs = [(good_packets(None), good_packets(reason)) for _ in range(rounds)]
         alone, kept = statistics.median(one for one, _ in pairs), [beside / one for one, beside in pairs]
-        print(f"| `{reason}` | {alone:.1f} | {statistics.median(kept):.1%} | {min(kept):.1%}, {max(kept):.1%} |", flush=True)
+        print(f"| {reason} | {alone:.1f} | {statistics.median(kept):.1%} | {min(kept):.1%}, {max(kept):.1%} |", flush=True)
 
 
 def main() -> None:
@@ -167,7 +182,7 @@ def main() -> None:
                     idle = idle_share(router.process.pid)
                     print(f"| `{driver}` | {sleep} | {idle:.1%} | {latency(network, pings)} |", flush=True)
         throughput(network, rounds)
-        under_flood(rounds)
+        under_faults(rounds)
     finally:
         network.close()
 

@@ -59,6 +59,35 @@ def test_fifty_flaps_of_a_link(bench, network, side):
     assert summary.sent > 10
 
 
+def test_a_twin_leaves_for_another_namespace_and_comes_back(bench, network):
+    """Its routes go with it, and those that come with it afterwards are followed."""
+    bench.configure(network.ports(), "", "", pipeline="  - ipv4: {follow: [kernel]}")
+    route = ("198.51.100.0/24", "via", "10.2.0.2", "dev", "twin-b")
+    network.h2.ip("address", "add", "198.51.100.1/32", "dev", "lo")
+
+    def ways(router):
+        return [row["active"] for row in router.show("routes", route[0])["routes"]]
+
+    with bench.start(command=network.router.command()) as router:
+        network.address_twins()
+        network.router.ip("route", "add", *route)
+        router.wait_for("the route", lambda: ways(router) == [True])
+        ping(network.h1, "198.51.100.1")
+        network.router.ip("link", "set", "twin-b", "netns", network.h2.name)
+        router.wait_for("its end", lambda: ways(router) == [])
+        network.h2.ip("link", "set", "twin-b", "netns", network.router.name)
+        network.router.ip("link", "set", "twin-b", "up")
+        network.router.ip("address", "add", "10.2.0.1/24", "dev", "twin-b")
+
+        def told_again():
+            network.router.run("ip", "route", "replace", *route, check=False)  # not before there is a carrier
+            return ways(router) == [True]
+
+        router.wait_for("the route again", told_again)
+        ping(network.h1, "198.51.100.1")
+        router.stop()
+
+
 def configure_flood(bench, good, good_packets, reason, *, flooding=True):
     """Good traffic with these options of its source, and a flood from a source that never pauses, for one worker."""
     frames = {

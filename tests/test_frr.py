@@ -65,8 +65,8 @@ def configuration(me: int, peer: int) -> str:
 class Node:
     """A router: Penumbra with the ports host, near and far, and FRR that gives their twins addresses."""
 
-    def __init__(self, number: int, folder) -> None:
-        self.number = number
+    def __init__(self, number: int, folder, source: str) -> None:
+        self.number, self.source = number, source
         self.namespace = netns.Namespace(f"r{number}")
         self.namespace.run(
             "sysctl",
@@ -77,9 +77,10 @@ class Node:
         )
         folder.mkdir()
         self.bench = conftest.Bench(folder)
-        self.frr = frr.Frr(
-            self.namespace, configuration(number, 3 - number), DAEMONS, {"zebra": ["-r", "-K", "60"]}
-        )
+        lines, options = configuration(number, 3 - number), ["-r", "-K", "60"]
+        if source == "fpm":
+            lines, options = lines + "fpm address 127.0.0.1 port 2620\n", [*options, "-M", "dplane_fpm_nl"]
+        self.frr = frr.Frr(self.namespace, lines, DAEMONS, {"zebra": options})
 
     def run(self) -> conftest.RunningRouter:
         names = ("host", *CABLES)
@@ -87,7 +88,7 @@ class Node:
             {"name": name, "device": f"net_af_packet{i},iface={name}-wire,framecnt=8192", "twin": True, "sink": None}
             for i, name in enumerate(names)
         ]
-        self.bench.configure(ports, pipeline="  - ipv4: {follow: [kernel]}")
+        self.bench.configure(ports, pipeline=f"  - ipv4: {{follow: [{self.source}]}}")
         self.router = self.bench.start(command=self.namespace.command())
         return self.router
 
@@ -104,11 +105,12 @@ class Node:
 
 
 class Network:
-    """Host h1 - router 1 = two cables = router 2 - host h2."""
+    """Host h1 - router 1 = two cables = router 2 - host h2. The routers follow that source."""
 
-    def __init__(self, folder) -> None:
+    def __init__(self, folder, source: str) -> None:
+        self.source = source
         self.hosts = {number: netns.Namespace(f"h{number}") for number in (1, 2)}
-        self.nodes = {number: Node(number, folder / f"r{number}") for number in (1, 2)}
+        self.nodes = {number: Node(number, folder / f"r{number}", source) for number in (1, 2)}
         for number, host in self.hosts.items():
             netns.veth(host, "eth0", self.nodes[number].namespace, "host-wire")
             host.run("sysctl", "-qw", "net.ipv6.conf.eth0.disable_ipv6=0")
@@ -146,9 +148,9 @@ class Network:
 
 
 @pytest.fixture
-def network(tmp_path):
+def network(tmp_path, request):
     """All run, and have told each other."""
-    network = Network(tmp_path)
+    network = Network(tmp_path, getattr(request, "param", "kernel"))
     try:
         with contextlib.ExitStack() as running:
             for node in network.nodes.values():
@@ -161,12 +163,13 @@ def network(tmp_path):
         network.close()
 
 
+@pytest.mark.parametrize("network", ["kernel", "fpm"], indirect=True)
 def test_routes_are_exchanged_and_a_cable_is_cut(network):
     wire = ("link", "set", "near-wire")
     network.ping()
     assert network.nodes[1].way("10.2.0.0/24") == [("10.12.0.2", "near")]
     rows = network.nodes[1].router.show("routes", "192.0.2.2/32")["routes"]
-    assert [(row["source"], row["type"]) for row in rows] == [("kernel", "unicast")]
+    assert [(row["source"], row["type"]) for row in rows] == [(network.source, "unicast")]
     with network.stream() as stream:
         stream.wait_for_arrivals()
         cut = time.monotonic()
