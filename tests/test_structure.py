@@ -66,10 +66,11 @@ def tracked():
 
 
 def test_what_lies_at_the_top():
-    files = {".clang-format", ".clang-tidy", ".gitignore", "CMakeLists.txt", "CMakePresets.json", "LICENSE", "Makefile"}
+    files = {".clang-format", ".clang-tidy", ".dockerignore", ".gitignore", "pytest.ini"}
+    files |= {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "Makefile", "README.md"}
     folders = {".ci", "bench", "cmake", "docs", "examples", "include", "packaging", "src", "tests", "tools"}
     top = {path.relative_to(ROOT).parts[0] for path in tracked()}
-    assert top == files | folders | {"README.md", "pytest.ini"}
+    assert top == files | folders
 
 
 def test_every_source_names_its_licence():

@@ -211,7 +211,7 @@ TEST(Doctor, FindsPartialChecksumsOnVeths) {
   machine.features["eth1"] = {.driver = "veth"};
   machine.features["peer"] = {.driver = "veth", .checksums = true};
   EXPECT_EQ(machine.only("partial checksums").state, State::ok);
-  EXPECT_THAT(machine.only("partial checksums").text, HasSubstr("peer, leaves checksums"));
+  EXPECT_EQ(machine.only("partial checksums").command, "ethtool -K peer tx off tso off gso off");
   machine.features["peer"] = {.driver = "veth"};
   EXPECT_THAT(machine.only("partial checksums").text, HasSubstr("offloads nothing"));
   MadeUp elsewhere(Files{{net + "eth1/ifindex", "5"},

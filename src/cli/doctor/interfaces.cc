@@ -55,9 +55,9 @@ std::vector<Finding> partial_checksums(const Machine& machine) {
     const std::string whose = peer.empty() ? "in another namespace, may leave" : peer + ", leaves";
     findings.push_back({State::ok,
                         fmt::format("the other end of {}, {} checksums to us, which Penumbra completes, and "
-                                    "segmentation, which it ends while it runs",
+                                    "segmentation, which it ends while it runs; its offloads off spare that",
                                     port.interface, whose),
-                        ""});
+                        fmt::format("ethtool -K {} tx off tso off gso off", peer.empty() ? "PEER" : peer)});
   }
   return findings;
 }
