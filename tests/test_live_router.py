@@ -24,12 +24,15 @@ PAGE = conftest.ROOT / "docs" / "live-router.md"
 def test_the_page_as_it_stands(tmp_path):
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert len(blocks) > 4
-    (tmp_path / "penumbra").symlink_to(conftest.PROGRAM)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
+    programs = tmp_path / "repository" / "build" / "release" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "penumbra").symlink_to(conftest.PROGRAM)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
     try:
         done = subprocess.run(
             ["bash", "-emuo", "pipefail", "-c", "".join(blocks)],
             env=environment,
+            cwd=tmp_path / "repository",
             capture_output=True,
             text=True,
             timeout=2 * conftest.PATIENCE,
@@ -48,4 +51,4 @@ def test_the_page_as_it_stands(tmp_path):
     assert [(int(sent), int(received)) for sent, received in pings] == [(3, 3), (5, 5), (1, 0), (1, 1), (3, 3), (2, 0), (3, 3)]
     for words in (" 1  10.1.0.1", "receiver", "mtu 1400", "10.2.0.2", "send lan", "192.0.2.0/24", "blackhole", "198.51.100.0/24", "holds"):
         assert words in done.stdout, words
-    assert list(tmp_path.iterdir()) == [tmp_path / "penumbra"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "repository"]

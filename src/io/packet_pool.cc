@@ -82,9 +82,16 @@ PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t wor
 
 PoolSize host_pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers) {
   constexpr std::uint32_t kInHand = 128;
+  if (!any_twin(ports)) return {0, RTE_MBUF_DEFAULT_BUF_SIZE};
+  std::uint32_t packets = workers * (kRingSlots + kInHand) + (workers + 1U) * (kCache * 3 / 2);
   std::uint32_t room = RTE_MBUF_DEFAULT_BUF_SIZE;
-  for (const auto& port : ports) room = std::max(room, port.info.mtu + kLinkBytes + RTE_PKTMBUF_HEADROOM);
-  return {any_twin(ports) ? workers * (kRingSlots + kInHand) + kCache * 3 / 2 : 0, static_cast<std::uint16_t>(room)};
+  for (const auto& port : ports) {
+    room = std::max(room, port.info.mtu + kLinkBytes + RTE_PKTMBUF_HEADROOM);
+    // A network card keeps what it has sent until it needs the descriptor again: with nothing but the host's packets to
+    // send, all of a transmit queue's are the host's. A queue that workers share has a ring in front.
+    if (std::holds_alternative<control::Ethdev>(port.device)) packets += workers * kDescriptors + kRingSlots;
+  }
+  return {packets, static_cast<std::uint16_t>(room)};
 }
 
 std::uint64_t pool_bytes(const PoolSize& size) {

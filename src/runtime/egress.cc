@@ -27,7 +27,7 @@ Egress::Egress(std::uint16_t worker, std::size_t reasons, std::vector<io::TxQueu
       tracer_(tracer),
       captures_(captures),
       groups_(queues_.size()),
-      refused_by_host_(queues_.size()) {}
+      refused_by_host_(counters.received.size()) {}
 
 void Egress::finish(Flight& flight, std::uint64_t now) noexcept {
   constexpr auto kUndecided = static_cast<std::uint16_t>(RuntimeReason::undecided);
@@ -59,7 +59,7 @@ void Egress::finish(Flight& flight, std::uint64_t now) noexcept {
         host_has_work = true;
         continue;
       }
-      ++refused_by_host_[flight.rx_port];
+      ++refused_by_host_[flight.rx_queue];
     } else {
       counters_.reason(decided ? verdict.value : kUndecided).add(1);
       if (captured) captures_.refused(worker_, *packet, decided ? verdict : drop_as(RuntimeReason::undecided));

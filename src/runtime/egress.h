@@ -31,8 +31,9 @@ class Egress {
   void finish(Flight& flight, std::uint64_t now) noexcept;
   /// Sends what the host wants sent, each out of the port that its mbuf names; at most Chunk::kCapacity packets.
   void send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept;
-  /// Packets from that port that the host was to have and did not take: over a limit, or no room.
-  std::uint64_t refused_by_host(std::uint16_t port) const noexcept { return refused_by_host_[port]; }
+  /// Packets from that receive queue of the worker that the host was to have and did not take: over a limit, or no
+  /// room.
+  std::uint64_t refused_by_host(std::size_t queue) const noexcept { return refused_by_host_[queue]; }
   /// Lets the transmit queues write out what they hold back.
   void close() noexcept;
 
@@ -55,7 +56,7 @@ class Egress {
   Tracer& tracer_;
   Captures& captures_;
   std::vector<Group> groups_;                   ///< by port; empty between chunks
-  std::vector<std::uint64_t> refused_by_host_;  ///< by port
+  std::vector<std::uint64_t> refused_by_host_;  ///< by receive queue
 };
 
 }  // namespace penumbra::runtime

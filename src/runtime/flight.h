@@ -20,6 +20,7 @@ struct Flight : Chunk {
   };
   Shading shading = Shading::ready;
   std::uint16_t undecided = 0;  ///< packets that the current stage was given
+  std::uint16_t rx_queue = 0;   ///< where it came from, among its worker's receive queues
   std::vector<PacketTrace> traces;
 
   /// The flight that a batch belongs to.

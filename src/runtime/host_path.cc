@@ -173,7 +173,10 @@ bool HostPath::read_from(Twin& twin) noexcept {
   std::uint16_t count = 0;
   while (count < most) {
     rte_mbuf* packet = rte_pktmbuf_alloc(pool_.get());
-    if (packet == nullptr) break;
+    if (packet == nullptr) {
+      blocked_ = true;
+      break;
+    }
     const auto bytes = tap.read({rte_pktmbuf_mtod(packet, std::uint8_t*), rte_pktmbuf_tailroom(packet)});
     if (!bytes) {
       rte_pktmbuf_free(packet);

@@ -100,7 +100,7 @@ class HostPath {
   std::vector<Counter> lost_;                        ///< by reason
   std::vector<std::string> warnings_;
   FileDescriptor poll_, wake_up_;
-  bool blocked_ = false;  ///< a worker does not take what the host sends
+  bool blocked_ = false;  ///< there is no room for what the host sends
   std::atomic<bool> asleep_{false}, stopping_{false};
   Clock::time_point looked_after_;
   std::jthread thread_;

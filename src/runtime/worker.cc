@@ -155,6 +155,7 @@ bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
     bytes += rte_pktmbuf_pkt_len(flight.packets[i]);
   }
   flight.rx_port = receive_[queue].port;
+  flight.rx_queue = static_cast<std::uint16_t>(queue);
   flight.worker = index_;
   counters_.received[queue].add(flight.size, bytes);
   const std::uint64_t now = rte_rdtsc();
@@ -168,7 +169,7 @@ bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
 /// over while others have packets, and its device drops in this worker's place.
 void Worker::charge(std::size_t queue, std::uint64_t ticks, std::uint16_t packets) noexcept {
   constexpr std::uint64_t kTimes = 20;
-  const std::uint64_t refused = egress_.refused_by_host(receive_[queue].port);
+  const std::uint64_t refused = egress_.refused_by_host(queue);
   const std::uint64_t fresh = refused - std::exchange(refused_[queue], refused);
   turns_.charge(queue, ticks + ticks * kTimes * fresh / packets);
 }

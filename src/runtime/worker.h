@@ -76,7 +76,7 @@ class Worker {
   Conveyor conveyor_;
   Idle idle_;
   FairTurns turns_;                     ///< of the receive queues
-  std::vector<std::uint64_t> refused_;  ///< by receive queue: what the host had refused of its port when it was charged
+  std::vector<std::uint64_t> refused_;  ///< by receive queue: what the host had refused of it when it was charged
   std::vector<std::size_t> open_;       ///< the receive queues that are not exhausted
   std::size_t turn_ = 0;                ///< whose turn among them it is
   Counter began_, ended_;               ///< time stamp counter; 0: not yet
