@@ -51,7 +51,8 @@ def check(bench, summary, frames, *, total_order):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("promiscuous", [True, False])
 def test_every_packet_of_every_capture(bench, corpus, workers, promiscuous):
-    frames = corpus.frames()
+    whole = workers == 1 or conftest.SANITIZED  # else a third: the oracle takes a minute for all
+    frames = corpus.frames()[:: 1 if whole else 3]
     wan = {} if promiscuous else {"promiscuous": False, "mac": FREQUENT_MAC}
     others = {} if promiscuous else {"mac": "02:00:00:00:00:f1"}
     ports = [{**PORTS[0], **wan}, {**PORTS[1], **others}, *PORTS[2:]]
@@ -61,7 +62,9 @@ def test_every_packet_of_every_capture(bench, corpus, workers, promiscuous):
     write_pcap(bench.folder / "in.pcap", frames_of(frames))
     expected = check(bench, bench.run(timeout=300), frames, total_order=workers == 1)
     occurred = {reason for _, reason in expected.counted}
-    if promiscuous:
+    if not whole:
+        assert len(expected.sent) > 10_000 and len(occurred) > 10
+    elif promiscuous:
         assert occurred == EVERY_REASON - {"wrong_mac", "no_route"}
         assert all(bench.outputs().values())
     else:
