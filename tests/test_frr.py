@@ -97,6 +97,12 @@ class Node:
         rows = self.router.show("routes", prefix)["routes"]
         return [(h.get("via", ""), h["dev"]) for row in rows if row["active"] for h in row.get("next_hops", [])]
 
+    def state(self) -> str:
+        """For people who ask why there are no routes."""
+        questions = ("show ip ospf neighbor", "show ipv6 ospf6 neighbor", "show bgp ipv4 summary", "show bgp ipv6 summary")
+        answers = [self.frr.vtysh(question) for question in questions]
+        return "\n".join([self.namespace.ip("-brief", "address", "show"), *answers])
+
     def ways(self) -> dict[str, str]:
         """By what is behind the other router, the port that leads there."""
         other = 3 - self.number
@@ -136,7 +142,8 @@ class Network:
         try:
             conftest.wait_until(f"routes over {port}", all_there)
         except AssertionError as error:
-            raise AssertionError(f"routes over {port}: {seen}") from error
+            states = "\n".join(node.state() for node in self.nodes.values())
+            raise AssertionError(f"routes over {port}: {seen}\n{states}") from error
 
     def stream(self) -> Stream:
         return Stream(self.hosts[1], self.hosts[2], ["eth0"], ["10.2.0.2", "fd00:2::2"])
