@@ -153,6 +153,19 @@ def test_frames_equal_the_oracle(bench, network, driver):
     assert summary.sent == len(expected.sent)
 
 
+def test_what_the_host_sends_out_of_the_interface_has_not_come(bench, network):
+    frames = [bytes(Ether(dst=network.macs["a"]) / IP(src="10.1.0.2", dst="198.51.100.1") / UDP())] * 20
+    with (
+        network.router.socket("veth-a") as outward,
+        network.h1.socket("eth0") as inward,
+        start(bench, network, "net_af_packet") as router,
+    ):
+        netns.send(outward, frames)
+        netns.send(inward, frames)
+        router.wait_for_packets("a", len(frames))
+        assert router.stop().received == len(frames)
+
+
 def test_what_a_ring_has_no_room_for_is_counted(bench, network):
     frames = [bytes(Ether(dst=network.macs["a"]) / IP(src="10.1.0.2", dst="198.51.100.1") / UDP())] * 2000
 

@@ -2,6 +2,7 @@
 #include "io/ethdev_port.h"
 
 #include <fmt/format.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <rte_ethdev.h>
@@ -51,6 +52,20 @@ void refuse_sockets(const std::string& devargs) {
       "qpairs={}: the kernel would reorder flows among several sockets; leave qpairs out, Penumbra spreads flows over "
       "its queues itself",
       pairs));
+}
+
+/// A packet socket hears what Linux itself sends out of the interface, too, such as the neighbour solicitations with
+/// which it claims the very address that a twin claims: to the router that is nothing that came.
+/// (PACKET_IGNORE_OUTGOING would say the same, but does nothing for the members of a fan-out group.)
+void hear_only_what_comes(const std::vector<int>& sockets) {
+  std::array<sock_filter, 4> program{{
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, static_cast<std::uint32_t>(SKF_AD_OFF + SKF_AD_PKTTYPE)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, 0),
+      BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+  }};
+  const sock_fprog filter{.len = program.size(), .filter = program.data()};
+  for (const int descriptor : sockets) setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
 }
 
 /// Frames that the rings of packet sockets had no room for since the last question: the kernel begins anew after each.
@@ -126,6 +141,7 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
   make_tx_queues(workers);
   make_rx_queues({.remove_chains = may_chain(device_->info().driver_name), .complete_checksums = completes_});
   if (std::string_view(device_->info().driver_name) == "net_af_packet") {
+    hear_only_what_comes(sockets_[0]);
     peer_.emplace(interface_);
     offloads_.emplace(interface_);
   }
