@@ -52,6 +52,38 @@ YAML::Node load_document(const std::string& text, const std::string& name) {
   return node;
 }
 
+/// Bounds what a document holds once its aliases are followed. yaml-cpp bounds the nesting of a text, but an alias may
+/// stand inside what it names, and then there is no end; or aliases of aliases spell out more than any memory holds.
+class AliasBound {
+ public:
+  /// A text of so many bytes has fewer values than bytes.
+  AliasBound(const std::string& name, std::size_t bytes) : name_(name), left_(bytes + kMaxMore) {}
+
+  void check(const YAML::Node& node, std::size_t depth = 0) {
+    if (depth > kMaxDepth) refuse(node, "an alias stands inside what it names");
+    if (left_-- == 0) refuse(node, fmt::format("aliases spell out over {} values more than there are", kMaxMore));
+    if (node.IsMap()) {
+      for (const auto& entry : node) {
+        check(entry.first, depth + 1);
+        check(entry.second, depth + 1);
+      }
+    } else if (node.IsSequence()) {
+      for (const auto& element : node) check(element, depth + 1);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMaxDepth = 500;  // yaml-cpp's own
+  static constexpr std::size_t kMaxMore = 100'000;
+
+  [[noreturn]] void refuse(const YAML::Node& node, const std::string& what) const {
+    throw InputError({name_, node.Mark().line + 1, node.Mark().column + 1}, what);
+  }
+
+  const std::string& name_;
+  std::size_t left_;
+};
+
 std::string kind_of(const YAML::Node& node) {
   if (node.IsMap()) return "a map";
   if (node.IsSequence()) return "a list";
@@ -111,6 +143,7 @@ ConfigNode ConfigNode::parse(const std::string& text, const std::string& name, c
     // The mark of a document's end shows a quote that is never closed, which yaml-cpp 0.7 would take for closed.
     const YAML::Node node = load_document(text + (text.ends_with('\n') ? "" : "\n") + "...\n", name);
     if (node.IsNull()) throw InputError({name}, "is empty; expected a configuration");
+    AliasBound(name, text.size()).check(node);
     return {node, source, kRoot, YAML::Mark::null_mark()};
   } catch (const YAML::DeepRecursion& error) {
     throw InputError({name, error.mark.line + 1, error.mark.column + 1}, "nested too deeply");

@@ -123,25 +123,24 @@ TEST(ConfigNode, AnchorsAndTagsAreWhatTheyStandFor) {
   EXPECT_EQ(root.at("d").integer(0, 9), 6U);
 }
 
-TEST(ConfigNode, ANodeThatContainsItselfIsNoLoop) {
-  const auto root = parse("a: &x [*x, {b: *x}]\n");
-  auto list = root.at("a").list();
-  for (int depth = 0; depth < 1000; ++depth) list = ConfigNode(list[0]).list();
-  EXPECT_EQ(list.size(), 2U);
-  EXPECT_THAT(message_of([&] { root.at("a").text(); }), HasSubstr("expected a text for a, found a list"));
+TEST(ConfigNode, RefusesANodeThatContainsItself) {
+  for (const char* text :
+       {"a: &x [*x]\n", "a: &x {b: [1, {c: *x}]}\n", "a: &x {*x : 1}\n", "&x a: &x [*x, {b: *x}]\n"}) {
+    EXPECT_THAT(message_of([&] { parse(text); }), HasSubstr("an alias stands inside what it names")) << text;
+  }
+  EXPECT_EQ(message_of([] { parse("a: 1\nb:\n  - &x [*x]\n"); }), "c.yaml:3:5: an alias stands inside what it names");
 }
 
-TEST(ConfigNode, ABillionLaughsCostNothing) {
+TEST(ConfigNode, RefusesABillionLaughsAtOnce) {
   std::string text = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n";
   for (int i = 1; i < 30; ++i) {
     const std::string below = "*a" + std::to_string(i - 1);
     text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
     for (int j = 0; j < 10; ++j) text += (j == 0 ? "" : ", ") + below;
     text += "]\n";
+    const std::string message = message_of([&] { parse(text); });
+    EXPECT_THAT(message, HasSubstr(i < 4 ? "no error" : "aliases spell out over 100000 values more than")) << i;
   }
-  const auto root = parse(text);
-  EXPECT_EQ(root.at("a29").list().size(), 10U);
-  EXPECT_EQ(root.without("a0").keys().size(), 29U);
 }
 
 TEST(ConfigNode, DeepNestingIsAnError) {
