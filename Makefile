@@ -11,7 +11,7 @@ JOBS ?= $(shell nproc)
 # Seconds that each fuzzer runs.
 FUZZ_SECONDS ?= 60
 CTEST := ctest --output-on-failure --no-tests=error
-# The system tests: they wait more than they compute.
+# The system tests: one more at a time than there are cores, for each also waits.
 PYTEST = $(VENV)/bin/python -m pytest tests -q -n $$(( $(JOBS) + 1 )) --dist loadgroup --durations 15 --durations-min 5
 
 .PHONY: help

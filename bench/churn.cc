@@ -30,7 +30,7 @@
 namespace penumbra::bench {
 namespace {
 
-const std::vector<std::string> kPorts{"port0", "port1", "port2", "port3"};
+const std::vector<std::string> kFourPorts{"port0", "port1", "port2", "port3"};
 constexpr double kWantedChangesPerSecond = 100'000;
 constexpr double kTick = 1e-3;                // seconds
 constexpr std::size_t kChangesPerTick = 105;  // and a commit; a little more than wanted, for what comes late
@@ -44,13 +44,13 @@ struct Network {
   std::vector<control::RouteTarget> hops;  ///< hop h: target, with MAC address mac_of_hop(h)
   std::vector<std::uint16_t> port_of_hop;
 
-  explicit Network(std::uint64_t seed) : table(forwarding_table(kPorts, seed)) {
+  explicit Network(std::uint64_t seed) : table(forwarding_table(kFourPorts, seed)) {
     for (std::size_t hop = 0; hop < table.neighbours.size(); ++hop) {
       auto& neighbour = table.neighbours[hop];
       neighbour.mac = mac_of_hop(hop);
       hops.push_back(
           {.kind = control::RouteTarget::Kind::unicast, .next_hops = {{neighbour.address, neighbour.port, 1}}});
-      const auto port = std::find(kPorts.begin(), kPorts.end(), neighbour.port) - kPorts.begin();
+      const auto port = std::find(kFourPorts.begin(), kFourPorts.end(), neighbour.port) - kFourPorts.begin();
       port_of_hop.push_back(static_cast<std::uint16_t>(port));
     }
   }
@@ -69,8 +69,8 @@ struct Network {
     write_table(table, folder);
     std::string config =
         fmt::format("ports:\n  - {{name: port0, device: \"synth:size=60,dst=prefixes:routes.txt,seed={}\"}}\n", seed);
-    for (std::size_t port = 1; port < kPorts.size(); ++port) {
-      config += fmt::format("  - {{name: {}, device: none}}\n", kPorts[port]);
+    for (std::size_t port = 1; port < kFourPorts.size(); ++port) {
+      config += fmt::format("  - {{name: {}, device: none}}\n", kFourPorts[port]);
     }
     config += fmt::format(
         "workers: {{cores: [{}]}}\npipeline:\n  - ipv4: {{routes: routes.txt, neighbours: neighbours.txt}}\n", core);
@@ -245,7 +245,7 @@ void run_churn(const Options& options, Report& report) {
   run_measured(config, network, truth, options, report);
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kChurnBenchmark =
     register_benchmark({.name = "churn",
                         .measures = "forwarding while 100,000 routes a second change: correctness and throughput lost",
                         .needs = "two cores",

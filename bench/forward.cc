@@ -26,7 +26,7 @@
 namespace penumbra::bench {
 namespace {
 
-const std::vector<std::string> kPorts{"port0", "port1"};
+const std::vector<std::string> kTwoPorts{"port0", "port1"};
 constexpr const char* kBar = "router / testpmd io";
 constexpr std::uint64_t kFrames = 2048;  // of each port; the device keeps each in a packet buffer of the program
 constexpr std::uint16_t kFrameBytes = 60;
@@ -51,12 +51,12 @@ double time_stamps_per_second() {
 class Bench {
  public:
   Bench(const Options& options, Report& report) : options_(options), report_(report) {
-    const control::GeneratedTable table = forwarding_table(kPorts, options.seed);
+    const control::GeneratedTable table = forwarding_table(kTwoPorts, options.seed);
     write_table(table, folder_.path());
     std::vector<Ipv4Prefix> prefixes;
     prefixes.reserve(table.routes.routes.size());
     for (const auto& route : table.routes.routes) prefixes.push_back(route.prefix);
-    for (std::size_t port = 0; port < kPorts.size(); ++port) {
+    for (std::size_t port = 0; port < kTwoPorts.size(); ++port) {
       write_frames(frames(port), prefixes, options.seed + port, MacAddress{0x020000000001 + port});
     }
     write_config("devices.yaml", {device(0), device(1)}, {"", ""});
@@ -154,8 +154,8 @@ class Bench {
   void write_config(const std::string& name, const std::array<std::string, 2>& devices,
                     const std::array<std::string, 2>& sinks) const {
     std::string text = "ports:\n";
-    for (std::size_t port = 0; port < kPorts.size(); ++port) {
-      text += fmt::format("  - {{name: {}, device: \"{}\", promiscuous: true", kPorts[port], devices[port]);
+    for (std::size_t port = 0; port < kTwoPorts.size(); ++port) {
+      text += fmt::format("  - {{name: {}, device: \"{}\", promiscuous: true", kTwoPorts[port], devices[port]);
       text += sinks[port].empty() ? "}\n" : fmt::format(", sink: {}}}\n", sinks[port]);
     }
     text += fmt::format("workers: {{cores: [{}]}}\npipeline:\n", first_core());
@@ -240,7 +240,7 @@ void run_forward(const Options& options, Report& report) {
   bench.alone();
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kForwardBenchmark =
     register_benchmark({.name = "forward",
                         .measures = "the whole router on one core beside dpdk-testpmd, and its cycles by step",
                         .needs = "two cores and dpdk-testpmd (Debian: dpdk-dev) for the comparison",

@@ -181,7 +181,7 @@ void run_lookup(const Options& options, Report& report) {
   }
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kLookupBenchmark =
     register_benchmark({.name = "lookup",
                         .measures = "IPv4 lookups a second on one core: every engine beside rte_lpm and rte_fib",
                         .needs = "",

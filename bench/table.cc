@@ -252,7 +252,7 @@ void run_table(const Options& options, Report& report) {
                   first_load));
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kTableBenchmark =
     register_benchmark({.name = "table",
                         .measures = "filling and changing an IPv4 table: seconds to load, changes a second",
                         .needs = "",

@@ -51,11 +51,10 @@ function(penumbra_sources)
   target_sources(penumbra_dataplane PRIVATE ${sources})
 endfunction()
 
-# penumbra_test(x_test.cc ... [SHADERS] [THREADS] [WITH support.cc ...]): a GoogleTest program per file, each with the
-# sources behind WITH, which are compiled once; with SHADERS programs that need no DPDK. THREADS: threads share data in
-# them, so that they are ThreadSanitizer's. What a test program does itself need not be fast: it is compiled so in half the
-# time.
-function(penumbra_test)
+# penumbra_test(NAME x_test.cc ... [SHADERS] [THREADS] [WITH support.cc ...]): a GoogleTest program of these files and the
+# sources behind WITH; with SHADERS one that needs no DPDK. THREADS: threads share data in it, so that it is
+# ThreadSanitizer's. What a test program does itself need not be fast: it is compiled so in half the time.
+function(penumbra_test name)
   cmake_parse_arguments(arg "SHADERS;THREADS" "" "WITH" ${ARGN})
   if(NOT PENUMBRA_TESTS OR (NOT arg_SHADERS AND NOT TARGET Penumbra::dpdk))
     return()
@@ -65,32 +64,20 @@ function(penumbra_test)
   else()
     set(library penumbra)
   endif()
-  list(GET arg_UNPARSED_ARGUMENTS 0 first)
-  cmake_path(GET first STEM first)
-  set(support)
-  if(arg_WITH)
-    set(support ${first}_support)
-    add_library(${support} OBJECT ${arg_WITH})
-    target_compile_options(${support} PRIVATE -O1)
-    target_link_libraries(${support} PRIVATE ${library} GTest::gmock)
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS} ${arg_WITH})
+  target_compile_options(${name} PRIVATE ${PENUMBRA_COLD_OPTIMISATION})
+  target_link_libraries(${name} PRIVATE ${library} GTest::gtest_main GTest::gmock)
+  target_compile_definitions(${name} PRIVATE PENUMBRA_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared/data")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(unit_tests ${name})
+  set(labels unit)
+  if(arg_THREADS)
+    list(APPEND labels threads)
+    add_dependencies(threaded_tests ${name})
   endif()
-  foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
-    cmake_path(GET source STEM name)
-    add_executable(${name} ${source})
-    target_compile_options(${name} PRIVATE -O1)
-    target_link_libraries(${name} PRIVATE ${support} ${library} GTest::gtest_main GTest::gmock)
-    target_compile_definitions(${name} PRIVATE PENUMBRA_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared/data")
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-    add_dependencies(unit_tests ${name})
-    set(labels unit)
-    if(arg_THREADS)
-      list(APPEND labels threads)
-      add_dependencies(threaded_tests ${name})
-    endif()
-    add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
-    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900
-                         ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp)
-  endforeach()
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900
+                       ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp)
 endfunction()
 
 # penumbra_fuzzer(x_fuzz.cc CORPUS folder [DICTIONARY file]): a libFuzzer program; built by the preset `asan` only. CTest

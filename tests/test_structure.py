@@ -87,7 +87,7 @@ def test_every_source_names_its_licence():
 @pytest.mark.parametrize("function", leaves("functions"))
 def test_no_code_but_its_own_includes_or_lists_a_function(function):
     """Adding a function is one folder: neither the build nor the runtime, the engines or the ports name it."""
-    named = re.compile(rf'functions/{function}\b|"{function}"|\b{function}_test\b')
+    named = re.compile(rf'functions/{function}\b|"{function}"|\b{function}_tests?\b')
     others = [path for path in sources("include", "cmake", "src/base", "src/engines", "src/io", "src/runtime")]
     others += [ROOT / "CMakeLists.txt", ROOT / "src/functions/CMakeLists.txt", ROOT / "Makefile"]
     assert [str(path.relative_to(ROOT)) for path in others if named.search(path.read_text())] == []

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kPageBytes = std::size_t{2} << 20;
 
-void require(bool done, const char* step) {
+void require_heap(bool done, const char* step) {
   if (!done) throw std::runtime_error(fmt::format("DPDK heap: {}: {}", step, rte_strerror(rte_errno)));
 }
 
@@ -24,14 +24,14 @@ void require(bool done, const char* step) {
 HugeHeap::HugeHeap(const std::string& name, std::size_t bytes)
     : memory_((bytes + kPageBytes - 1) / kPageBytes * kPageBytes) {
   io::start_eal({}, 1);
-  require(rte_malloc_heap_create(name.c_str()) == 0, "create");
+  require_heap(rte_malloc_heap_create(name.c_str()) == 0, "create");
   const auto pages = static_cast<unsigned>(memory_.bytes() / kPageBytes);
   std::vector<rte_iova_t> addresses(pages, RTE_BAD_IOVA);  // no device reads it
-  require(rte_malloc_heap_memory_add(name.c_str(), memory_.data(), memory_.bytes(), addresses.data(), pages,
-                                     kPageBytes) == 0,
-          "add memory");
+  require_heap(rte_malloc_heap_memory_add(name.c_str(), memory_.data(), memory_.bytes(), addresses.data(), pages,
+                                          kPageBytes) == 0,
+               "add memory");
   socket_ = rte_malloc_heap_get_socket(name.c_str());
-  require(socket_ >= 0, "find");
+  require_heap(socket_ >= 0, "find");
 }
 
 }  // namespace penumbra::bench

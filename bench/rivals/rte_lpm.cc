@@ -20,7 +20,7 @@ rte_lpm_tbl_entry leaf(std::uint16_t next_hop, std::uint8_t depth) {
   return entry;
 }
 
-void require(bool done, const char* step) {
+void require_lpm(bool done, const char* step) {
   if (!done) throw std::runtime_error(fmt::format("rte_lpm: {}: {}", step, rte_strerror(rte_errno)));
 }
 
@@ -31,7 +31,7 @@ RteLpm::RteLpm(HugeHeap& heap, std::uint32_t prefixes, std::uint32_t groups) : g
   config.max_rules = prefixes;
   config.number_tbl8s = groups;
   lpm_ = rte_lpm_create(fmt::format("lpm{}", static_cast<const void*>(this)).c_str(), heap.socket(), &config);
-  require(lpm_ != nullptr, "create");
+  require_lpm(lpm_ != nullptr, "create");
 }
 
 RteLpm::~RteLpm() {

@@ -46,7 +46,7 @@ void run(const bench::Options& options) {
   if (outcome == bench::Outcome::bar_missed) throw Failure(ExitCode::mismatch, "a bar is missed");
 }
 
-void set_up(CLI::App& command) {
+void set_up_bench(CLI::App& command) {
   struct Arguments {
     bench::Options options;
     bool list = false;
@@ -74,7 +74,8 @@ void set_up(CLI::App& command) {
   });
 }
 
-const bool kRegistered = register_command({"bench", "Measure beside the rivals; every answer is checked", set_up});
+const bool kBenchCommand =
+    register_command({"bench", "Measure beside the rivals; every answer is checked", set_up_bench});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -89,7 +89,7 @@ void capture(const Wish& wish) {
   });
 }
 
-void set_up(CLI::App& command) {
+void set_up_capture(CLI::App& command) {
   const auto wish = std::make_shared<Wish>();
   command.add_option("WHAT", wish->what, "A port's name, or `drops` for the packets that the router drops")
       ->required()
@@ -118,8 +118,8 @@ void set_up(CLI::App& command) {
   command.callback([wish] { capture(*wish); });
 }
 
-const bool kRegistered =
-    register_command({"capture", "Write packets that a running router receives, sends or drops into a file", set_up});
+const bool kCaptureCommand = register_command(
+    {"capture", "Write packets that a running router receives, sends or drops into a file", set_up_capture});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -13,12 +13,12 @@
 namespace penumbra::cli {
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::string config;
   bool json = false;
 };
 
-void check(const Options& options) {
+void check(const CheckOptions& options) {
   const control::RouterConfig config = control::load_config(options.config);
   io::check_port_files(config.ports);
   runtime::check_pipeline(config);
@@ -26,8 +26,8 @@ void check(const Options& options) {
   write_output((options.json ? result.dump() : options.config + ": ok") + "\n");
 }
 
-void set_up(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+void set_up_check(CLI::App& command) {
+  const auto options = std::make_shared<CheckOptions>();
   command.add_option("CONFIG", options->config, "The configuration")->required()->type_name("FILE");
   add_json_flag(command, options->json);
   command.footer(
@@ -36,8 +36,8 @@ void set_up(CLI::App& command) {
   command.callback([options] { check(*options); });
 }
 
-const bool kRegistered =
-    register_command({"check", "Check a configuration and the files it names, without running it", set_up});
+const bool kCheckCommand =
+    register_command({"check", "Check a configuration and the files it names, without running it", set_up_check});
 
 }  // namespace
 }  // namespace penumbra::cli

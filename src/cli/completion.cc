@@ -23,7 +23,7 @@ constexpr Shell kShells[] = {
     {"fish", "Print the completion script for fish: penumbra completion fish | source", fish_completion},
 };
 
-void set_up(CLI::App& command) {
+void set_up_completion(CLI::App& command) {
   command.require_subcommand(1);
   for (const auto& shell : kShells) {
     CLI::App* child = command.add_subcommand(shell.name, shell.summary);
@@ -31,7 +31,8 @@ void set_up(CLI::App& command) {
   }
 }
 
-const bool kRegistered = register_command({"completion", "Print a completion script for a shell", set_up});
+const bool kCompletionCommand =
+    register_command({"completion", "Print a completion script for a shell", set_up_completion});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -10,7 +10,7 @@ namespace penumbra::cli {
 namespace {
 
 /// For a text within single quotes within an _arguments or _describe specification.
-std::string escaped(const std::string& text) {
+std::string zsh_escaped(const std::string& text) {
   std::string result;
   for (const char letter : text) {
     if (letter == '\'') {
@@ -23,11 +23,11 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-std::string value(const ParserOption& option) {
+std::string zsh_value(const ParserOption& option) {
   std::string action = " ";
   if (option.is_file()) action = "_files";
   if (!option.choices.empty()) action = fmt::format("({})", fmt::join(option.choices, " "));
-  return fmt::format(":{}:{}", escaped(option.value), action);
+  return fmt::format(":{}:{}", zsh_escaped(option.value), action);
 }
 
 std::string function_name(const ParserCommand& command) {
@@ -40,8 +40,8 @@ std::string function_name(const ParserCommand& command) {
 std::string specification(const ParserOption& option) {
   const std::string names =
       option.names.size() == 1 ? option.names.front() : fmt::format("'{{{}}}'", fmt::join(option.names, ","));
-  return fmt::format("'({}){}[{}]{}'", fmt::join(option.names, " "), names, escaped(option.help),
-                     option.value.empty() ? "" : value(option));
+  return fmt::format("'({}){}[{}]{}'", fmt::join(option.names, " "), names, zsh_escaped(option.help),
+                     option.value.empty() ? "" : zsh_value(option));
 }
 
 void add(const ParserCommand& command, std::string& script) {
@@ -51,13 +51,13 @@ void add(const ParserCommand& command, std::string& script) {
   for (const auto& option : command.options) script += " \\\n    " + specification(option);
   if (!command.commands.empty()) script += " \\\n    '1: :->command' '*:: :->rest'";
   for (const auto& argument : command.arguments) {
-    script += fmt::format(" \\\n    '{}{}'", argument.repeats ? "*" : "", value(argument));
+    script += fmt::format(" \\\n    '{}{}'", argument.repeats ? "*" : "", zsh_value(argument));
   }
   script += '\n';
   if (!command.commands.empty()) {
     script += "  case $state in\n    command)\n      local -a commands=(\n";
     for (const auto& child : command.commands) {
-      script += fmt::format("        '{}:{}'\n", child.name, escaped(child.summary));
+      script += fmt::format("        '{}:{}'\n", child.name, zsh_escaped(child.summary));
     }
     script += "      )\n      _describe command commands ;;\n    rest)\n      case $words[1] in\n";
     for (const auto& child : command.commands) {

@@ -31,7 +31,7 @@ using doctor::State;
 
 constexpr std::array<const char*, 3> kStates{"ok", "hint", "problem"};
 
-struct Options {
+struct DoctorOptions {
   std::string config;
   bool json = false;
 };
@@ -40,7 +40,7 @@ const char* name_of(State state) {
   return kStates[static_cast<std::size_t>(state)];
 }
 
-void examine(const Options& options) {
+void examine(const DoctorOptions& options) {
   std::optional<control::RouterConfig> config;
   if (!options.config.empty()) config = control::load_config(options.config);
   const doctor::Machine machine("/", config ? &*config : nullptr, doctor::features_of);
@@ -60,8 +60,8 @@ void examine(const Options& options) {
   if (!well) throw Failure(ExitCode::failure, "");
 }
 
-void set_up(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+void set_up_doctor(CLI::App& command) {
+  const auto options = std::make_shared<DoctorOptions>();
   command.add_option("CONFIG", options->config, "A configuration: what it needs is looked at too")->type_name("FILE");
   add_json_flag(command, options->json);
   command.footer(
@@ -71,8 +71,8 @@ void set_up(CLI::App& command) {
   command.callback([options] { examine(*options); });
 }
 
-const bool kRegistered =
-    register_command({"doctor", "Look at this machine: what a router needs, and the commands that mend it", set_up});
+const bool kDoctorCommand = register_command(
+    {"doctor", "Look at this machine: what a router needs, and the commands that mend it", set_up_doctor});
 
 }  // namespace
 }  // namespace penumbra::cli

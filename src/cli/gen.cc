@@ -10,13 +10,14 @@
 namespace penumbra::cli {
 namespace {
 
-void set_up(CLI::App& command) {
+void set_up_gen(CLI::App& command) {
   command.require_subcommand(1);
   set_up_gen_routes(*command.add_subcommand("routes", "Generate a routing table like the Internet's"));
   set_up_gen_traffic(*command.add_subcommand("traffic", "Generate a capture of IPv4 traffic"));
 }
 
-const bool kRegistered = register_command({"gen", "Generate routes and traffic, the same for the same seed", set_up});
+const bool kGenCommand =
+    register_command({"gen", "Generate routes and traffic, the same for the same seed", set_up_gen});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -26,7 +26,7 @@ namespace {
 
 using control::RouteGeneratorOptions;
 
-struct Options {
+struct RoutesOptions {
   RouteGeneratorOptions table;
   std::string ports = "4";
   std::string routes_file = "-";
@@ -83,7 +83,7 @@ void write_json(std::ostream& out, const control::RouteList& list) {
   out << "\n]\n";
 }
 
-void generate(const Options& options) {
+void generate(const RoutesOptions& options) {
   auto table_options = options.table;
   table_options.ports = port_names(options.ports);
   const auto table = [&] {
@@ -102,7 +102,7 @@ void generate(const Options& options) {
 }  // namespace
 
 void set_up_gen_routes(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RoutesOptions>();
   auto& table = options->table;
   command.add_option("--count", table.prefixes, "How many prefixes, all different")
       ->transform(as_count())

@@ -17,7 +17,7 @@
 namespace penumbra::cli {
 namespace {
 
-struct Options {
+struct TrafficOptions {
   std::uint64_t packets = 1'000'000;
   std::string routes, size = "imix", destinations = "uniform", output;
   double odd_percent = 0;
@@ -27,7 +27,7 @@ struct Options {
 constexpr const char* kSizeHelp = "expected imix or the bytes of a frame without FCS, 60 to 9214";
 constexpr const char* kDestinationsHelp = "expected uniform, prefixes or zipf[:FLOWS[:EXPONENT]]";
 
-control::SynthSource parse_source(const Options& options) {
+control::SynthSource parse_source(const TrafficOptions& options) {
   control::SynthSource source;
   source.count = options.packets;
   source.seed = options.seed;
@@ -44,7 +44,7 @@ control::SynthSource parse_source(const Options& options) {
   return source;
 }
 
-void generate(const Options& options) {
+void generate(const TrafficOptions& options) {
   const control::SynthSource source = parse_source(options);
   const io::Traffic traffic(source, io::TrafficMix{.odd_share = options.odd_percent / 100});
   const bool to_output = options.output == "-";
@@ -67,7 +67,7 @@ void generate(const Options& options) {
 }  // namespace
 
 void set_up_gen_traffic(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TrafficOptions>();
   command.add_option("--packets", options->packets, "How many packets")
       ->transform(as_count())
       ->type_name("N")

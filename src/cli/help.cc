@@ -56,8 +56,8 @@ void set_up_version(CLI::App& command) {
   command.callback([json] { write_output(*json ? version_json() : version_text()); });
 }
 
-const bool kRegistered = register_command({"help", "Print the help of the program or of a command", set_up_help}) &&
-                         register_command({"version", "Print version, compiler and engines", set_up_version});
+const bool kHelpCommand = register_command({"help", "Print the help of the program or of a command", set_up_help}) &&
+                          register_command({"version", "Print version, compiler and engines", set_up_version});
 
 }  // namespace
 }  // namespace penumbra::cli

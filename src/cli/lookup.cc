@@ -20,7 +20,7 @@
 namespace penumbra::cli {
 namespace {
 
-struct Options {
+struct LookupOptions {
   std::string routes, engine = "auto";
   bool json = false;
 };
@@ -78,7 +78,7 @@ class AnswerPrinter {
   std::unordered_map<const std::string*, std::string> target_members_;
 };
 
-void look_up(const Options& options) {
+void look_up(const LookupOptions& options) {
   RouteLookup lookup(control::read_routes(options.routes, {}), options.engine);
   AnswerPrinter printer(options.json);
   InputLines input(STDIN_FILENO);
@@ -101,8 +101,8 @@ void look_up(const Options& options) {
   }
 }
 
-void set_up(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+void set_up_lookup(CLI::App& command) {
+  const auto options = std::make_shared<LookupOptions>();
   command.add_option("--routes", options->routes, "The route file; it may name any ports")
       ->required()
       ->type_name("FILE");
@@ -117,7 +117,7 @@ void set_up(CLI::App& command) {
   command.callback([options] { look_up(*options); });
 }
 
-const bool kRegistered = register_command({"lookup", "Look up addresses in a route file", set_up});
+const bool kLookupCommand = register_command({"lookup", "Look up addresses in a route file", set_up_lookup});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -10,11 +10,11 @@
 namespace penumbra::cli {
 namespace {
 
-void set_up(CLI::App& command) {
+void set_up_man(CLI::App& command) {
   command.callback([] { write_output(man_page(describe(*make_parser()))); });
 }
 
-const bool kRegistered = register_command({"man", "Print the manual page: penumbra man | man -l -", set_up});
+const bool kManCommand = register_command({"man", "Print the manual page: penumbra man | man -l -", set_up_man});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -99,7 +99,7 @@ tells a service manager that it runs: see
 .BR sd_notify (3).
 )";
 
-constexpr std::string_view kSignals = R"(.SH SIGNALS
+constexpr std::string_view kSignalsSection = R"(.SH SIGNALS
 .B penumbra run
 ends on SIGINT and SIGTERM: it receives no more, finishes and writes what is in flight, prints its summary and exits
 with 0 if all packets are accounted for. Further signals change nothing.
@@ -121,7 +121,7 @@ penumbra trace add 10 \-\-filter 'udp port 53' && penumbra trace show
 )";
 
 /// Text for roff: no control lines, no escapes, and dashes that can be copied and searched for.
-std::string escaped(const std::string& text) {
+std::string roff_escaped(const std::string& text) {
   std::string result;
   for (const char letter : text) {
     if (letter == '\\') {
@@ -138,26 +138,26 @@ std::string escaped(const std::string& text) {
 }
 
 std::string value_text(const ParserOption& option) {
-  return fmt::format("\\fI{}\\fR", escaped(option.label)) + (option.repeats ? "..." : "");
+  return fmt::format("\\fI{}\\fR", roff_escaped(option.label)) + (option.repeats ? "..." : "");
 }
 
 std::string names_text(const ParserOption& option) {
   if (option.names.empty()) return value_text(option);
   std::string text;
-  for (const auto& name : option.names) text += (text.empty() ? "" : ", ") + ("\\fB" + escaped(name) + "\\fR");
+  for (const auto& name : option.names) text += (text.empty() ? "" : ", ") + ("\\fB" + roff_escaped(name) + "\\fR");
   return option.value.empty() ? text : text + " " + value_text(option);
 }
 
 void add_option(const ParserOption& option, std::string& page) {
-  page += fmt::format(".TP\n{}\n{}", names_text(option), escaped(option.help));
+  page += fmt::format(".TP\n{}\n{}", names_text(option), roff_escaped(option.help));
   if (!option.choices.empty())
-    page += fmt::format(" ({})", escaped(fmt::format("{}", fmt::join(option.choices, ", "))));
-  if (!option.default_value.empty()) page += ", by default " + escaped(option.default_value);
+    page += fmt::format(" ({})", roff_escaped(fmt::format("{}", fmt::join(option.choices, ", "))));
+  if (!option.default_value.empty()) page += ", by default " + roff_escaped(option.default_value);
   page += option.required && !option.names.empty() ? " (required)\n" : "\n";
 }
 
 void add_command(const ParserCommand& command, std::string& page) {
-  std::string usage = "\\fB" + escaped(command.full_name) + "\\fR";
+  std::string usage = "\\fB" + roff_escaped(command.full_name) + "\\fR";
   for (const auto& option : command.options) {
     if (option.required) usage += " " + names_text(option);
   }
@@ -166,8 +166,8 @@ void add_command(const ParserCommand& command, std::string& page) {
   }
   if (!command.commands.empty()) usage += " \\fICOMMAND\\fR";
   if (!command.options.empty()) usage += " [options]";
-  page += fmt::format(".SS \"{}\"\n{}.\n", usage, escaped(command.summary));
-  if (!command.notes.empty()) page += fmt::format(".PP\n{}\n", escaped(command.notes));
+  page += fmt::format(".SS \"{}\"\n{}.\n", usage, roff_escaped(command.summary));
+  if (!command.notes.empty()) page += fmt::format(".PP\n{}\n", roff_escaped(command.notes));
   for (const auto& argument : command.arguments) add_option(argument, page);
   for (const auto& option : command.options) {
     if (option.names.back() != "--help") add_option(option, page);
@@ -189,10 +189,10 @@ std::string man_page(const ParserCommand& program) {
   for (const auto& command : program.commands) add_command(command, page);
   page += kConfiguration;
   page += kFiles;
-  page += kSignals;
+  page += kSignalsSection;
   page += ".SH EXIT STATUS\n";
   for (const auto& [code, meaning] : exit_codes()) {
-    page += fmt::format(".TP\n{}\n{}\n", static_cast<int>(code), escaped(meaning));
+    page += fmt::format(".TP\n{}\n{}\n", static_cast<int>(code), roff_escaped(meaning));
   }
   page += kExamples;
   return page + ".SH SEE ALSO\n.BR ip\\-route (8),\n.BR pcap\\-filter (7)\n";

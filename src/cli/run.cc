@@ -27,7 +27,7 @@
 namespace penumbra::cli {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string config;
   std::optional<double> seconds;
   std::optional<std::uint64_t> packets;
@@ -124,7 +124,7 @@ RunSummary summarise(const control::RouterConfig& config, const runtime::Router&
   return summary;
 }
 
-void run(const Options& options) {
+void run(const RunOptions& options) {
   stop_on_signal();
   const control::RouterConfig config = control::load_config(options.config);
   runtime::Router router(config);
@@ -151,8 +151,8 @@ void run(const Options& options) {
   }
 }
 
-void set_up(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+void set_up_run(CLI::App& command) {
+  const auto options = std::make_shared<RunOptions>();
   command.add_option("CONFIG", options->config, "The configuration")->required()->type_name("FILE");
   command.add_option("--for", options->seconds, "End after this time: 10s, 250ms, 2m, 1h; a bare number is seconds")
       ->transform(as_seconds())
@@ -169,7 +169,7 @@ void set_up(CLI::App& command) {
   command.callback([options] { run(*options); });
 }
 
-const bool kRegistered = register_command({"run", "Run a router", set_up});
+const bool kRunCommand = register_command({"run", "Run a router", set_up_run});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -93,7 +93,7 @@ void add_watch(CLI::App& command, std::optional<double>& seconds) {
       ->type_name("SECONDS");
 }
 
-void set_up(CLI::App& command) {
+void set_up_show(CLI::App& command) {
   const auto address = std::make_shared<RouterAddress>();
   add_router_options(command, *address);
   command.require_subcommand(1);
@@ -110,7 +110,7 @@ void set_up(CLI::App& command) {
   }
 }
 
-const bool kRegistered = register_command({"show", "Show what a running router does", set_up});
+const bool kShowCommand = register_command({"show", "Show what a running router does", set_up_show});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -55,7 +55,7 @@ void ask_for(const RouterAddress& address, const Wish& wish) {
   write_output(text + "\n");
 }
 
-void set_up(CLI::App& command) {
+void set_up_trace(CLI::App& command) {
   const auto address = std::make_shared<RouterAddress>();
   const auto wish = std::make_shared<Wish>();
   add_router_options(command, *address);
@@ -75,7 +75,7 @@ void set_up(CLI::App& command) {
   });
 }
 
-const bool kRegistered = register_command({"trace", "Follow single packets through a running router", set_up});
+const bool kTraceCommand = register_command({"trace", "Follow single packets through a running router", set_up_trace});
 
 }  // namespace
 }  // namespace penumbra::cli

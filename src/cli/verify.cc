@@ -22,7 +22,7 @@ using verify::Difference;
 using verify::Findings;
 using verify::Frame;
 
-struct Options {
+struct VerifyOptions {
   std::string config;
   bool json = false;
 };
@@ -109,7 +109,7 @@ std::string to_text(const Findings& findings) {
   return text;
 }
 
-void verify_run(const Options& options) {
+void verify_run(const VerifyOptions& options) {
   const Findings findings = compare(control::load_config(options.config));
   write_output(options.json ? to_json(findings).dump(2) + "\n" : to_text(findings));
   flush_output();
@@ -118,8 +118,8 @@ void verify_run(const Options& options) {
   }
 }
 
-void set_up(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+void set_up_verify(CLI::App& command) {
+  const auto options = std::make_shared<VerifyOptions>();
   command
       .add_option("CONFIG", options->config, "The configuration that was run; each port from a capture to a capture")
       ->required()
@@ -131,7 +131,8 @@ void set_up(CLI::App& command) {
   command.callback([options] { verify_run(*options); });
 }
 
-const bool kRegistered = register_command({"verify", "Compare a run's output with an independent oracle", set_up});
+const bool kVerifyCommand =
+    register_command({"verify", "Compare a run's output with an independent oracle", set_up_verify});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -22,6 +22,7 @@ inline constexpr std::size_t kMaxLineBytes = 65536;
 /// What `ip` prints that means nothing here, and is taken and skipped.
 struct Attribute {
   enum class Form : std::uint8_t { flag, value, lockable };  ///< WORD, WORD VALUE, WORD [lock] VALUE
+  static constexpr Form kFlag = Form::flag, kLockable = Form::lockable;
   std::string_view word;
   Form form = Form::value;
 };

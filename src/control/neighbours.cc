@@ -18,15 +18,14 @@ namespace {
 constexpr std::array<std::string_view, 9> kStates = {"PERMANENT", "NOARP", "REACHABLE",  "STALE", "DELAY",
                                                      "PROBE",     "NONE",  "INCOMPLETE", "FAILED"};
 // Flags and statistics (ip/ipneigh.c of iproute2).
-constexpr auto kFlag = Attribute::Form::flag;
-constexpr std::array<Attribute, 8> kAttributes{{{"router", kFlag},
-                                                {"proxy", kFlag},
-                                                {"extern_learn", kFlag},
-                                                {"offload", kFlag},
-                                                {"managed", kFlag},
-                                                {"proto"},
-                                                {"ref"},
-                                                {"probes"}}};
+constexpr std::array<Attribute, 8> kNeighbourAttributes{{{"router", Attribute::kFlag},
+                                                         {"proxy", Attribute::kFlag},
+                                                         {"extern_learn", Attribute::kFlag},
+                                                         {"offload", Attribute::kFlag},
+                                                         {"managed", Attribute::kFlag},
+                                                         {"proto"},
+                                                         {"ref"},
+                                                         {"probes"}}};
 
 MacAddress parse_mac(const Line& line, std::string_view word) {
   const auto mac = parse_mac_address(word);
@@ -64,7 +63,7 @@ std::optional<Neighbour> parse_line(Line& line, const std::vector<std::string>& 
       if (line.require("a value of 'used'").ends_with("probes")) line.require("a value of 'probes'");
     } else if (std::find(kStates.begin(), kStates.end(), word) != kStates.end()) {
       unresolved = unresolved || word == "FAILED" || word == "INCOMPLETE";
-    } else if (!line.skip_attribute(word, kAttributes)) {
+    } else if (!line.skip_attribute(word, kNeighbourAttributes)) {
       throw line.unexpected(word, "more of the neighbour", {"dev", "lladdr", "PERMANENT", "REACHABLE", "STALE"});
     }
   }

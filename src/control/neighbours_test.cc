@@ -7,11 +7,13 @@
 #include "control/routes.h"
 
 namespace penumbra::control {
+#include "control/bad_case.h"
+
 namespace {
 
 using ::testing::HasSubstr;
 
-const std::vector<std::string> kPorts{"wan", "lan"};
+const std::vector<std::string> kTwoPorts{"wan", "lan"};
 
 std::string written(const std::vector<Neighbour>& neighbours) {
   std::ostringstream text;
@@ -29,35 +31,18 @@ TEST(Neighbours, TakesWhatIpNeighPrints) {
       "fe80::11:22ff:fe33:4455 dev eth0 lladdr 02:11:22:33:44:55 router STALE\n"
       "::ffff:192.0.2.9 dev eth0 FAILED\n"
       "\t192.0.2.1 dev lan lladdr 02:00:00:00:00:03 extern_learn router PERMANENT",
-      "n", kPorts);
+      "n", kTwoPorts);
   EXPECT_EQ(written(neighbours),
             "192.0.2.1 dev wan lladdr 02:00:00:00:aa:01\n"
             "192.0.2.2 dev wan lladdr 02:00:00:00:00:02\n"
             "192.0.2.1 dev lan lladdr 02:00:00:00:00:03\n");
-  EXPECT_EQ(written(parse_neighbours(written(neighbours), "n", kPorts)), written(neighbours));
+  EXPECT_EQ(written(parse_neighbours(written(neighbours), "n", kTwoPorts)), written(neighbours));
 }
 
-struct BadCase {
-  std::string text;
-  int line;
-  int column;
-  std::string message;
-
-  friend std::ostream& operator<<(std::ostream& out, const BadCase& bad) { return out << bad.text; }
-};
 class NeighbourErrors : public ::testing::TestWithParam<BadCase> {};
 
 TEST_P(NeighbourErrors, SayWhereAndWhat) {
-  const auto& bad = GetParam();
-  try {
-    parse_neighbours(bad.text, "n.txt", kPorts);
-    FAIL() << "accepted";
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr(bad.message));
-    EXPECT_EQ(error.location().file, "n.txt");
-    EXPECT_EQ(error.location().line, bad.line) << error.what();
-    EXPECT_EQ(error.location().column, bad.column) << error.what();
-  }
+  expect_refused(GetParam(), "n.txt", [] { parse_neighbours(GetParam().text, "n.txt", kTwoPorts); });
 }
 
 INSTANTIATE_TEST_SUITE_P(

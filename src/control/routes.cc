@@ -18,45 +18,43 @@ namespace {
 
 // What `ip route` prints and what has no part in forwarding here: where a route comes from, what the host's own
 // connections and its path MTU discovery use, and how a link was at that moment (ip/iproute.c of iproute2).
-constexpr auto kFlag = Attribute::Form::flag;
-constexpr auto kLockable = Attribute::Form::lockable;
-constexpr std::array<Attribute, 37> kAttributes{{{"proto"},
-                                                 {"scope"},
-                                                 {"src"},
-                                                 {"onlink", kFlag},
-                                                 {"dead", kFlag},
-                                                 {"linkdown", kFlag},
-                                                 {"pervasive", kFlag},
-                                                 {"unresolved", kFlag},
-                                                 {"offload", kFlag},
-                                                 {"rt_offload", kFlag},
-                                                 {"offload_failed", kFlag},
-                                                 {"rt_offload_failed", kFlag},
-                                                 {"trap", kFlag},
-                                                 {"rt_trap", kFlag},
-                                                 {"notify", kFlag},
-                                                 {"nhid"},
-                                                 {"pref"},
-                                                 {"realm"},
-                                                 {"realms"},
-                                                 {"expires"},
-                                                 {"error"},
-                                                 {"mtu", kLockable},
-                                                 {"advmss", kLockable},
-                                                 {"window", kLockable},
-                                                 {"rtt", kLockable},
-                                                 {"rttvar", kLockable},
-                                                 {"ssthresh", kLockable},
-                                                 {"cwnd", kLockable},
-                                                 {"initcwnd", kLockable},
-                                                 {"initrwnd", kLockable},
-                                                 {"rto_min", kLockable},
-                                                 {"hoplimit", kLockable},
-                                                 {"congctl", kLockable},
-                                                 {"reordering", kLockable},
-                                                 {"features", kLockable},
-                                                 {"quickack", kLockable},
-                                                 {"fastopen_no_cookie", kLockable}}};
+constexpr std::array<Attribute, 37> kRouteAttributes{{{"proto"},
+                                                      {"scope"},
+                                                      {"src"},
+                                                      {"onlink", Attribute::kFlag},
+                                                      {"dead", Attribute::kFlag},
+                                                      {"linkdown", Attribute::kFlag},
+                                                      {"pervasive", Attribute::kFlag},
+                                                      {"unresolved", Attribute::kFlag},
+                                                      {"offload", Attribute::kFlag},
+                                                      {"rt_offload", Attribute::kFlag},
+                                                      {"offload_failed", Attribute::kFlag},
+                                                      {"rt_offload_failed", Attribute::kFlag},
+                                                      {"trap", Attribute::kFlag},
+                                                      {"rt_trap", Attribute::kFlag},
+                                                      {"notify", Attribute::kFlag},
+                                                      {"nhid"},
+                                                      {"pref"},
+                                                      {"realm"},
+                                                      {"realms"},
+                                                      {"expires"},
+                                                      {"error"},
+                                                      {"mtu", Attribute::kLockable},
+                                                      {"advmss", Attribute::kLockable},
+                                                      {"window", Attribute::kLockable},
+                                                      {"rtt", Attribute::kLockable},
+                                                      {"rttvar", Attribute::kLockable},
+                                                      {"ssthresh", Attribute::kLockable},
+                                                      {"cwnd", Attribute::kLockable},
+                                                      {"initcwnd", Attribute::kLockable},
+                                                      {"initrwnd", Attribute::kLockable},
+                                                      {"rto_min", Attribute::kLockable},
+                                                      {"hoplimit", Attribute::kLockable},
+                                                      {"congctl", Attribute::kLockable},
+                                                      {"reordering", Attribute::kLockable},
+                                                      {"features", Attribute::kLockable},
+                                                      {"quickack", Attribute::kLockable},
+                                                      {"fastopen_no_cookie", Attribute::kLockable}}};
 
 /// What changes forwarding in a way that Penumbra has no part of, and what to do about it.
 struct Refusal {
@@ -130,7 +128,7 @@ struct HopDraft {
 
 /// What may stand behind a prefix: what means something first.
 std::vector<std::string> with_attributes(std::vector<std::string> words) {
-  for (const auto& attribute : kAttributes) words.emplace_back(attribute.word);
+  for (const auto& attribute : kRouteAttributes) words.emplace_back(attribute.word);
   return words;
 }
 
@@ -230,7 +228,7 @@ Tail RouteParser::parse_tail(Line& line, RouteTarget::Kind kind) {
         throw line.error(word, "a route has either 'via' and 'dev' of its own or next hops, not both");
       }
       draft = HopDraft{.begin = word, .gateway = {}, .port = {}, .weight = {}, .hop = {}};
-    } else if (!line.skip_attribute(word, kAttributes) && !(word == "\\" && line.peek() == "nexthop")) {
+    } else if (!line.skip_attribute(word, kRouteAttributes) && !(word == "\\" && line.peek() == "nexthop")) {
       refuse(line, word, kRefusedWords);
       if (!unicast) throw line.unexpected(word, "the end of the line", with_attributes({"metric"}));
       if (word == "metric") throw line.error(word, "'metric' stands before the first 'nexthop'");

@@ -12,16 +12,6 @@
 #include "penumbra/chunk.h"
 
 namespace penumbra::io {
-namespace {
-
-/// Packets on their way to another queue.
-struct Parcel {
-  std::uint16_t size = 0;
-  std::array<rte_mbuf*, Chunk::kCapacity> packets;
-};
-
-}  // namespace
-
 class alignas(64) SoftwareRss::Queue final : public RxQueue {
  public:
   Queue(SoftwareRss& all, std::uint16_t index, std::unique_ptr<RxQueue> input, const std::string& name,
@@ -82,6 +72,12 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
   }
 
  private:
+  /// Packets on their way to another queue.
+  struct Parcel {
+    std::uint16_t size = 0;
+    std::array<rte_mbuf*, Chunk::kCapacity> packets;
+  };
+
   /// What another worker has received for this one, at most `room`.
   std::uint16_t take_from(Queue& feeder, rte_mbuf** packets, std::uint16_t room) const noexcept {
     return feeder.rings_.empty() ? 0 : feeder.rings_[index_]->take(packets, room);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/traffic.h"
 
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,7 +16,6 @@
 namespace penumbra::io {
 namespace {
 
-constexpr std::uint8_t kTcp = 6, kUdp = 17;
 constexpr double kTwoTo64 = 18446744073709551616.0;
 
 /// The smallest whole number that is not below share * 2^64.
@@ -29,7 +30,7 @@ struct Flow {
   std::uint32_t destination = 0;
   std::uint16_t source_port = 0;
   std::uint16_t destination_port = 0;
-  std::uint8_t protocol = kUdp;
+  std::uint8_t protocol = IPPROTO_UDP;
 };
 
 std::uint32_t unicast_address(Random& random) {
@@ -56,7 +57,7 @@ Flow random_flow(Random& random, const std::vector<Ipv4Prefix>& prefixes) {
   const std::uint64_t bits = random.next();
   flow.source_port = static_cast<std::uint16_t>(1024 + (bits & 0x7FFF));
   flow.destination_port = static_cast<std::uint16_t>(1 + (bits >> 16 & 0x3FF));
-  flow.protocol = (bits >> 32 & 3) == 0 ? kTcp : kUdp;
+  flow.protocol = (bits >> 32 & 3) == 0 ? IPPROTO_TCP : IPPROTO_UDP;
   return flow;
 }
 
@@ -71,7 +72,7 @@ void write_transport(const Flow& flow, std::uint64_t index, std::uint8_t* ip, st
   store16(transport, flow.source_port);
   store16(transport + 2, flow.destination_port);
   std::size_t checksum_at = 6, header_bytes = 8;
-  if (flow.protocol == kTcp) {
+  if (flow.protocol == IPPROTO_TCP) {
     checksum_at = 16, header_bytes = 20;
     store32(transport + 4, static_cast<std::uint32_t>(index));
     transport[12] = 5 << 4;  // header of 5 words

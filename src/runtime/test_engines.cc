@@ -143,7 +143,7 @@ bool add_engine(const char* name, int priority) {
                           .create = []() -> std::unique_ptr<Engine> { return std::make_unique<Made>(); }});
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kTestEngines =
     add_engine<TestEngine<SyncQueue>>(kSync, 2) && add_engine<TestEngine<AsyncQueue>>(kAsync, 1) &&
     add_engine<TestEngine<HoarderQueue>>(kHoarder, 0) && add_engine<TestEngine<StuckQueue>>(kStuck, -1) &&
     add_engine<EngineWithout>(kWithout, 1000);

@@ -115,7 +115,7 @@ class Judge final : public Function {
   Table table_;
 };
 
-[[maybe_unused]] const bool kRegistered = register_function(
+[[maybe_unused]] const bool kTestFunction = register_function(
     {.name = "test_judge",
      .summary = "does with each packet what the packet says",
      .topics = {{"judges", "what this judge is"}},

@@ -9,17 +9,15 @@
 namespace penumbra::cli::doctor {
 namespace {
 
-const std::string kDevices = "sys/bus/pci/devices/";
-
 /// The drivers by which a program may have a card to itself, and those with which it shares one.
 constexpr std::array<std::string_view, 4> kForPrograms{"vfio-pci", "igb_uio", "uio_pci_generic", "mlx5_core"};
 
 bool is_network_card(const Machine& machine, const std::string& address) {
-  return machine.read(kDevices + address + "/class").value_or("").starts_with("0x02");
+  return machine.read(kPciDevices + address + "/class").value_or("").starts_with("0x02");
 }
 
 Finding judge(const Machine& machine, const std::string& address, bool configured) {
-  const std::string driver = machine.link(kDevices + address + "/driver");
+  const std::string driver = machine.link(kPciDevices + address + "/driver");
   if (std::ranges::find(kForPrograms, driver) != kForPrograms.end()) {
     return {State::ok, fmt::format("{} is bound to {}: Penumbra can have it", address, driver), ""};
   }
@@ -33,7 +31,7 @@ Finding judge(const Machine& machine, const std::string& address, bool configure
 std::vector<Finding> network_cards(const Machine& machine) {
   const auto configured = machine.pci_addresses();
   std::vector<Finding> findings;
-  for (const auto& address : machine.list(kDevices)) {
+  for (const auto& address : machine.list(kPciDevices)) {
     if (!is_network_card(machine, address)) continue;
     findings.push_back(judge(machine, address, std::ranges::find(configured, address) != configured.end()));
   }

@@ -8,14 +8,12 @@
 namespace penumbra::cli::doctor {
 namespace {
 
-const std::string kDevices = "sys/bus/pci/devices/";
-
 /// NVIDIA's cards, by PCI vendor and class (display or processing accelerator of that kind).
 std::vector<std::string> nvidia_cards(const Machine& machine) {
   std::vector<std::string> cards;
-  for (const auto& address : machine.list(kDevices)) {
-    const bool nvidia = machine.read(kDevices + address + "/vendor").value_or("") == "0x10de";
-    if (nvidia && machine.read(kDevices + address + "/class").value_or("").starts_with("0x03"))
+  for (const auto& address : machine.list(kPciDevices)) {
+    const bool nvidia = machine.read(kPciDevices + address + "/vendor").value_or("") == "0x10de";
+    if (nvidia && machine.read(kPciDevices + address + "/class").value_or("").starts_with("0x03"))
       cards.push_back(address);
   }
   return cards;

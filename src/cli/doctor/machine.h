@@ -13,6 +13,9 @@
 
 namespace penumbra::cli::doctor {
 
+/// Where a folder stands for each PCI device, by its address.
+inline const std::string kPciDevices = "sys/bus/pci/devices/";
+
 /// What ethtool says of an interface of this network namespace.
 struct InterfaceFeatures {
   std::string driver;         ///< "veth"

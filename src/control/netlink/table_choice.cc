@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/netlink/table_choice.h"
 
-#include <linux/if.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 
 #include <algorithm>
 #include <charconv>

@@ -19,13 +19,8 @@ namespace {
 
 using dir24_8_oracle::entries_of;
 using dir24_8_oracle::Oracle;
+using dir24_8_oracle::prefix;
 using dir24_8_oracle::prefix_of;
-
-Ipv4Prefix prefix(const char* text) {
-  const auto parsed = parse_ipv4_prefix(text);
-  if (!parsed) throw std::logic_error(text);
-  return *parsed;
-}
 
 /// A copy that follows what is announced and nothing else.
 class CopyingMirror final : public TableMirror {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +20,12 @@
 #include "dir24_8.shader.h"
 
 namespace penumbra::dir24_8_oracle {
+
+inline Ipv4Prefix prefix(const char* text) {
+  const auto parsed = parse_ipv4_prefix(text);
+  if (!parsed) throw std::logic_error(text);
+  return *parsed;
+}
 
 inline Ipv4Prefix prefix_of(std::uint32_t address, unsigned length) {
   Ipv4Prefix prefix{{address}, static_cast<std::uint8_t>(length)};

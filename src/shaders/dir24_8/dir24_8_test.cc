@@ -25,16 +25,11 @@ namespace {
 using dir24_8_oracle::entries_of;
 using dir24_8_oracle::LookupMemory;
 using dir24_8_oracle::Oracle;
+using dir24_8_oracle::prefix;
 using dir24_8_oracle::prefix_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-Ipv4Prefix prefix(const char* text) {
-  const auto parsed = parse_ipv4_prefix(text);
-  if (!parsed) throw std::logic_error(text);
-  return *parsed;
-}
 
 Ipv4Address address(const char* text) {
   const auto parsed = parse_ipv4_address(text);
