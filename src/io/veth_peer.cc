@@ -34,7 +34,9 @@ int attach(int interface) {
       bpf_prog_load(BPF_PROG_TYPE_XDP, "penumbra_pass", "Apache-2.0", program.data(), program.size(), nullptr);
   if (result < 0) return result;
   const FileDescriptor loaded(result);
-  LIBBPF_OPTS(bpf_link_create_opts, options, .flags = XDP_FLAGS_DRV_MODE);
+  bpf_link_create_opts options{};
+  options.sz = sizeof options;
+  options.flags = XDP_FLAGS_DRV_MODE;
   return bpf_link_create(loaded.get(), interface, BPF_XDP, &options);
 }
 
