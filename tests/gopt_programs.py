@@ -3,11 +3,8 @@
 functions that contain hints, several hints; all of it defined behaviour that ends, so that baseline and compiled function
 must agree. A program is a function of its seed."""
 
-import random
+from gopt_expressions import MASK, TYPES, Expressions, Variable, words
 
-MASK = 1023  # entries of the table and of the nodes, less one
-TYPES = ["uint8_t", "uint16_t", "uint32_t", "uint64_t", "int"]
-NAMES = ["a", "b", "c", "d", "e", "f", "g", "h"]
 SIGNATURE = (
     "const uint32_t* t, const struct node* nodes, const uint32_t* in, uint32_t* out, uint64_t* out2, uint64_t* total, "
     "uint32_t n"
@@ -36,129 +33,8 @@ template <class T> static inline T twice(T x) { return static_cast<T>(x * 2); }
 """
 
 
-class Variable:
-    def __init__(self, name, kind, changes=True):
-        self.name, self.kind, self.changes = name, kind, changes
-
-
-class Program:
+class Program(Expressions):
     """One annotated function and its helpers."""
-
-    def __init__(self, seed, cxx, number):
-        self.random = random.Random(f"{seed}/{cxx}")
-        self.cxx, self.number = cxx, number
-        self.scopes = [[]]
-        self.loops = []  # what break and continue would leave: "loop", "switch"
-        self.helpers = []
-        self.lines = []
-        self.depth = 0
-        self.fuel = 0
-        self.in_helper = False
-        self.hints = 0
-
-    # --- text
-
-    def put(self, line):
-        self.lines.append("  " * (self.depth + 1) + line)
-
-    def chance(self, probability):
-        return self.random.random() < probability
-
-    def pick(self, things):
-        return self.random.choice(things)
-
-    # --- variables
-
-    def visible(self):
-        seen = {}
-        for scope in self.scopes:
-            for variable in scope:
-                seen[variable.name] = variable
-        return list(seen.values())
-
-    def declare(self, kind, changes=True, name=None):
-        taken = {variable.name for variable in self.scopes[-1]}
-        if name is None:
-            free = [n for n in NAMES if n not in taken]
-            name = self.pick(free) if free and self.chance(0.8) else f"v{self.fuel}"
-            self.fuel += 1
-        variable = Variable(name, kind, changes)
-        return variable
-
-    def add(self, variable):
-        self.scopes[-1].append(variable)
-
-    def of_kind(self, kind, changing=False):
-        return [v for v in self.visible() if v.kind == kind and (v.changes or not changing)]
-
-    # --- expressions; all are unsigned and of any width
-
-    def leaf(self):
-        choices = ["literal", "item", "number"]
-        choices += ["number"] * 3 if self.of_kind("number") else []
-        choices += ["pointer"] if self.of_kind("pointer") else []
-        choices += ["node"] * 2 if self.of_kind("node") else []
-        choices += ["pair"] if self.of_kind("pair") else []
-        choices += ["array"] if self.of_kind("array") else []
-        choices += ["boxed"] if self.of_kind("boxed") else []
-        kind = self.pick(choices)
-        found = self.of_kind(kind)
-        if kind == "item" and not self.in_helper:
-            return "in[i]"
-        if kind in ("literal", "item") or not found:
-            return f"{self.random.randrange(1, 5000)}u"
-        name = self.pick(found).name
-        if kind == "number":
-            return name
-        if kind == "pointer":
-            return f"*{name}"
-        if kind == "node":
-            return f"{name}->{self.pick(['key', 'small', 'wide', 'next->key'])}"
-        if kind == "pair":
-            return f"{name}.{self.pick(['first', 'second'])}"
-        if kind == "boxed":
-            return f"{name}.{self.pick(['value', 'other'])}"
-        return f"{name}[({self.leaf_number()}) & 3]"
-
-    def leaf_number(self):
-        found = self.of_kind("number")
-        return self.pick(found).name if found else "1"
-
-    def expression(self, depth=2):
-        if depth == 0 or self.chance(0.25):
-            return self.leaf()
-        kind = self.random.randrange(12)
-        left, right = self.expression(depth - 1), self.expression(depth - 1)
-        if kind < 5:
-            return f"((uint64_t)({left}) {self.pick(['+', '-', '*', '^', '|', '&'])} (uint64_t)({right}))"
-        if kind == 5:
-            return f"((uint64_t)({left}) >> (({right}) & 7))"
-        if kind == 6:
-            return f"(({self.condition(0)}) ? (uint64_t)({left}) : (uint64_t)({right}))"
-        if kind == 7:
-            return f"mix((uint32_t)({left}))"
-        if kind == 8:
-            return f"t[({left}) & {MASK}]"
-        if kind == 9:
-            return f"nodes[({left}) & {MASK}].{self.pick(['key', 'small', 'wide'])}"
-        if kind == 10:
-            return f"(uint64_t)LAST((uint32_t){self.leaf_number()}, 3u)"
-        return f"(uint64_t)(({left}) % (({right}) | 1))" if self.chance(0.5) else f"(uint64_t)g[({left}) & 3]" if not self.shadows("g") else left
-
-    def shadows(self, name):
-        return any(v.name == name for v in self.visible())
-
-    def condition(self, depth=1):
-        left, right = self.expression(depth), self.expression(depth)
-        simple = f"(uint64_t)({left}) {self.pick(['<', '>', '==', '!=', '<='])} (uint64_t)({right})"
-        if depth and self.chance(0.3):
-            return f"({simple}) {self.pick(['&&', '||'])} (({self.expression(0)}) & {self.pick([1, 2, 4])})"
-        return simple if self.chance(0.6) else f"(({left}) & {self.pick([1, 3, 4, 8])})"
-
-    def narrowed(self, kind, text):
-        return f"(int)(({text}) & 0x7fff)" if kind == "int" else f"({kind})({text})"
-
-    # --- statements
 
     def statement(self, budget):
         """Writes one statement, of at most about `budget` others."""
@@ -247,15 +123,6 @@ class Program:
             self.put(f"uint32_t {variable.name} = s_{tag}.left + s_{tag}.right;")
         self.add(variable)
 
-    def without(self, variable, make):
-        """What `make` makes, not mentioning a name that `variable` is about to hide: C sees the new one in its own
-        initialiser."""
-        for _ in range(20):
-            text = make()
-            if not any(word == variable.name for word in words(text)):
-                return text
-        return "5u"
-
     def assign(self, _budget):
         numbers = self.of_kind("number", True)
         kinds = [k for k in ("number", "number", "number", "pointer", "node", "pair", "array", "boxed") if self.of_kind(k, True)]
@@ -335,17 +202,6 @@ class Program:
             self.put("else")
             self.put("  g_expensive(t);")
 
-    def counter(self):
-        self.fuel += 1
-        return f"k{self.fuel}"
-
-    def looped(self, budget, more=()):
-        self.loops.append("loop")
-        self.scopes.append(list(more))
-        self.body(budget)
-        self.scopes.pop()
-        self.loops.pop()
-
     def for_(self, budget):
         k = self.counter()
         limit = f"(({self.expression(1)}) & 3)"
@@ -367,8 +223,7 @@ class Program:
         self.put("}")
 
     def do_(self, budget):
-        k = self.counter()
-        self.put(f"uint32_t {k} = 0;")
+        k = self.counted()
         self.put("do {")
         self.looped(budget, [Variable(k, "number", False)])
         self.put(f"}} while (++{k} < {self.pick([2, 3])} && ({self.condition()}));")
@@ -422,8 +277,7 @@ class Program:
             name = self.pick(numbers).name
             self.put(f"{name} = (({self.condition()}) ? {call} : {second} + 1) & 0x7f;")
         elif form == 9:
-            k = self.counter()
-            self.put(f"uint32_t {k} = 0;")
+            k = self.counted()
             self.put(f"while ({k}++ < 2 && !({call} & 3 && {self.leaf()})) {{")
             self.looped(2)
             self.put("}")
@@ -438,14 +292,12 @@ class Program:
             self.body(2)
             self.put("}")
         elif form == 3:
-            k = self.counter()
-            self.put(f"uint32_t {k} = 0;")
+            k = self.counted()
             self.put(f"while (({call} & 3) + {k}++ < 3) {{")
             self.looped(2)
             self.put("}")
         elif form == 4:
-            k = self.counter()
-            self.put(f"uint32_t {k} = 0;")
+            k = self.counted()
             self.put("do {")
             self.looped(2)
             self.put(f"}} while (({call} & 1) + {k}++ < 2);")
@@ -556,17 +408,6 @@ class Program:
             + f"  (void)t; (void)nodes; (void)in; (void)out; (void)out2;\n  foreach (i, n) {{\n{body}\n  }}\n"
             "  *total = sum + count;\n}\n"
         )
-
-
-def words(text):
-    word = ""
-    for character in text + " ":
-        if character.isalnum() or character == "_":
-            word += character
-        else:
-            if word:
-                yield word
-            word = ""
 
 
 def programs(seed, count, cxx):
