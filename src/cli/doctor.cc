@@ -65,8 +65,7 @@ void set_up_doctor(CLI::App& command) {
   command.add_option("CONFIG", options->config, "A configuration: what it needs is looked at too")->type_name("FILE");
   add_json_flag(command, options->json);
   command.footer(
-      "Changes nothing. Below what can be better stands the command that mends it, for "
-      "root.\n"
+      "Changes nothing. Below what can be better stands the command that mends it, for root.\n"
       "Ends with 0 if nothing is a problem, else with 1.");
   command.callback([options] { examine(*options); });
 }

@@ -19,9 +19,8 @@ enum class State {
 
 struct Finding {
   State state = State::ok;
-  std::string text;  ///< what is so, and what follows from it
-  std::string
-      command;  ///< what mends it or spares work, as one types it; empty if nothing has to be mended, or nothing can
+  std::string text;     ///< what is so, and what follows from it
+  std::string command;  ///< what mends it or spares work, as one types it; empty if nothing can or has to be done
 };
 
 struct Check {

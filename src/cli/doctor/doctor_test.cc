@@ -24,11 +24,12 @@ using Files = std::map<std::string, std::string>;
 class MadeUp {
  public:
   explicit MadeUp(const Files& files) {
-    for (const auto& [name, text] : files) {
-      const std::filesystem::path path = folder_.file(name);
-      std::filesystem::create_directories(path.parent_path());
-      std::ofstream(path) << text << "\n";
-    }
+    for (const auto& [name, text] : files) write(name, text);
+  }
+  void write(const std::string& name, const std::string& text) const {
+    const std::filesystem::path path = folder_.file(name);
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text << "\n";
   }
   void link(const std::string& name, const std::string& target) const {
     std::filesystem::create_directories(std::filesystem::path(folder_.file(name)).parent_path());
@@ -210,6 +211,9 @@ TEST(Doctor, FindsPartialChecksumsOnVeths) {
   EXPECT_THAT(machine.examine("partial checksums"), IsEmpty());
   machine.features["eth1"] = {.driver = "veth"};
   machine.features["peer"] = {.driver = "veth", .checksums = true};
+  EXPECT_EQ(machine.only("partial checksums").state, State::hint);
+  EXPECT_THAT(machine.only("partial checksums").text, HasSubstr("with CAP_NET_ADMIN and CAP_BPF only"));
+  machine.write("proc/self/status", "CapEff:\t0000008000001000");
   EXPECT_EQ(machine.only("partial checksums").state, State::ok);
   EXPECT_EQ(machine.only("partial checksums").command, "ethtool -K peer tx off tso off gso off");
   machine.features["peer"] = {.driver = "veth"};

@@ -38,8 +38,9 @@ std::vector<Finding> interfaces(const Machine& machine) {
   return findings;
 }
 
-/// What a veth's other end leaves undone comes to us undone, and is completed here (io/checksum_completion.h,
-/// io/veth_peer.h). Where that is not allowed, `show ports` gives advice.
+/// What a veth's other end leaves undone comes to us undone: checksums, which are completed here
+/// (io/checksum_completion.h), and segmentation, which a program that may use BPF has the other end do itself
+/// (io/veth_peer.h).
 std::vector<Finding> partial_checksums(const Machine& machine) {
   std::vector<Finding> findings;
   for (const auto& port : machine.interface_ports()) {
@@ -53,11 +54,17 @@ std::vector<Finding> partial_checksums(const Machine& machine) {
       continue;
     }
     const std::string whose = peer.empty() ? "in another namespace, may leave" : peer + ", leaves";
-    findings.push_back({State::ok,
-                        fmt::format("the other end of {}, {} checksums to us, which Penumbra completes, and "
-                                    "segmentation, which it ends while it runs; its offloads off spare that",
-                                    port.interface, whose),
-                        fmt::format("ethtool -K {} tx off tso off gso off", peer.empty() ? "PEER" : peer)});
+    const bool may_end =
+        machine.has_capability(kNetAdmin).value_or(false) && machine.has_capability(kBpf).value_or(false);
+    findings.push_back(
+        {may_end ? State::ok : State::hint,
+         fmt::format("the other end of {}, {} checksums to us, which Penumbra completes, and segmentation, "
+                     "{}",
+                     port.interface, whose,
+                     may_end ? "which it ends while it runs; its offloads off spare that"
+                             : "which it can end with CAP_NET_ADMIN and CAP_BPF only: without, frames "
+                               "longer than the MTU are dropped and TCP is slow"),
+         fmt::format("ethtool -K {} tx off tso off gso off", peer.empty() ? "PEER" : peer)});
   }
   return findings;
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <utility>
 #include <variant>
 
@@ -62,6 +63,18 @@ std::vector<std::string> Machine::list(std::string_view path) const {
   }
   std::ranges::sort(names);
   return names;
+}
+
+std::optional<bool> Machine::has_capability(unsigned number) const {
+  std::istringstream status(read("proc/self/status").value_or(""));
+  for (std::string line; std::getline(status, line);) {
+    constexpr std::string_view kName = "CapEff:";
+    if (!line.starts_with(kName)) continue;
+    std::uint64_t effective = 0;
+    std::istringstream(line.substr(kName.size())) >> std::hex >> effective;
+    return (effective >> number & 1) != 0;
+  }
+  return std::nullopt;
 }
 
 std::string Machine::link(std::string_view path) const {

@@ -12,7 +12,7 @@ namespace {
 /// A capability (capabilities(7)), and what of a configuration needs it.
 struct Capability {
   const char* name;
-  unsigned bit;
+  unsigned number;
   const char* use;
   bool (*needed)(const Machine&);
 };
@@ -25,26 +25,18 @@ bool uses_xdp(const Machine& machine) {
 }
 
 constexpr std::array<Capability, 3> kCapabilities{
-    Capability{"CAP_NET_ADMIN", 12, "twins, TAP ports and AF_XDP",
+    Capability{"CAP_NET_ADMIN", kNetAdmin, "twins, TAP ports and AF_XDP",
                [](const Machine& machine) { return makes_interfaces(machine) || uses_xdp(machine); }},
-    Capability{"CAP_NET_RAW", 13, "ports by AF_PACKET and AF_XDP",
+    Capability{"CAP_NET_RAW", kNetRaw, "ports by AF_PACKET and AF_XDP",
                [](const Machine& machine) { return !machine.interface_ports().empty(); }},
-    Capability{"CAP_BPF", 39, "ports by AF_XDP", uses_xdp}};
+    Capability{"CAP_BPF", kBpf, "ports by AF_XDP", uses_xdp}};
 
 std::vector<Finding> capabilities(const Machine& machine) {
-  std::istringstream status(machine.read("proc/self/status").value_or(""));
-  std::uint64_t effective = 0;
-  bool known = false;
-  for (std::string line; std::getline(status, line);) {
-    constexpr std::string_view kName = "CapEff:";
-    if (!line.starts_with(kName)) continue;
-    std::istringstream(line.substr(kName.size())) >> std::hex >> effective;
-    known = true;
-  }
-  if (!known) return {{State::hint, "the kernel does not say which capabilities this process has", ""}};
   std::vector<Finding> findings;
   for (const auto& capability : kCapabilities) {
-    if ((effective >> capability.bit & 1) != 0) {
+    const auto there = machine.has_capability(capability.number);
+    if (!there) return {{State::hint, "the kernel does not say which capabilities this process has", ""}};
+    if (*there) {
       findings.push_back({State::ok, fmt::format("{} is there, for {}", capability.name, capability.use), ""});
       continue;
     }
