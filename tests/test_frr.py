@@ -157,7 +157,7 @@ class Network:
 @pytest.fixture
 def network(tmp_path, request):
     """All run, and have told each other."""
-    network = Network(tmp_path, getattr(request, "param", "kernel"))
+    network = Network(tmp_path, request.param)
     try:
         with contextlib.ExitStack() as running:
             for node in network.nodes.values():
@@ -193,7 +193,13 @@ def test_routes_are_exchanged_and_a_cable_is_cut(network):
     network.ping()
 
 
-@pytest.mark.parametrize("killed", [("penumbra",), ("frr",), ("penumbra", "frr")], ids="+".join)
+# test_fpm_frr.py kills one of them over FPM.
+@pytest.mark.parametrize(
+    ("network", "killed"),
+    [("kernel", ("penumbra",)), ("kernel", ("frr",)), ("kernel", ("penumbra", "frr")), ("fpm", ("penumbra", "frr"))],
+    ids=lambda value: value if isinstance(value, str) else "+".join(value),
+    indirect=["network"],
+)
 def test_killed_and_started_again(network, killed):
     """What it has missed it knows afterwards. Without its FRR a router goes on: its kernel keeps the routes (zebra -r -K), its
     neighbour too (graceful restart)."""
