@@ -32,7 +32,7 @@ build/.exists:
 	@mkdir -p build && touch $@
 
 .PHONY: build
-build: setup-build build/.exists ## the programs, in build/release/bin (10 minutes the first time, then seconds)
+build: setup-build build/.exists ## the programs, in build/release/bin (4 minutes the first time, then seconds)
 	$(call build,release,programs)
 
 # --- the main job ---------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ $(VENV)/.ready $(VENV)/.tidy:
 	@touch $@
 
 .PHONY: test
-test: setup-test build/.exists $(VENV)/.ready ## all tests: unit tests, then system tests (10 minutes and the build)
+test: setup-test build/.exists $(VENV)/.ready ## all tests: unit tests, then system tests (6 minutes and the build)
 	$(call build,release,all)
 	@cd build/release && $(CTEST) -j $(JOBS) -L unit
 	@$(PYTEST)
