@@ -134,6 +134,9 @@ class Function {
   // statements.cc
   void lower(const clang::Stmt* statement);
   void lower_all(const clang::CompoundStmt* compound);
+  /// Of an if or a switch what stands before its condition. Returns whether it can be taken; `kind` is for the refusal.
+  template <class Statement>
+  bool lower_head(const Statement* statement, const std::string& kind);
   void lower_if(const clang::IfStmt* statement);
   void lower_switch(const clang::SwitchStmt* statement);
   void lower_try(const clang::CXXTryStmt* statement);
@@ -161,6 +164,10 @@ class Function {
   void lower_while(const clang::WhileStmt* statement);
   void lower_do(const clang::DoStmt* statement);
   void lower_range_for(const clang::CXXForRangeStmt* statement);
+  /// Where a loop's condition has calls that were expanded: they and the test move into the body, `instead` takes the
+  /// condition's place.
+  void test_inside(const clang::Expr* condition, const char* instead, const Expanded& expanded,
+                   const clang::Stmt* body);
 
   // declarations.cc
   /// `switched`: items switch later in the scope of these.

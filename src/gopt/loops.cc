@@ -44,16 +44,20 @@ void Function::lower_for(const clang::ForStmt* statement) {
   if (statement->getInc() != nullptr) evaluate(statement->getInc());
   flow_.link(at_, head);
   at_ = after;
-  if (!expanded.empty()) {
-    const TokenRange condition = unit_.tokens.range(statement->getCond()->getSourceRange());
-    const std::string test = frame_->text.render(condition);
-    frame_->text.replace(condition, "");
-    const TokenRange body = unit_.tokens.statement(statement->getBody());
-    frame_->text.insert_before(body.begin, "{ " + expanded.all() + " if (!(" + test + ")) break; ");
-    frame_->text.insert_after(body.end - 1, " }");
-  }
+  test_inside(statement->getCond(), "", expanded, statement->getBody());
   scope_.resize(condition_scope);
   scope_.resize(scope);
+}
+
+void Function::test_inside(const clang::Expr* condition, const char* instead, const Expanded& expanded,
+                           const clang::Stmt* body) {
+  if (expanded.empty()) return;
+  const TokenRange tested = unit_.tokens.range(condition->getSourceRange());
+  const std::string test = frame_->text.render(tested);
+  frame_->text.replace(tested, instead);
+  const TokenRange tokens = unit_.tokens.statement(body);
+  frame_->text.insert_before(tokens.begin, "{ " + expanded.all() + " if (!(" + test + ")) break; ");
+  frame_->text.insert_after(tokens.end - 1, " }");
 }
 
 void Function::lower_while(const clang::WhileStmt* statement) {
@@ -83,14 +87,7 @@ void Function::lower_while(const clang::WhileStmt* statement) {
   targets_.pop_back();
   flow_.link(at_, head);
   at_ = after;
-  if (!expanded.empty()) {
-    const TokenRange condition = unit_.tokens.range(statement->getCond()->getSourceRange());
-    const std::string test = frame_->text.render(condition);
-    frame_->text.replace(condition, "1");
-    const TokenRange body = unit_.tokens.statement(statement->getBody());
-    frame_->text.insert_before(body.begin, "{ " + expanded.all() + " if (!(" + test + ")) break; ");
-    frame_->text.insert_after(body.end - 1, " }");
-  }
+  test_inside(statement->getCond(), "1", expanded, statement->getBody());
   scope_.resize(scope);
 }
 

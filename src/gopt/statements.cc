@@ -92,19 +92,25 @@ void Function::lower_expression(const clang::Expr* expression) {
   scope_.resize(scope);
 }
 
-void Function::lower_if(const clang::IfStmt* statement) {
-  const size_t scope = scope_.size();
+template <class Statement>
+bool Function::lower_head(const Statement* statement, const std::string& kind) {
   const bool switched = in_loop() && unit_.switches_inside(statement);
   if (switched && (statement->getInit() != nullptr || statement->getConditionVariable() != nullptr)) {
-    unit_.refuse(statement->getBeginLoc(),
-                 "items switch in the scope of a variable that an if declares; declare it "
-                 "before the if");
-    return;
+    unit_.refuse(statement->getBeginLoc(), "items switch in the scope of a variable that " +
+                                               std::string(kind == "if" ? "an " : "a ") + kind +
+                                               " declares; declare it before the " + kind);
+    return false;
   }
   if (statement->getInit() != nullptr) lower(statement->getInit());
   if (statement->getConditionVariableDeclStmt() != nullptr) {
     lower_declarations(statement->getConditionVariableDeclStmt(), false);
   }
+  return true;
+}
+
+void Function::lower_if(const clang::IfStmt* statement) {
+  const size_t scope = scope_.size();
+  if (!lower_head(statement, "if")) return;
   const Expanded expanded = expand_calls(statement->getCond());
   evaluate(statement->getCond());
   const unsigned head = at_;
@@ -121,17 +127,7 @@ void Function::lower_if(const clang::IfStmt* statement) {
 
 void Function::lower_switch(const clang::SwitchStmt* statement) {
   const size_t scope = scope_.size();
-  const bool switched = in_loop() && unit_.switches_inside(statement);
-  if (switched && (statement->getInit() != nullptr || statement->getConditionVariable() != nullptr)) {
-    unit_.refuse(statement->getBeginLoc(),
-                 "items switch in the scope of a variable that a switch declares; declare it "
-                 "before the switch");
-    return;
-  }
-  if (statement->getInit() != nullptr) lower(statement->getInit());
-  if (statement->getConditionVariableDeclStmt() != nullptr) {
-    lower_declarations(statement->getConditionVariableDeclStmt(), false);
-  }
+  if (!lower_head(statement, "switch")) return;
   const Expanded expanded = expand_calls(statement->getCond());
   evaluate(statement->getCond());
   const unsigned head = at_;
