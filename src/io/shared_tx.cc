@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings' variant with C11 atomics: as fast on x86-64, and ThreadSanitizer understands it.
-#define RTE_USE_C11_MEM_MODEL
 #include "io/shared_tx.h"
 
 #include <fmt/format.h>

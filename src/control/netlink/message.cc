@@ -213,7 +213,7 @@ Content read_object(const nlmsghdr* header) {
 Content read_end(const nlmsghdr* header) {
   const auto* const payload = static_cast<const std::uint8_t*>(mnl_nlmsg_get_payload(header));
   if (mnl_nlmsg_get_payload_len(header) < sizeof(int)) return EndMessage{};
-  return EndMessage{-static_cast<int>(load<std::uint32_t>(payload))};
+  return EndMessage{static_cast<int>(0U - load<std::uint32_t>(payload))};  // an error may be any number
 }
 
 Content read(const nlmsghdr* header) {
