@@ -51,11 +51,11 @@ function(penumbra_sources)
   target_sources(penumbra_dataplane PRIVATE ${sources})
 endfunction()
 
-# penumbra_test(NAME x_test.cc ... [SHADERS] [THREADS] [WITH support.cc ...]): a GoogleTest program of these files and the
-# sources behind WITH; with SHADERS one that needs no DPDK. THREADS: threads share data in it, so that it is
-# ThreadSanitizer's. What a test program does itself need not be fast: it is compiled so in half the time.
+# penumbra_test(NAME x_test.cc ... [SHADERS] [THREADS] [LONG] [WITH support.cc ...]): a GoogleTest program of these files
+# and the sources behind WITH; with SHADERS one that needs no DPDK. THREADS: threads share data in it, so that it is
+# ThreadSanitizer's. LONG: its oracle goes over whole tables. What the others do themselves need not be fast.
 function(penumbra_test name)
-  cmake_parse_arguments(arg "SHADERS;THREADS" "" "WITH" ${ARGN})
+  cmake_parse_arguments(arg "SHADERS;THREADS;LONG" "" "WITH" ${ARGN})
   if(NOT PENUMBRA_TESTS OR (NOT arg_SHADERS AND NOT TARGET Penumbra::dpdk))
     return()
   endif()
@@ -65,7 +65,11 @@ function(penumbra_test name)
     set(library penumbra)
   endif()
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS} ${arg_WITH})
-  target_compile_options(${name} PRIVATE ${PENUMBRA_COLD_OPTIMISATION})
+  if(arg_LONG)
+    target_compile_options(${name} PRIVATE -O1)
+  else()
+    target_compile_options(${name} PRIVATE ${PENUMBRA_COLD_OPTIMISATION})
+  endif()
   target_link_libraries(${name} PRIVATE ${library} GTest::gtest_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE PENUMBRA_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared/data")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
