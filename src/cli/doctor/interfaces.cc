@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <linux/capability.h>
 
 #include "cli/doctor/check.h"
 
@@ -55,7 +56,7 @@ std::vector<Finding> partial_checksums(const Machine& machine) {
     }
     const std::string whose = peer.empty() ? "in another namespace, may leave" : peer + ", leaves";
     const bool may_end =
-        machine.has_capability(kNetAdmin).value_or(false) && machine.has_capability(kBpf).value_or(false);
+        machine.has_capability(CAP_NET_ADMIN).value_or(false) && machine.has_capability(CAP_BPF).value_or(false);
     findings.push_back(
         {may_end ? State::ok : State::hint,
          fmt::format("the other end of {}, {} checksums to us, which Penumbra completes, and segmentation, "

@@ -16,9 +16,6 @@ namespace penumbra::cli::doctor {
 /// Where a folder stands for each PCI device, by its address.
 inline const std::string kPciDevices = "sys/bus/pci/devices/";
 
-/// Capabilities that a router may need, by their numbers in linux/capability.h, which has no name for the last (5.8).
-constexpr unsigned kNetAdmin = 12, kNetRaw = 13, kBpf = 39;
-
 /// What ethtool says of an interface of this network namespace.
 struct InterfaceFeatures {
   std::string driver;         ///< "veth"
@@ -51,7 +48,8 @@ class Machine {
   /// The cores of a file like /sys/devices/system/cpu/isolated: "2-5,8".
   std::vector<unsigned> cores(std::string_view path) const;
 
-  /// Whether this process has a capability (capabilities(7)), by its number; nothing if the kernel does not say.
+  /// Whether this process has a capability (capabilities(7)), by its number (linux/capability.h); nothing if the kernel
+  /// does not say.
   std::optional<bool> has_capability(unsigned number) const;
 
   std::optional<InterfaceFeatures> features(const std::string& interface) const { return features_(interface); }

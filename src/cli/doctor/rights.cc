@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <linux/capability.h>
 
 #include <array>
 #include <sstream>
@@ -25,11 +26,11 @@ bool uses_xdp(const Machine& machine) {
 }
 
 constexpr std::array<Capability, 3> kCapabilities{
-    Capability{"CAP_NET_ADMIN", kNetAdmin, "twins, TAP ports and AF_XDP",
+    Capability{"CAP_NET_ADMIN", CAP_NET_ADMIN, "twins, TAP ports and AF_XDP",
                [](const Machine& machine) { return makes_interfaces(machine) || uses_xdp(machine); }},
-    Capability{"CAP_NET_RAW", kNetRaw, "ports by AF_PACKET and AF_XDP",
+    Capability{"CAP_NET_RAW", CAP_NET_RAW, "ports by AF_PACKET and AF_XDP",
                [](const Machine& machine) { return !machine.interface_ports().empty(); }},
-    Capability{"CAP_BPF", kBpf, "ports by AF_XDP", uses_xdp}};
+    Capability{"CAP_BPF", CAP_BPF, "ports by AF_XDP", uses_xdp}};
 
 std::vector<Finding> capabilities(const Machine& machine) {
   std::vector<Finding> findings;
