@@ -56,7 +56,7 @@ YAML::Node load_document(const std::string& text, const std::string& name) {
 /// stand inside what it names, and then there is no end; or aliases of aliases spell out more than any memory holds.
 class AliasBound {
  public:
-  /// A text of so many bytes has fewer values than bytes.
+  /// A text without aliases has at most a value a byte.
   AliasBound(const std::string& name, std::size_t bytes) : name_(name), left_(bytes + kMaxMore) {}
 
   void check(const YAML::Node& node, std::size_t depth = 0) {

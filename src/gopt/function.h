@@ -134,9 +134,10 @@ class Function {
   // statements.cc
   void lower(const clang::Stmt* statement);
   void lower_all(const clang::CompoundStmt* compound);
-  /// Of an if or a switch what stands before its condition. Returns whether it can be taken; `kind` is for the refusal.
+  /// Of an if or a switch what stands before its condition. Returns whether it can be taken; `what` is "an if", say,
+  /// for the refusal.
   template <class Statement>
-  bool lower_head(const Statement* statement, const std::string& kind);
+  bool lower_head(const Statement* statement, const std::string& what);
   void lower_if(const clang::IfStmt* statement);
   void lower_switch(const clang::SwitchStmt* statement);
   void lower_try(const clang::CXXTryStmt* statement);

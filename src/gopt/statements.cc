@@ -93,12 +93,11 @@ void Function::lower_expression(const clang::Expr* expression) {
 }
 
 template <class Statement>
-bool Function::lower_head(const Statement* statement, const std::string& kind) {
+bool Function::lower_head(const Statement* statement, const std::string& what) {
   const bool switched = in_loop() && unit_.switches_inside(statement);
   if (switched && (statement->getInit() != nullptr || statement->getConditionVariable() != nullptr)) {
-    unit_.refuse(statement->getBeginLoc(), "items switch in the scope of a variable that " +
-                                               std::string(kind == "if" ? "an " : "a ") + kind +
-                                               " declares; declare it before the " + kind);
+    unit_.refuse(statement->getBeginLoc(),
+                 "items switch in the scope of a variable that " + what + " declares; declare it before that");
     return false;
   }
   if (statement->getInit() != nullptr) lower(statement->getInit());
@@ -110,7 +109,7 @@ bool Function::lower_head(const Statement* statement, const std::string& kind) {
 
 void Function::lower_if(const clang::IfStmt* statement) {
   const size_t scope = scope_.size();
-  if (!lower_head(statement, "if")) return;
+  if (!lower_head(statement, "an if")) return;
   const Expanded expanded = expand_calls(statement->getCond());
   evaluate(statement->getCond());
   const unsigned head = at_;
@@ -127,7 +126,7 @@ void Function::lower_if(const clang::IfStmt* statement) {
 
 void Function::lower_switch(const clang::SwitchStmt* statement) {
   const size_t scope = scope_.size();
-  if (!lower_head(statement, "switch")) return;
+  if (!lower_head(statement, "a switch")) return;
   const Expanded expanded = expand_calls(statement->getCond());
   evaluate(statement->getCond());
   const unsigned head = at_;

@@ -59,8 +59,7 @@ std::vector<Finding> partial_checksums(const Machine& machine) {
         machine.has_capability(CAP_NET_ADMIN).value_or(false) && machine.has_capability(CAP_BPF).value_or(false);
     findings.push_back(
         {may_end ? State::ok : State::hint,
-         fmt::format("the other end of {}, {} checksums to us, which Penumbra completes, and segmentation, "
-                     "{}",
+         fmt::format("the other end of {}, {} checksums to us, which Penumbra completes, and segmentation, {}",
                      port.interface, whose,
                      may_end ? "which it ends while it runs; its offloads off spare that"
                              : "which it can end with CAP_NET_ADMIN and CAP_BPF only: without, frames "
