@@ -12,7 +12,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 CTEST := ctest --output-on-failure --no-tests=error
 # The system tests: one more at a time than there are cores, for each also waits.
-PYTEST = $(VENV)/bin/python -m pytest tests -q -n $$(( $(JOBS) + 1 )) --dist loadgroup --durations 15 --durations-min 5
+PYTEST = $(VENV)/bin/python -m pytest tests -q -n $$(( $(JOBS) + 1 )) --dist worksteal --durations 15 --durations-min 5
 
 .PHONY: help
 help: ## this list; times are rough, for 2 cores; sanitizers, fuzz and lint build first

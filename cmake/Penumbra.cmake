@@ -70,6 +70,9 @@ function(penumbra_test name)
   else()
     target_compile_options(${name} PRIVATE ${PENUMBRA_COLD_OPTIMISATION})
   endif()
+  if(NOT arg_SHADERS AND NOT arg_LONG)
+    penumbra_test_headers(${name})
+  endif()
   # GCC 12 takes the parts of a std::variant that it does not hold for uninitialised ones that are used (rib_test.cc).
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_libraries(${name} PRIVATE ${library} GTest::gtest_main GTest::gmock)
@@ -86,6 +89,19 @@ function(penumbra_test name)
                        ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp)
 endfunction()
 
+# penumbra_test_headers(target): the target takes the headers that nearly all tests have, compiled once for all of them.
+function(penumbra_test_headers target)
+  if(NOT TARGET penumbra_test_headers)
+    file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "")
+    add_library(penumbra_test_headers OBJECT ${PROJECT_BINARY_DIR}/test_headers.cc)
+    target_link_libraries(penumbra_test_headers PRIVATE penumbra GTest::gtest GTest::gmock)
+    target_compile_options(penumbra_test_headers PRIVATE ${PENUMBRA_COLD_OPTIMISATION})
+    target_precompile_headers(penumbra_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h>
+                              <nlohmann/json.hpp> <rte_ethdev.h> <filesystem> <thread>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM penumbra_test_headers)
+endfunction()
+
 # penumbra_fuzzer(x_fuzz.cc CORPUS folder [DICTIONARY file]): a libFuzzer program; built by the preset `asan` only. CTest
 # runs it over its corpus and then for PENUMBRA_FUZZ_SECONDS.
 function(penumbra_fuzzer source)
@@ -97,6 +113,7 @@ function(penumbra_fuzzer source)
   add_executable(${name} ${source})
   add_dependencies(fuzzers ${name})
   target_link_libraries(${name} PRIVATE penumbra)
+  target_compile_options(${name} PRIVATE ${PENUMBRA_COVERAGE})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
   set(found ${PROJECT_BINARY_DIR}/fuzz/${name}.found)

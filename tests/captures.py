@@ -17,6 +17,8 @@ import tarfile
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from exclusive import exclusive
+
 ETHERNET = 1
 MAXIMUM_CAPTURED = 256 * 1024  #: bytes of a frame; libpcap takes a record that claims more for damage
 
@@ -239,14 +241,15 @@ def unpack_corpus(data: pathlib.Path, cache: pathlib.Path) -> list[pathlib.Path]
     archives = sorted(data.iterdir())
     stamp = hashlib.sha256(repr([(a.name, a.stat().st_size) for a in archives]).encode()).hexdigest()
     done = cache / "unpacked"
-    if not done.exists() or done.read_text() != stamp:
-        for archive in archives:
-            if archive.name.endswith(".tar.gz"):
-                _unpack(archive, cache / archive.name.removesuffix(".tar.gz"))
-            else:
-                (cache / "single").mkdir(parents=True, exist_ok=True)
-                (cache / "single" / archive.name).write_bytes(archive.read_bytes())
-        done.write_text(stamp)
+    with exclusive(cache):
+        if not done.exists() or done.read_text() != stamp:
+            for archive in archives:
+                if archive.name.endswith(".tar.gz"):
+                    _unpack(archive, cache / archive.name.removesuffix(".tar.gz"))
+                else:
+                    (cache / "single").mkdir(parents=True, exist_ok=True)
+                    (cache / "single" / archive.name).write_bytes(archive.read_bytes())
+            done.write_text(stamp)
     return sorted(f for f in cache.rglob("*") if f.is_file() and f != done)
 
 

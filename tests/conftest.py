@@ -22,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / os.environ.get("PENUMBRA_BIN", "build/release/bin/penumbra")
 DATA = ROOT / os.environ.get("PENUMBRA_SHARED_DATA", "../shared/data")
 CACHE = ROOT / "build" / "captures"
+ORACLE_CACHE = ROOT / "build" / "oracle"
 #: A sanitizer makes the program slow; whoever waits for it waits longer.
 SANITIZED = any(word in str(PROGRAM) for word in ("asan", "tsan"))
 os.environ.setdefault("LSAN_OPTIONS", f"suppressions={ROOT / 'tests' / 'lsan.supp'}:print_suppressions=0")
@@ -238,7 +239,9 @@ def data() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def corpus(data: pathlib.Path) -> corpora.Corpus:
-    return corpora.load(data / "pcap", CACHE)
+    loaded = corpora.load(data / "pcap", CACHE)
+    ipv4.learn(loaded.frames(), ORACLE_CACHE)
+    return loaded
 
 
 def pytest_sessionstart() -> None:

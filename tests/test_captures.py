@@ -23,9 +23,6 @@ from network import (
 from oracle.compare import compare, expect
 from oracle.ipv4 import explain
 
-# Scapy's view of a packet is worked out once a process.
-pytestmark = pytest.mark.xdist_group("corpus")
-
 EVERY_REASON = {
     *("runt", "wrong_mac", "truncated", "bad_version", "bad_header_length", "bad_total_length", "bad_checksum"),
     *("martian_source", "martian_destination", "link_broadcast", "no_route", "blackhole", "unreachable"),

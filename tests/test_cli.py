@@ -29,7 +29,7 @@ PORTS = [
 ]
 #: A router that runs until it is stopped.
 LIVE = [
-    {"name": "wan", "device": "synth:dst=zipf:50,rate=20000,seed=3", "sink": "count"},
+    {"name": "wan", "device": "synth:dst=zipf:50,rate=5000,seed=3", "sink": "count"},
     {"name": "lan", "device": "none", "sink": "count"},
     {"name": "dmz", "device": "none", "sink": "count"},
 ]

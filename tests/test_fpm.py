@@ -36,7 +36,7 @@ def start(bench, kernel):
         def run(follow="[fpm]", settle="30s", hold="120s"):
             (bench.folder / "there.txt").write_text("198.51.100.0/24 dev lan\n")
             ports = [
-                {"name": "wan", "device": "synth:rate=20k,dst=prefixes:there.txt", "twin": "wan0", "sink": "count"},
+                {"name": "wan", "device": "synth:rate=5k,dst=prefixes:there.txt", "twin": "wan0", "sink": "count"},
                 {"name": "lan", "device": "none", "twin": "lan0", "sink": "count"},
             ]
             bench.configure(ports, pipeline=f"  - ipv4: {{follow: {follow}}}")

@@ -67,7 +67,6 @@ def test_killed_in_the_middle(bench, attempt):
         assert summary.dropped > 0 and summary.punted > 0
 
 
-@pytest.mark.xdist_group("corpus")
 def test_killed_in_the_middle_of_real_captures(bench, corpus):
     """Every packet of every capture, and again from the first, until the signal comes."""
     frames = corpus.frames()

@@ -11,7 +11,7 @@ import conftest
 from conftest import penumbra
 
 PORTS = [
-    {"name": "wan", "device": "synth:dst=uniform,rate=50k,seed=3", "sink": "count"},
+    {"name": "wan", "device": "synth:dst=uniform,rate=5k,seed=3", "sink": "count"},
     {"name": "lan", "device": "none", "sink": "count"},
     {"name": "dmz", "device": "none", "sink": "count"},
 ]
@@ -75,7 +75,7 @@ def test_a_signal_reloads_too(bench, router):
         ("routes: r", "ruotes: r", "did you mean 'routes'?"),
         ("ipv4", "ipv5", "did you mean 'ipv4'?"),
         ('"lan"', '"lam"', "neighbours.txt:1:15: expected the name of a port"),
-        ("rate=50k", "rate=60k", "a change of ports takes a restart; nothing has changed"),
+        ("rate=5k", "rate=6k", "a change of ports takes a restart; nothing has changed"),
         ("pipeline:", "engine: scalar\npipeline:", "a change of engine, pipeline takes a restart"),
         ("  - ipv4", "  - echo\n  - ipv4", "a change of pipeline takes a restart"),
     ],
@@ -97,7 +97,7 @@ def test_what_is_wrong_changes_nothing(bench, router, old, new, message):
 
 def test_a_plan_names_what_takes_a_restart(bench, router):
     other = bench.folder / "other.yaml"
-    other.write_text(bench.config.read_text().replace("rate=50k", "rate=60k") + "punts: {each: 5}\n")
+    other.write_text(bench.config.read_text().replace("rate=5k", "rate=6k") + "punts: {each: 5}\n")
     plan = json.loads(ask(bench, "plan", other).stdout)
     assert plan == {"file": str(other), "changes": [], "restart": ["ports", "punts"]}
     assert penumbra("plan", other, "--socket", bench.folder / "ctl").stdout == (

@@ -109,7 +109,8 @@ def test_the_host_answers_for_the_router(network, start, driver):
         summary = router.stop()
     assert "100% packet loss" in nowhere
     assert {row["twin"] for row in rows.values()} == {"twin-a", "twin-b"} and all(row["twin_up"] for row in rows.values())
-    assert summary.from_host == sum(row["from_host_packets"] for row in rows.values()) > 30
+    until_then = sum(row["from_host_packets"] for row in rows.values())
+    assert summary.from_host >= until_then > 30  # neighbour discovery may send more before it stops
     kinds = {reason for kind, reason in summary.reasons if kind == "punt"}
     assert kinds >= {"arp", "ipv6", "local", "unknown_neighbour", "ttl_expired"}
     assert summary.reasons[("punt", "ttl_expired")] == 2

@@ -4,23 +4,26 @@
 The book is RFC 1812 (5.2.2 header validation, 5.3.1 TTL, 5.3.4 link-layer broadcasts, 5.3.5 broadcasts, 5.3.7
 martians), RFC 791, and for what the RFCs leave open the order of checks that the function ipv4 documents. scapy
 dissects every Ethernet and IP header, computes every checksum and rebuilds every header that is sent. As scapy does
-some ten thousand packets a second, what it says of a header is remembered by the header's bytes; nothing is judged by
-other means. Payload is never looked at.
+some ten thousand packets a second, what it says of a header is remembered by the header's bytes, on disk too for what
+is asked again and again (learn()); nothing is judged by other means. Payload is never looked at.
 """
 
 import functools
 import ipaddress
-from collections.abc import Iterable
+import pathlib
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.utils import checksum
 
+from .memory import remembered
 from .routes import LongestPrefixMatch, NextHop, Route, dotted, parse_neighbours, parse_routes
 
 ETHERNET_HEADER = 14
 IP_HEADER = 20
+IPV4 = 0x0800  #: ethertype
 
 
 class Port(NamedTuple):
@@ -84,7 +87,7 @@ def _addresses_verdict(source: str, destination: str) -> Header | None:
     return None
 
 
-@functools.cache
+@remembered
 def _ip(header: bytes, room: int, to_group: bool) -> Header:
     """`header` is the IP header as far as it was captured, `room` the bytes of the frame after the Ethernet header."""
     if len(header) < IP_HEADER:
@@ -116,6 +119,32 @@ def _ip(header: bytes, room: int, to_group: bool) -> Header:
     return Header(None, destination, ip.len, ttl, bytes(ip))
 
 
+def _dissected(frame: bytes, to_group: bool) -> tuple[Header, int]:
+    """(what the frame's IP header says, where it ends); the frame has an Ethernet header."""
+    end = ETHERNET_HEADER + max(IP_HEADER, (frame[14] & 0xF) * 4 if len(frame) > 14 else 0)
+    return _ip(frame[ETHERNET_HEADER:end], len(frame) - ETHERNET_HEADER, to_group), end
+
+
+def learn(frames: Sequence[bytes], folder: pathlib.Path) -> None:
+    """Dissects these frames once for all processes and runs that share the folder."""
+
+    def dissect_all() -> None:
+        for frame in frames:
+            if len(frame) >= ETHERNET_HEADER:
+                to_group, ethertype = _ethernet(frame[:ETHERNET_HEADER])
+                if ethertype == IPV4:
+                    _dissected(frame, to_group)
+
+    # The longest header (15 words) and the length are all that an answer depends on.
+    asked = (frame[: ETHERNET_HEADER + 60] + len(frame).to_bytes(4, "big") for frame in frames)
+    _ip.keep(folder, pathlib.Path(__file__).read_bytes(), asked, dissect_all)
+
+
+@functools.cache
+def _ethernet_header(destination: bytes, source: bytes) -> bytes:
+    return bytes(Ether(dst=destination.hex(":"), src=source.hex(":"), type=IPV4))
+
+
 class Router:
     def __init__(self, ports: Iterable[Port], routes: str | Iterable[Route], neighbours: str = "") -> None:
         self.ports = {port.name: port for port in ports}
@@ -136,10 +165,9 @@ class Router:
         to_group, ethertype = _ethernet(frame[:ETHERNET_HEADER])
         if not port.promiscuous and not to_group and frame[:6] != port.mac:
             return (Outcome("drop", "wrong_mac"),)
-        if ethertype != 0x0800:
+        if ethertype != IPV4:
             return (Outcome("punt", {0x0806: "arp", 0x86DD: "ipv6"}.get(ethertype, "other_ethertype")),)
-        header_end = ETHERNET_HEADER + max(IP_HEADER, (frame[14] & 0xF) * 4 if len(frame) > 14 else 0)
-        header = _ip(frame[ETHERNET_HEADER:header_end], len(frame) - ETHERNET_HEADER, to_group)
+        header, header_end = _dissected(frame, to_group)
         if header.verdict is not None:
             return (header.verdict,)
         outcomes = self._route_verdict(header.destination, header.total_length, header.ttl)
@@ -173,12 +201,11 @@ class Router:
             return Outcome("punt", "unknown_neighbour")
         if total_length > port.mtu:
             return Outcome("punt", "fragmentation_needed")
-        ether = Ether(dst=mac.hex(":"), src=port.mac.hex(":"), type=0x0800)
-        return Outcome("send", port.name, bytes(ether))
+        return Outcome("send", port.name, _ethernet_header(mac, port.mac))
 
 
 def explain(outcomes: tuple[Outcome, ...]) -> str:
     return " or ".join(f"{o.kind} {o.where}" for o in outcomes)
 
 
-__all__ = ["Header", "Outcome", "Port", "Router", "dotted", "explain"]
+__all__ = ["Header", "Outcome", "Port", "Router", "dotted", "explain", "learn"]

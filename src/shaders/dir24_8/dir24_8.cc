@@ -128,8 +128,8 @@ class Dir24_8::Snapshot {
     };
     for (std::uint32_t slash24 = 0; slash24 < kSlash24s; ++slash24) {
       const std::uint32_t network = slash24 << 8;
-      // Without a cover it begins no prefix of at most 24 bits.
-      for (unsigned length = cover_[slash24] == 0 ? 25 : shortest_at(network); length <= 24; ++length) {
+      // What begins here covers this /24 too, so it is no longer than the longest that does.
+      for (unsigned length = shortest_at(network); length < cover_[slash24]; ++length) {
         offer(network, length, short_values_[short_node(network, length)]);
       }
       if (!is_group(tbl24_[slash24])) continue;

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers that take long to work out and never change: remembered, and kept on disk for other processes."""
+
+import functools
+import hashlib
+import pathlib
+import pickle
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import scapy
+
+from exclusive import exclusive
+
+
+class Remembered:
+    """A function that is asked only once for the same arguments, like one under functools.cache."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._answers: dict[tuple[Hashable, ...], Any] = {}
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *arguments: Hashable) -> Any:
+        try:
+            return self._answers[arguments]
+        except KeyError:
+            return self._answers.setdefault(arguments, self._function(*arguments))
+
+    def keep(
+        self, folder: pathlib.Path, source: bytes, questions: Iterable[bytes], ask_all: Callable[[], None]
+    ) -> None:
+        """Takes the answers to these questions from the folder. Where they are not there yet, ask_all() has to ask them,
+        in one process while the others wait. Answers of another source, other questions or another scapy do not count.
+        """
+        digest = hashlib.sha256(source + scapy.__version__.encode())
+        for question in questions:
+            digest.update(question)
+        kept = folder / f"{self._function.__name__}-{digest.hexdigest()[:16]}.pickle"
+        with exclusive(folder):
+            if kept.exists():
+                self._answers.update(pickle.loads(kept.read_bytes()))
+                return
+            ask_all()
+            complete = kept.with_suffix(".new")
+            complete.write_bytes(pickle.dumps(self._answers))
+            complete.rename(kept)
+
+
+def remembered(function: Callable[..., Any]) -> Remembered:
+    return Remembered(function)
+
+
+__all__ = ["remembered"]
