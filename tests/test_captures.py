@@ -213,3 +213,25 @@ def test_multipath_shares_flows_by_weight(bench):
     check(bench, bench.run(), frames, total_order=False)
     share = len({f for f in bench.outputs()["lan"]}) / len(set(flows))
     assert 0.65 < share < 0.85
+
+
+@pytest.mark.parametrize("port", range(1000, 1008))
+def test_fragments_and_whole_datagrams_of_a_flow_stay_in_order(bench, port):
+    packet = Ether(dst="02:00:00:00:00:01") / IP(src="192.0.2.7", dst="10.1.1.1") / UDP(sport=port, dport=53)
+    frames = []
+    for number in range(2000):
+        packet[IP].id, packet[IP].flags = number, "MF" if number % 2 else 0
+        frames.append(bytes(packet))
+    bench.configure(PORTS, "10.0.0.0/8 via 203.0.113.1 dev core\n", NEIGHBOURS, workers=2)
+    write_pcap(bench.folder / "in.pcap", frames_of(frames))
+    assert bench.run().sent == len(frames)
+    numbers = [int.from_bytes(frame[18:20], "big") for frame in bench.outputs()["core"]]
+    assert numbers == list(range(len(frames)))
+
+
+def test_a_sink_is_written_while_the_router_has_time(bench):
+    bench.configure([{**PORTS[0], "device": "pcap:in.pcap,loop,rate=500"}, *PORTS[1:]], DEFAULT_ROUTE, NEIGHBOURS)
+    write_pcap(bench.folder / "in.pcap", frames_of(sample_frames()))
+    with bench.start() as router:
+        router.wait_for("packets in the sinks' files", lambda: any(bench.outputs().values()))
+        router.stop()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A hash of what makes packets one flow: the same for all packets of it, fragments included.
+// A hash of what makes packets one flow.
 #pragma once
 
 #include <nmmintrin.h>
@@ -19,40 +19,57 @@ inline std::uint32_t finish(std::uint64_t crc) {
   return static_cast<std::uint32_t>((crc * 0x9E3779B97F4A7C15U) >> 32);
 }
 
-inline bool has_ports(std::uint8_t protocol) {
-  return protocol == 6 || protocol == 17 || protocol == 132 || protocol == 136;  // TCP, UDP, SCTP, UDP-Lite
+}  // namespace detail
+
+/// Whose ports count. A fragment has none, so where a datagram is fragmented and the next one of its flow is not, they
+/// hash alike only without ports. Senders let UDP be fragmented, and find out the path's MTU for TCP and SCTP.
+enum class FlowPorts { tcp_and_sctp, udp_too };
+
+namespace detail {
+
+inline bool has_ports(std::uint8_t protocol, FlowPorts ports) {
+  constexpr std::uint8_t kTcp = 6, kUdp = 17, kSctp = 132, kUdpLite = 136;
+  return protocol == kTcp || protocol == kSctp ||
+         (ports == FlowPorts::udp_too && (protocol == kUdp || protocol == kUdpLite));
 }
 
 }  // namespace detail
 
 /// Of an IPv4 packet: `header` points to a validated header, `bytes` to the end of what was captured of the packet.
-/// Addresses and protocol, and for a packet that is no fragment of TCP, UDP, SCTP or UDP-Lite the ports. Two uses of
-/// the hash on one path take different seeds, or the second would see only part of its values.
-inline std::uint32_t ipv4_flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed) {
+/// Addresses and protocol, and where they count and the packet is no fragment the ports. Two uses of the hash on one
+/// path take different seeds, or the second would see only part of its values.
+inline std::uint32_t ipv4_flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed,
+                                    FlowPorts ports) {
   const std::uint8_t protocol = header[9];
   const std::size_t ports_at = static_cast<std::size_t>(header[0] & 0xF) * 4;
   const bool fragment = (header[6] & 0x3F) != 0 || header[7] != 0;  // more fragments, or an offset
   std::uint64_t crc = _mm_crc32_u64(seed, load<std::uint64_t>(header + 12));
   std::uint64_t rest = protocol;
-  if (!fragment && detail::has_ports(protocol) && ports_at + 4 <= bytes) {
+  if (!fragment && detail::has_ports(protocol, ports) && ports_at + 4 <= bytes) {
     rest |= std::uint64_t{load<std::uint32_t>(header + ports_at)} << 32;
   }
   return detail::finish(_mm_crc32_u64(crc, rest));
 }
 
-/// Of an Ethernet frame: IPv4 as above; IPv6 by addresses, next header and, where they follow at once, ports; anything
-/// else by its MAC addresses and ethertype. A frame of under 14 bytes hashes to the seed.
+/// Of an Ethernet frame, the same for all frames of a flow: IPv4 as above with the ports of TCP and SCTP; IPv6 by
+/// addresses, protocol (behind a fragment header too) and, where they follow at once, those ports; anything else by its
+/// MAC addresses and ethertype. A frame of under 14 bytes hashes to the seed. Only a flow of TCP or SCTP some of whose
+/// packets were fragmented on their way has two hashes.
 inline std::uint32_t frame_flow_hash(const std::uint8_t* frame, std::size_t bytes, std::uint32_t seed) {
   constexpr std::size_t kEthernet = 14, kIpv4 = 20, kIpv6 = 40;
+  constexpr std::uint8_t kIpv6Fragment = 44;
   if (bytes < kEthernet) return seed;
   const unsigned ethertype = load_be16(frame + 12);
   const std::uint8_t* packet = frame + kEthernet;
-  if (ethertype == 0x0800 && bytes >= kEthernet + kIpv4) return ipv4_flow_hash(packet, bytes - kEthernet, seed);
+  if (ethertype == 0x0800 && bytes >= kEthernet + kIpv4) {
+    return ipv4_flow_hash(packet, bytes - kEthernet, seed, FlowPorts::tcp_and_sctp);
+  }
   if (ethertype == 0x86DD && bytes >= kEthernet + kIpv6) {
     std::uint64_t crc = seed;
     for (std::size_t at = 8; at < kIpv6; at += 8) crc = _mm_crc32_u64(crc, load<std::uint64_t>(packet + at));
-    std::uint64_t rest = packet[6];
-    if (detail::has_ports(packet[6]) && bytes >= kEthernet + kIpv6 + 4) {
+    const bool fragment = packet[6] == kIpv6Fragment && bytes > kEthernet + kIpv6;
+    std::uint64_t rest = fragment ? packet[kIpv6] : packet[6];
+    if (!fragment && detail::has_ports(packet[6], FlowPorts::tcp_and_sctp) && bytes >= kEthernet + kIpv6 + 4) {
       rest |= std::uint64_t{load<std::uint32_t>(packet + kIpv6)} << 32;
     }
     return detail::finish(_mm_crc32_u64(crc, rest));

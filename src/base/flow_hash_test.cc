@@ -44,7 +44,7 @@ Bytes packet_of(const Flow& flow, std::size_t payload = 8, std::size_t header_wo
 }
 
 std::uint32_t hash_of(const Bytes& packet, std::uint32_t seed = 1) {
-  return ipv4_flow_hash(packet.data(), packet.size(), seed);
+  return ipv4_flow_hash(packet.data(), packet.size(), seed, FlowPorts::udp_too);
 }
 
 TEST(Ipv4FlowHash, IsTheSameForAllPacketsOfAFlow) {
@@ -171,10 +171,10 @@ std::uint32_t frame_hash(const Bytes& frame) {
   return frame_flow_hash(frame.data(), frame.size(), 9);
 }
 
-Bytes ipv6_packet(std::uint8_t last_byte, std::uint16_t port) {
+Bytes ipv6_packet(std::uint8_t last_byte, std::uint16_t port, std::uint8_t protocol = kTcp) {
   Bytes packet(48, 0);
   packet[0] = 0x60;
-  packet[6] = kUdp;
+  packet[6] = protocol;
   packet[23] = last_byte;
   put(packet, 40, port, 2);
   return packet;
@@ -182,7 +182,27 @@ Bytes ipv6_packet(std::uint8_t last_byte, std::uint16_t port) {
 
 TEST(FrameFlowHash, HashesIpv4AsThePacket) {
   const Bytes packet = packet_of({});
-  EXPECT_EQ(frame_hash(frame_of(0x0800, packet)), ipv4_flow_hash(packet.data(), packet.size(), 9));
+  EXPECT_EQ(frame_hash(frame_of(0x0800, packet)),
+            ipv4_flow_hash(packet.data(), packet.size(), 9, FlowPorts::tcp_and_sctp));
+}
+
+/// A fragment has no ports, and must meet the flow's whole datagrams.
+TEST(FrameFlowHash, IsTheSameForWholeDatagramsAndFragmentsOfUdp) {
+  for (const std::uint8_t protocol : {kUdp, std::uint8_t{136}}) {
+    const Bytes whole = packet_of({.protocol = protocol});
+    Bytes fragment = whole;
+    put(fragment, 6, 0x2000, 2);
+    EXPECT_EQ(frame_hash(frame_of(0x0800, whole)), frame_hash(frame_of(0x0800, fragment)));
+    Bytes fragment6 = ipv6_packet(1, 5, protocol);
+    fragment6.insert(fragment6.begin() + 40, {protocol, 0, 0, 1, 0, 0, 0, 7});
+    fragment6[6] = 44;
+    EXPECT_EQ(frame_hash(frame_of(0x86DD, ipv6_packet(1, 5, protocol))), frame_hash(frame_of(0x86DD, fragment6)));
+  }
+}
+
+TEST(FrameFlowHash, TellsFlowsOfTcpApartByPorts) {
+  EXPECT_NE(frame_hash(frame_of(0x0800, packet_of({.protocol = kTcp, .source_port = 1}))),
+            frame_hash(frame_of(0x0800, packet_of({.protocol = kTcp, .source_port = 2}))));
 }
 
 TEST(FrameFlowHash, HashesIpv6ByAddressesAndPorts) {
@@ -191,7 +211,7 @@ TEST(FrameFlowHash, HashesIpv6ByAddressesAndPorts) {
   EXPECT_NE(frame_hash(frame_of(0x86DD, ipv6_packet(1, 6))), hash);
   Bytes same = ipv6_packet(1, 5);
   same[7] = 3;      // hop limit
-  same[46] = 0x77;  // UDP checksum
+  same[46] = 0x77;  // behind the ports
   EXPECT_EQ(frame_hash(frame_of(0x86DD, same)), hash);
 }
 

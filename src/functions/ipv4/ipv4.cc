@@ -79,7 +79,8 @@ void Ipv4Function::post_shade(Chunk& chunk) noexcept {
     const std::size_t total_bytes = load_be16(header + kTotalLengthAt);
     const NextHopSlot& slot = next_hops.slot(sets[item], [&] {
       // Ports are those of the packet: what follows it is padding, what is in a later segment is not at hand.
-      return ipv4_flow_hash(header, std::min(total_bytes, packet->data_len - kEthernetBytes), kFlowSeed);
+      return ipv4_flow_hash(header, std::min(total_bytes, packet->data_len - kEthernetBytes), kFlowSeed,
+                            FlowPorts::udp_too);
     });
     if (header[kTtlAt] <= 1 || total_bytes > slot.mtu) [[unlikely]] {
       chunk.verdicts[i] = verdict(refusal(slot, header[kTtlAt]));
