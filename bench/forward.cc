@@ -222,6 +222,7 @@ class Bench {
                                       "--",
                                       "--forward-mode=" + mode,
                                       "--nb-cores=1",
+                                      "--burst=64",  // as many as the router takes
                                       "--stats-period=1",
                                       "--total-num-mbufs=65536"},
                                      enough);

@@ -260,6 +260,12 @@ def test_port_that_cannot_open(folder, case):
     assert [f.data for f in read_capture(folder / "wan.pcap").frames] == [bytes(99)]
 
 
+def test_two_sinks_are_one_file_that_is_not_there_yet(folder):
+    config = GOOD.replace("wan.pcap", "new.pcap").replace("sink: count", "sink: §./new.pcap")
+    refused("run", write("router.yaml", config), ["port 'wan' has the same sink"])
+    assert not (folder / "new.pcap").exists()
+
+
 def test_socket_that_cannot_be_bound(folder):
     write("router.yaml", GOOD.replace("{socket: ctl}", "{socket: in.pcap/ctl}"))
     done = conftest.penumbra("run", "router.yaml")

@@ -214,7 +214,6 @@ std::vector<ConfigNode> ConfigNode::list() const {
   if (!node_.IsSequence()) throw error("expected a list for " + name_ + ", found " + kind_of(node_));
   std::vector<ConfigNode> elements;
   elements.reserve(node_.size());
-  elements.reserve(node_.size());
   for (std::size_t i = 0; i < node_.size(); ++i) {
     elements.push_back({node_[i], file_, name_ + "[" + std::to_string(i) + "]", mark_});
   }

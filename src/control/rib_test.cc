@@ -17,6 +17,7 @@
 
 #include "base/random.h"
 #include "base/sanitizer_scale.h"
+#include "base/shared_data.h"
 
 namespace penumbra::control {
 namespace {
@@ -426,7 +427,7 @@ TEST(RibProperty, AgreesWithTheOracleThroughManyChanges) {
 
 /// The first words of a file's lines.
 std::vector<std::string> real_prefixes(const std::string& name) {
-  const auto file = std::filesystem::path(PENUMBRA_SHARED_DATA) / "fib" / name;
+  const auto file = shared_data(PENUMBRA_SOURCE_FOLDER) / "fib" / name;
   std::vector<std::string> words;
   if (!std::filesystem::exists(file)) return words;
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("gzip -dcf '" + file.string() + "'").c_str(), "r"), pclose);

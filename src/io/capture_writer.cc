@@ -100,6 +100,7 @@ void CaptureWriter::add(std::uint64_t nanoseconds, std::span<const std::uint8_t>
 }
 
 void CaptureWriter::flush() noexcept {
+  if (used_ == 0) return;
   Loss lost{};
   for (std::size_t at = file_.append({buffer_.get(), used_}); at < used_;) {
     const CaptureRecord header = header_at(buffer_.get() + at);

@@ -68,7 +68,9 @@ class TxQueue {
 
   /// Hands over packets; returns how many were taken, always the first ones. Built-in sinks take all.
   virtual std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept = 0;
-  /// Writes out what it holds back. At the end of a run, not per burst.
+  /// Writes out what it holds back. When the worker has nothing to do, not per burst.
+  virtual void write_out() noexcept {}
+  /// The same at the end of a run.
   virtual void close() noexcept = 0;
   /// What send() took and the device never did. Any thread; final when every worker's queue is closed. The runtime
   /// takes it off what it counted as sent and adds it to its drop `tx_full`.

@@ -45,8 +45,10 @@ bool same_file(const std::filesystem::path* a, const std::filesystem::path* b) {
   std::error_code ignored;
   const auto kind = std::filesystem::status(*a, ignored).type();
   if (kind == std::filesystem::file_type::character) return false;  // /dev/null, say
-  return std::filesystem::weakly_canonical(*a, ignored) == std::filesystem::weakly_canonical(*b, ignored) ||
-         std::filesystem::equivalent(*a, *b, ignored);
+  const auto canonical = [&ignored](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+  };
+  return canonical(*a) == canonical(*b) || std::filesystem::equivalent(*a, *b, ignored);
 }
 
 /// Whether that is a file with something in it that no run has written: a route file, say, or the configuration itself.

@@ -25,6 +25,7 @@ class CaptureTxQueue final : public TxQueue {
   explicit CaptureTxQueue(CaptureFile& file) : writer_(file) {}
 
   std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept override;
+  void write_out() noexcept override { writer_.flush(); }
   void close() noexcept override { writer_.flush(); }
   Loss unwritten() const noexcept override { return writer_.lost(); }
 

@@ -135,6 +135,10 @@ void Egress::note_traces(Flight& flight, const Refused& unsent) const {
   tracer_.finish(flight.traces);
 }
 
+void Egress::write_out() noexcept {
+  for (auto* queue : queues_) queue->write_out();
+}
+
 void Egress::close() noexcept {
   for (auto* queue : queues_) queue->close();
 }

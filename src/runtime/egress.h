@@ -34,7 +34,8 @@ class Egress {
   /// Packets from that receive queue of the worker that the host was to have and did not take: over a limit, or no
   /// room.
   std::uint64_t refused_by_host(std::size_t queue) const noexcept { return refused_by_host_[queue]; }
-  /// Lets the transmit queues write out what they hold back.
+  /// Lets the transmit queues write out what they hold back, now and at the end.
+  void write_out() noexcept;
   void close() noexcept;
 
  private:

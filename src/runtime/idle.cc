@@ -54,16 +54,23 @@ void Idle::set_up_thread() {
   }
 }
 
-void Idle::rest(QsbrGracePeriods::Reader& reader) noexcept {
+bool Idle::rest(QsbrGracePeriods::Reader& reader) noexcept {
   const std::chrono::nanoseconds duration = policy_.rest(rte_rdtsc());
-  if (duration.count() == 0) return rte_pause();
+  if (duration.count() == 0) {
+    rte_pause();
+    return false;
+  }
   // What came before the interrupts were armed raises none: they are armed one round before the first sleep.
-  if (!armed_ && !queues_.empty()) return arm(true);
+  if (!armed_ && !queues_.empty()) {
+    arm(true);
+    return false;
+  }
   const std::uint64_t begin = rte_rdtsc();
   reader.offline();
   sleep(duration);
   reader.online();
   counters_.add(rte_rdtsc() - begin);
+  return true;
 }
 
 void Idle::arm(bool on) noexcept {

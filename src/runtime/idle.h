@@ -59,8 +59,9 @@ class Idle {
     policy_.worked();
     if (armed_) arm(false);
   }
-  /// Nothing came, and nothing is in flight. The reader is offline while it sleeps: owners of tables do not wait.
-  void rest(QsbrGracePeriods::Reader& reader) noexcept;
+  /// Nothing came, and nothing is in flight. Returns whether it slept. The reader is offline while it does: owners of
+  /// tables do not wait.
+  bool rest(QsbrGracePeriods::Reader& reader) noexcept;
 
  private:
   void arm(bool on) noexcept;

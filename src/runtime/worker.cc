@@ -111,8 +111,8 @@ void Worker::work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePe
       idle_.worked();
     } else if (conveyor_.in_flight() > 0) {
       rte_pause();
-    } else {
-      idle_.rest(reader);
+    } else if (idle_.rest(reader)) {
+      egress_.write_out();
     }
   }
   ended_.set(rte_rdtsc());

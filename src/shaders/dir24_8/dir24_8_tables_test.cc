@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shared_data.h"
 #include "dir24_8.h"
 #include "dir24_8_oracle.h"
 #include "engines/conformance.h"
@@ -52,7 +53,7 @@ struct RealTable {
 class Dir24_8OnRealTables : public testing::TestWithParam<std::string> {
  protected:
   void check(const RealTable& real) {
-    const std::filesystem::path file = std::filesystem::path(PENUMBRA_SHARED_DATA) / "fib" / real.file;
+    const std::filesystem::path file = shared_data(PENUMBRA_SOURCE_FOLDER) / "fib" / real.file;
     if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
     auto entries = read_table(file);
     ASSERT_EQ(entries.size(), real.prefixes);
