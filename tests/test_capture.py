@@ -222,13 +222,13 @@ def test_what_is_wrong(router):
     file = router.socket.parent / "kept"
     file.write_text("mine")
     for arguments, code, message in (
-        (["wan", "--filter", "tcp and and"], 1, "syntax error"),
-        (["wam"], 1, "did you mean 'wan'?"),
-        (["wan", "--punts"], 1, "--punts goes with dropped packets"),
-        (["drops", "--direction", "rx"], 1, "--direction goes with a port"),
-        (["drops", "--reason", "ipv4.bad_checksums"], 1, "did you mean 'ipv4.bad_checksum'?"),
-        (["wan", "--snaplen", "0"], 1, "from 1 to 65535"),
-        (["wan", "--count", "0"], 1, "--count"),
+        (["wan", "--filter", "tcp and and"], 2, "syntax error"),
+        (["wam"], 2, "did you mean 'wan'?"),
+        (["wan", "--punts"], 2, "--punts goes with dropped packets"),
+        (["drops", "--direction", "rx"], 2, "--direction goes with a port"),
+        (["drops", "--reason", "ipv4.bad_checksums"], 2, "did you mean 'ipv4.bad_checksum'?"),
+        (["wan", "--snaplen", "0"], 2, "from 1 to 65535"),
+        (["wan", "--count", "0"], 2, "--count"),
         (["wan", "--direction", "up"], 2, "--direction"),
     ):
         done = conftest.penumbra("capture", *arguments, "-w", file, "--socket", router.socket)

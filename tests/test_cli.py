@@ -316,7 +316,11 @@ def test_show(bench):
             assert text.returncode == 0 and len(text.stdout.splitlines()) > 1, topic
         assert penumbra("show", "drops", "--socket", router.socket).stdout.startswith("nothing dropped")
         missing = penumbra("show", "ports", "wam", "--socket", router.socket)
-        assert missing.returncode == 1 and "did you mean 'wan'?" in missing.stderr
+        assert missing.returncode == 2 and "did you mean 'wan'?" in missing.stderr
+        for topic, message in (("routes abc", "found 'abc'"), ("workers all", "too many arguments")):
+            refused = penumbra("show", *topic.split(), "-j", "--socket", router.socket)
+            assert refused.returncode == 2 and message in refused.stderr
+            assert json.loads(refused.stdout)["ok"] is False
         router.stop()
     assert penumbra("show", "ports", "--socket", router.socket).returncode == 5
     assert not router.socket.exists()
@@ -395,9 +399,11 @@ def test_trace(bench):
         text = penumbra("trace", "show", "--socket", router.socket).stdout
         assert "192.0.2.9 > 8.8.8.8" in text and "to 02:aa:00:00:00:01 out of lan" in text
         wrong = penumbra("trace", "add", "2", "--filter", "upd", "--socket", router.socket)
-        assert wrong.returncode == 1 and "upd" in wrong.stderr
+        assert wrong.returncode == 2 and "upd" in wrong.stderr
         nowhere = penumbra("trace", "add", "2", "--port", "wam", "--socket", router.socket)
-        assert nowhere.returncode == 1 and "did you mean 'wan'?" in nowhere.stderr
+        assert nowhere.returncode == 2 and "did you mean 'wan'?" in nowhere.stderr
+        none = penumbra("trace", "add", "0", "--socket", router.socket)
+        assert none.returncode == 2 and "from 1 to" in none.stderr
         assert router.stop().sent > 0
 
 

@@ -69,26 +69,30 @@ def test_a_signal_reloads_too(bench, router):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new", "code", "message"),
     [
-        ("routes.txt, n", "other.txt, n", "other.txt: cannot be read: No such file"),
-        ("routes: r", "ruotes: r", "did you mean 'routes'?"),
-        ("ipv4", "ipv5", "did you mean 'ipv4'?"),
-        ('"lan"', '"lam"', "neighbours.txt:1:15: expected the name of a port"),
-        ("rate=5k", "rate=6k", "a change of ports takes a restart; nothing has changed"),
-        ("pipeline:", "engine: scalar\npipeline:", "a change of engine, pipeline takes a restart"),
-        ("  - ipv4", "  - echo\n  - ipv4", "a change of pipeline takes a restart"),
+        ("routes.txt, n", "other.txt, n", 3, "other.txt: cannot be read: No such file"),
+        ("routes: r", "ruotes: r", 3, "did you mean 'routes'?"),
+        ("ipv4", "ipv5", 3, "did you mean 'ipv4'?"),
+        ('"lan"', '"lam"', 3, "neighbours.txt:1:15: expected the name of a port"),
+        ("rate=5k", "rate=6k", 1, "a change of ports takes a restart; nothing has changed"),
+        ("pipeline:", "engine: scalar\npipeline:", 1, "a change of engine, pipeline takes a restart"),
+        ("  - ipv4", "  - echo\n  - ipv4", 1, "a change of pipeline takes a restart"),
     ],
 )
-def test_what_is_wrong_changes_nothing(bench, router, old, new, message):
+def test_what_is_wrong_changes_nothing(bench, router, old, new, code, message):
     routes = router.show("routes")
     good = bench.config.read_text()
     assert old in good
     bench.config.write_text(good.replace(old, new, 1))
     (bench.folder / "routes.txt").write_text(ROUTES + "10.0.0.0/8 dev dmz\n")
     done = ask(bench, "reload")
-    assert done.returncode == 1
+    assert done.returncode == code
     assert message in done.stderr and json.loads(done.stdout)["error"]
+    if code == 3:  # said as by a command that reads the file itself
+        checked = penumbra("check", bench.config, "-j")
+        assert (checked.returncode, checked.stdout, checked.stderr) == (code, done.stdout, done.stderr)
+        assert ask(bench, "plan").returncode == code
     assert router.show("routes") == routes
     bench.config.write_text("# the same in other words\n" + good.replace("{routes: r", "{ 'routes': r", 1))
     assert reload(bench)["changes"] == ["ipv4: routes: 1 added, 0 removed, 0 changed, 1 as before"]

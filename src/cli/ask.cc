@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/render.h"
 #include "control/config.h"
+#include "penumbra/errors.h"
 #include "runtime/control_client.h"
 
 namespace penumbra::cli {
@@ -19,6 +20,19 @@ namespace {
 
 std::filesystem::path socket_of(const RouterAddress& address) {
   return address.socket.empty() ? control::default_socket() : std::filesystem::path(address.socket);
+}
+
+/// As if the mistake had been found here.
+[[noreturn]] void pass_on(const runtime::RouterRefusal& refusal) {
+  switch (refusal.kind()) {
+    case runtime::RefusalKind::usage:
+      throw Failure(ExitCode::usage, refusal.what());
+    case runtime::RefusalKind::input:
+      throw InputError(refusal.location(), refusal.what());
+    case runtime::RefusalKind::failure:
+      break;
+  }
+  throw Failure(ExitCode::failure, refusal.what());
 }
 
 }  // namespace
@@ -39,7 +53,7 @@ void connected(const RouterAddress& address, const std::function<void(const std:
   } catch (const std::system_error&) {
     throw;
   } catch (const runtime::RouterRefusal& refusal) {
-    throw Failure(ExitCode::failure, refusal.what());
+    pass_on(refusal);
   } catch (const std::runtime_error& error) {
     if (!address.socket.empty()) throw Failure(ExitCode::no_connection, error.what());
     throw Failure(

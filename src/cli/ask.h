@@ -23,7 +23,8 @@ struct RouterAddress {
 /// `--socket PATH` and `-j`.
 void add_router_options(CLI::App& command, RouterAddress& address);
 /// Does what needs a router, with its socket. Of what that throws it makes Failure: no_connection if no router listens
-/// there or it goes away, failure with the router's own words if it refuses.
+/// there or it goes away; with the router's own words if it refuses, usage if what was asked for is wrong, else
+/// failure. A wrong file is an InputError, as if it had been read here.
 void connected(const RouterAddress& address, const std::function<void(const std::filesystem::path& socket)>& action);
 /// Sends a request. Throws likewise.
 nlohmann::ordered_json ask(const RouterAddress& address, const std::string& command, const std::string& topic,

@@ -135,7 +135,7 @@ const std::vector<ExitCodeHelp>& exit_codes() {
   static const std::vector<ExitCodeHelp> kCodes{
       {ExitCode::ok, "success; also after SIGINT or SIGTERM if everything ended in order"},
       {ExitCode::failure, "something failed while running"},
-      {ExitCode::usage, "the command line is wrong"},
+      {ExitCode::usage, "the command line is wrong, also where only the router can tell"},
       {ExitCode::bad_input, "a configuration, route file, address or capture is wrong; the message says where"},
       {ExitCode::mismatch,
        "counters do not add up, an output differs from what it must be, or a benchmark misses a bar"},

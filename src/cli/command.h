@@ -18,7 +18,7 @@ namespace penumbra::cli {
 enum class ExitCode : int {
   ok = 0,             ///< also after SIGINT or SIGTERM, if everything ended in order
   failure = 1,        ///< something failed while running
-  usage = 2,          ///< the command line is wrong
+  usage = 2,          ///< the command line is wrong, also where only the router can tell
   bad_input = 3,      ///< a configuration, route file or capture is wrong
   mismatch = 4,       ///< counters do not add up, an output differs from what it must be, or a bar is missed
   no_connection = 5,  ///< no router answers on the control socket

@@ -26,10 +26,10 @@ void Captures::start(std::string_view what, std::span<const std::string> argumen
     reasons.push_back(pipeline_.reason_name(static_cast<std::uint16_t>(i)));
   }
   const std::lock_guard lock(mutex_);
-  if (finished_) throw std::invalid_argument("the router ends");
+  if (finished_) throw std::runtime_error("the router ends");
   auto free = std::ranges::find_if(sessions_, [](const auto& each) { return each == nullptr || each->is_done(); });
   if (free == sessions_.end()) {
-    throw std::invalid_argument(fmt::format("{} captures run already, and that is as many as there can be", kMost));
+    throw std::runtime_error(fmt::format("{} captures run already, and that is as many as there can be", kMost));
   }
   Slot& slot = slots_[static_cast<std::size_t>(free - sessions_.begin())];
   auto session = std::make_unique<CaptureSession>(std::move(wish), std::move(reasons), workers_, std::move(connection),

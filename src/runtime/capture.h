@@ -33,7 +33,8 @@ class Captures {
   ~Captures();
 
   /// Begins a capture (capture_wish.h has the words), and takes the connection, over which capture_session.h says what
-  /// comes. Throws std::invalid_argument with what is wrong, the connection as it was. Any thread.
+  /// comes. Throws std::invalid_argument for a wish that is wrong, std::runtime_error if there can be no capture now,
+  /// the connection as it was. Any thread.
   void start(std::string_view what, std::span<const std::string> arguments, FileDescriptor& connection);
   /// The run has ended: each capture hands over what it has, and ends. No worker may run any more.
   void finish() noexcept;

@@ -55,7 +55,7 @@ class Capture : public testing::Test {
     FileDescriptor connection(::socket(AF_UNIX, SOCK_STREAM, 0));
     try {
       captures_.start(what, arguments, connection);
-    } catch (const std::invalid_argument& error) {
+    } catch (const std::exception& error) {
       EXPECT_TRUE(connection);
       return error.what();
     }

@@ -80,7 +80,7 @@ nlohmann::ordered_json RouterConnection::request(std::string_view command, std::
   if (!answer.is_object() || !answer.contains("ok") || !answer["ok"].is_boolean()) {
     throw std::runtime_error(fmt::format("{}: this is no router's answer", path_.string()));
   }
-  if (!answer["ok"].get<bool>()) throw RouterRefusal(answer.value("error", "refused without a reason"));
+  if (!answer["ok"].get<bool>()) throw refusal_of(answer);
   return answer.value("result", nlohmann::ordered_json());
 }
 

@@ -7,19 +7,13 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "runtime/refusal.h"
 #include "runtime/unix_socket.h"
 
 namespace penumbra::runtime {
-
-/// The router understood the request and says in words why it does not do it.
-class RouterRefusal : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 /// A connection to a router.
 class RouterConnection {
@@ -54,8 +48,7 @@ class RouterConnection {
 };
 
 /// Sends one request and returns its result. `command` is "show" (then `topic` is what to show) or "trace" (then it is
-/// add, show or clear). Throws std::runtime_error: nobody listens there, no answer within `timeout`, or the router's
-/// own refusal in its words.
+/// add, show or clear). Throws RouterRefusal, or std::runtime_error: nobody listens there, no answer within `timeout`.
 nlohmann::ordered_json ask_router(const std::filesystem::path& socket, std::string_view command, std::string_view topic,
                                   std::span<const std::string> arguments,
                                   std::chrono::milliseconds timeout = std::chrono::seconds(10));

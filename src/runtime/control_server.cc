@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "runtime/refusal.h"
 #include "runtime/unix_socket.h"
 
 namespace penumbra::runtime {
@@ -24,8 +25,8 @@ std::string dump(const nlohmann::ordered_json& value) {
   return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-std::string refusal(const std::string& error) {
-  return dump({{"ok", false}, {"error", error}});
+std::string refusal(const std::exception& error) {
+  return dump(to_answer(error));
 }
 
 /// A text in the request. Throws std::invalid_argument.
@@ -113,7 +114,7 @@ std::string answer(const RequestHandler& handler, std::string_view line) {
     const Request request = parse_request(line);
     return dump({{"ok", true}, {"result", handler(request.command, request.topic, request.arguments)}});
   } catch (const std::exception& error) {
-    return refusal(error.what());
+    return refusal(error);
   }
 }
 
@@ -161,7 +162,8 @@ class ControlServer::Client {
   void answer_next() {
     const std::size_t end = input_.find('\n');
     if (std::min(end, input_.size()) > kMostLineBytes) {
-      output_ = refusal(fmt::format("a request must have at most {} bytes", kMostLineBytes)) + '\n';
+      const auto rule = fmt::format("a request must have at most {} bytes", kMostLineBytes);
+      output_ = refusal(std::invalid_argument(rule)) + '\n';
       input_ = {};
       hang_up_ = true;
     } else if (end != std::string::npos) {
@@ -179,7 +181,7 @@ class ControlServer::Client {
       stream_.start(request.topic, request.arguments, socket_);
       done_ = true;
     } catch (const std::exception& error) {
-      output_ = refusal(error.what()) + '\n';
+      output_ = refusal(error) + '\n';
     }
     return true;
   }

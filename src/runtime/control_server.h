@@ -6,7 +6,10 @@
 //   {"command": "show", "topic": "ports", "arguments": ["wan"]}
 //   {"command": "trace", "topic": "add", "arguments": ["10", "--filter", "icmp"]}
 //   -> {"ok": true, "result": [{"name": "wan", ...}, ...]}
-//   -> {"ok": false, "error": "there is no port 'wam'; did you mean 'wan'?"}
+//   -> {"ok": false, "kind": "usage", "error": "there is no port 'wam'; did you mean 'wan'?"}
+//
+// The kinds of refusal are those of RefusalKind (refusal.h). One of the kind `input` says where, too: "file", "line"
+// and "column", as `penumbra check -j` does, 0 for what is unknown.
 //
 // The command `capture` answers with a stream (capture_session.h). `arguments` may be missing. One thread serves all
 // clients and never waits for any of them.
@@ -31,12 +34,13 @@ namespace penumbra::runtime {
 
 using Arguments = std::span<const std::string>;
 
-/// Carries out a request and returns its result. Throws std::exception with what is wrong.
+/// Carries out a request and returns its result. Throws std::exception with what is wrong, whose type says which kind
+/// of refusal that is (refusal.h).
 using RequestHandler =
     std::function<nlohmann::ordered_json(std::string_view command, std::string_view topic, Arguments arguments)>;
 
 /// A command whose answer is more than a line: `start` takes the connection, which does not block, and answers over it.
-/// Throws std::exception with what is wrong, the connection as it was.
+/// Throws likewise, the connection as it was.
 struct StreamCommand {
   std::string command;
   std::function<void(std::string_view topic, Arguments arguments, FileDescriptor& connection)> start;

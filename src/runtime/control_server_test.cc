@@ -115,6 +115,31 @@ TEST(Answer, TakesRequestsAndExplainsWhatIsNone) {
   EXPECT_EQ(error(std::string(60000, '[')), "not valid JSON");
 }
 
+TEST(Answer, SaysWhatKindOfRefusalItIs) {
+  const auto refused = [](const std::function<void()>& action) {
+    const auto handler = [&action](std::string_view, std::string_view, Arguments) {
+      action();
+      return json();
+    };
+    return json::parse(answer(handler, R"({"command":"show","topic":"ports"})"));
+  };
+  const json usage = refused([] { throw std::invalid_argument("which?"); });
+  EXPECT_EQ(usage, json::parse(R"({"ok":false,"kind":"usage","error":"which?"})"));
+  EXPECT_EQ(refusal_of(usage).kind(), RefusalKind::usage);
+  const json failure = refused([] { throw std::runtime_error("not now"); });
+  EXPECT_EQ(failure, json::parse(R"({"ok":false,"kind":"failure","error":"not now"})"));
+  EXPECT_EQ(refusal_of(failure).kind(), RefusalKind::failure);
+  const json input = refused([] { throw InputError({"f", 3, 4}, "no"); });
+  EXPECT_EQ(input, json::parse(R"({"ok":false,"kind":"input","error":"no","file":"f","line":3,"column":4})"));
+  const RouterRefusal refusal = refusal_of(input);
+  EXPECT_EQ(refusal.kind(), RefusalKind::input);
+  EXPECT_STREQ(refusal.what(), "no");
+  EXPECT_EQ(refusal.location().file, "f");
+  EXPECT_EQ(refusal.location().line, 3);
+  EXPECT_EQ(refusal.location().column, 4);
+  EXPECT_EQ(refusal_of(json::parse(R"({"ok":false,"error":"of another version"})")).kind(), RefusalKind::failure);
+}
+
 TEST(Answer, NeverFailsOnAnyBytes) {
   std::mt19937 random(11);
   const std::string valid = R"({"command":"show","topic":"ports","arguments":["a","b"]})";

@@ -59,11 +59,15 @@ nlohmann::ordered_json Reloader::command(std::string_view action, std::span<cons
   SparePipeline spare(next);
   const auto restart = restarts(next);
   if (apply && !restart.empty()) {
-    throw InputError({next.file.string()},
-                     fmt::format("a change of {} takes a restart; nothing has changed", fmt::join(restart, ", ")));
+    throw std::runtime_error(fmt::format("{}: a change of {} takes a restart; nothing has changed", next.file.string(),
+                                         fmt::join(restart, ", ")));
   }
   std::vector<std::string> changes;
-  if (restart.empty()) changes = pipeline_.reload(spare.pipeline(), next.pipeline, apply);
+  try {
+    if (restart.empty()) changes = pipeline_.reload(spare.pipeline(), next.pipeline, apply);
+  } catch (const InputError& error) {
+    throw std::runtime_error(error.what());  // not a wrong file, as the spare is made of it: only not for this router
+  }
   if (apply) adopt(next);
   return {{"file", std::filesystem::absolute(next.file).string()}, {"changes", changes}, {"restart", restart}};
 }
