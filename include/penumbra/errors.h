@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -32,16 +34,16 @@ class InputError : public std::runtime_error {
 /// long.
 std::string quote(std::string_view text);
 
-/// "did you mean 'X'?" with the candidate nearest to `word` by edit distance, or an empty string if none is near, or if
-/// `word` is one itself: then it only stands in the wrong place.
+/// "did you mean 'X'?" with the candidate nearest to `word` by edit distance, or an empty string if none is within a
+/// third of its letters (at least one), or if `word` is one itself: then it only stands in the wrong place.
 template <class Candidates>
 std::string did_you_mean(const std::string& word, const Candidates& candidates);
 
-/// The same, but "there are: A, B, C" if none is near.
+/// The same, but "there are: A, B, C" if none is near, of many the first ones; an empty string if there is none at all.
 template <class Candidates>
 std::string did_you_mean_or_list(const std::string& word, const Candidates& candidates);
 
-/// The edit distance (Levenshtein) of two words.
+/// How many letters have to be added, taken away, exchanged or swapped with their neighbour to make one word the other.
 std::size_t edit_distance(const std::string& a, const std::string& b);
 
 template <class Candidates>
@@ -49,7 +51,7 @@ std::string did_you_mean(const std::string& word, const Candidates& candidates) 
   constexpr std::size_t kLongestTypo = 64;  // nobody meant a longer word, and comparing costs its square
   if (word.size() > kLongestTypo) return "";
   std::string nearest;
-  std::size_t best = word.size() / 2 + 2;
+  std::size_t best = std::min(std::max<std::size_t>(word.size() / 3, 1) + 1, word.size());  // a letter has to be right
   for (const auto& candidate : candidates) {
     const std::size_t distance = edit_distance(word, std::string(candidate));
     if (distance == 0) return "";
@@ -64,8 +66,13 @@ std::string did_you_mean(const std::string& word, const Candidates& candidates) 
 template <class Candidates>
 std::string did_you_mean_or_list(const std::string& word, const Candidates& candidates) {
   if (std::string hint = did_you_mean(word, candidates); !hint.empty()) return hint;
+  constexpr std::size_t kMostListed = 40;
   std::string all;
-  for (const auto& candidate : candidates) all += (all.empty() ? "there are: " : ", ") + std::string(candidate);
+  std::size_t listed = 0;
+  for (const auto& candidate : candidates) {
+    if (listed == kMostListed) return all + ", ...";
+    all += (listed++ == 0 ? "there are: " : ", ") + std::string(candidate);
+  }
   return all;
 }
 

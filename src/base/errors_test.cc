@@ -18,8 +18,11 @@ std::size_t distance_by_definition(const std::string& a, const std::string& b) {
   const std::string a_rest = a.substr(1);
   const std::string b_rest = b.substr(1);
   if (a[0] == b[0]) return distance_by_definition(a_rest, b_rest);
-  return 1 + std::min({distance_by_definition(a_rest, b), distance_by_definition(a, b_rest),
-                       distance_by_definition(a_rest, b_rest)});
+  std::size_t least = std::min(
+      {distance_by_definition(a_rest, b), distance_by_definition(a, b_rest), distance_by_definition(a_rest, b_rest)});
+  const bool swapped = a.size() > 1 && b.size() > 1 && a[0] == b[1] && a[1] == b[0];
+  if (swapped) least = std::min(least, distance_by_definition(a.substr(2), b.substr(2)));
+  return 1 + least;
 }
 
 TEST(EditDistance, FollowsItsDefinition) {
@@ -35,6 +38,7 @@ TEST(EditDistance, FollowsItsDefinition) {
     ASSERT_EQ(edit_distance(a, b), distance_by_definition(a, b)) << a << " " << b;
   }
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+  EXPECT_EQ(edit_distance("snik", "sink"), 1U);
 }
 
 TEST(DidYouMean, NamesTheNearestOrNothing) {
@@ -45,6 +49,18 @@ TEST(DidYouMean, NamesTheNearestOrNothing) {
   EXPECT_EQ(did_you_mean("", keys), "");
   EXPECT_EQ(did_you_mean("ports", std::vector<std::string>{}), "");
   EXPECT_EQ(did_you_mean(std::string(1'000'000, 'p'), keys), "");
+  EXPECT_EQ(did_you_mean("cuda", std::vector<std::string>{"auto", "scalar"}), "");
+  EXPECT_EQ(did_you_mean("rnu", std::vector<std::string>{"gen", "run"}), "did you mean 'run'?");
+  EXPECT_EQ(did_you_mean("x", std::vector<std::string>{"a"}), "");
+}
+
+TEST(DidYouMean, ListsWhatThereIs) {
+  EXPECT_EQ(did_you_mean_or_list("cuda", std::vector<std::string>{"auto", "scalar"}), "there are: auto, scalar");
+  EXPECT_EQ(did_you_mean_or_list("scaler", std::vector<std::string>{"auto", "scalar"}), "did you mean 'scalar'?");
+  EXPECT_EQ(did_you_mean_or_list("cuda", std::vector<std::string>{}), "");
+  const std::string many = did_you_mean_or_list("cuda", std::vector<std::string>(1000, "reason"));
+  EXPECT_TRUE(many.ends_with(", reason, ..."));
+  EXPECT_LT(many.size(), 500U);
 }
 
 TEST(Quote, EscapesWhatATerminalWouldObeyAndCutsWhatIsLong) {

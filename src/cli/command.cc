@@ -62,7 +62,8 @@ std::string explain(const CLI::ParseError& error, const CLI::App& parser, const 
   const bool is_option = option != words.end();
   const std::string& word = is_option ? *option : words.front();
   const auto known = candidates(command, is_option);
-  const std::string nearest = did_you_mean(word, known);
+  // Options are many, and --help, which is named below, tells what they mean.
+  const std::string nearest = is_option ? did_you_mean(word, known) : did_you_mean_or_list(word, known);
   const std::string what = is_option ? "option" : known.empty() ? "argument" : "command";
   return fmt::format("unknown {} '{}'{}", what, word, nearest.empty() ? "" : "; " + nearest);
 }

@@ -56,7 +56,10 @@ TEST(Program, RefusesAWrongCommandLine) {
       {{"gen", "traffic", "-o", "x", "--dst", "zipf:0"}, "zipf[:FLOWS[:EXPONENT]]"},
       {{"gen", "traffic", "-o", "x", "--dst", "prefixes"}, "--routes"},
       {{"gen", "traffic", "-o", "x", "--odd", "101"}, "--odd"},
+      {{"gen", "routes", "--next-hops", "-1"}, "'-1'"},
+      {{"gen", "foo"}, "unknown command 'foo'; there are: routes, traffic"},
       {{"trace", "add"}, "N is required"},
+      {{"trace", "add", "-1"}, "'-1': expected a whole number"},
   };
   for (const auto& [words, message] : lines) {
     const Outcome outcome = run(words);
@@ -124,6 +127,8 @@ TEST(Program, TakesHelpAndVersionAsCommands) {
   const Outcome unknown = run({"help", "shw"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.errors, HasSubstr("did you mean 'show'?"));
+  EXPECT_THAT(run({"help", "foo"}).errors, HasSubstr("there is no command 'foo'; there are: "));
+  EXPECT_THAT(run({"help", "run", "foo"}).errors, HasSubstr("there is no command 'foo'\nTry"));
 }
 
 TEST(Program, SaysWhereItLooksForARouter) {

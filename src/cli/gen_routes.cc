@@ -109,6 +109,7 @@ void set_up_gen_routes(CLI::App& command) {
       ->type_name("N")
       ->capture_default_str();
   command.add_option("--next-hops", table.next_hops, "How many gateways, dealt out to the ports in turn")
+      ->transform(as_count())
       ->type_name("N")
       ->capture_default_str();
   command

@@ -27,7 +27,8 @@ void require_command(const std::vector<std::string>& words) {
       if (child->get_name() == word) found = child;
     }
     if (found == nullptr) {
-      throw Failure(ExitCode::usage, "there is no command " + quote(word) + "; " + did_you_mean(word, names) +
+      const std::string hint = did_you_mean_or_list(word, names);
+      throw Failure(ExitCode::usage, "there is no command " + quote(word) + (hint.empty() ? "" : "; " + hint) +
                                          "\nTry 'penumbra --help'.");
     }
     app = found;

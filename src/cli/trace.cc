@@ -62,7 +62,7 @@ void set_up_trace(CLI::App& command) {
   command.require_subcommand(1);
   CLI::App* add =
       command.add_subcommand("add", "Trace the next packets, in place of those asked for before")->fallthrough();
-  add->add_option("N", wish->packets, "How many packets")->required()->type_name("N");
+  add->add_option("N", wish->packets, "How many packets")->required()->transform(as_count())->type_name("N");
   add->add_option("--port", wish->port, "Only packets received on this port")->type_name("PORT");
   add->add_option("--filter", wish->filter, "Only packets that match this pcap filter expression")
       ->type_name("EXPRESSION");
