@@ -220,7 +220,10 @@ def test_a_full_disk(router):
 
 def test_what_is_wrong(router):
     file = router.socket.parent / "kept"
-    file.write_text("mine")
+    write_pcap(file, frames_of([b"mine"]))
+    routes = router.socket.parent / "routes.txt"
+    done = conftest.penumbra("capture", "wan", "-w", routes, "--socket", router.socket)
+    assert done.returncode == 2 and "is no capture" in done.stderr and routes.read_text() == ROUTES
     for arguments, code, message in (
         (["wan", "--filter", "tcp and and"], 2, "syntax error"),
         (["wam"], 2, "did you mean 'wan'?"),
@@ -233,7 +236,7 @@ def test_what_is_wrong(router):
     ):
         done = conftest.penumbra("capture", *arguments, "-w", file, "--socket", router.socket)
         assert done.returncode == code and message in done.stderr, done.stderr
-    assert file.read_text() == "mine"
+    assert [frame.data for frame in read_capture(file).frames] == [b"mine"]
     router.stop()
     done = conftest.penumbra("capture", "wan", "-w", file, "--socket", router.socket)
     assert done.returncode == 5 and "no router listens" in done.stderr

@@ -23,7 +23,6 @@ namespace penumbra::cli {
 namespace {
 
 constexpr const char* kDrops = "drops";
-constexpr const char* kStandardOutput = "-";
 
 struct Wish {
   RouterAddress router;
@@ -77,6 +76,7 @@ void capture(const Wish& wish) {
   }
   if (piped && wish.router.json)
     throw Failure(ExitCode::usage, "-j needs standard output; write the capture to a file");
+  refuse_precious(wish.file);
   const Interruption interruption;
   connected(wish.router, [&](const std::filesystem::path& socket) {
     runtime::CaptureClient client(socket, wish.what == kDrops ? "drops" : "port", wish.arguments());

@@ -56,6 +56,7 @@ TEST(Program, RefusesAWrongCommandLine) {
       {{"gen", "traffic", "-o", "x", "--dst", "zipf:0"}, "zipf[:FLOWS[:EXPONENT]]"},
       {{"gen", "traffic", "-o", "x", "--dst", "prefixes"}, "--routes"},
       {{"gen", "traffic", "-o", "x", "--odd", "101"}, "--odd"},
+      {{"gen", "traffic", "-o", "x", "--routes", "y"}, "--dst prefixes"},
       {{"gen", "routes", "--next-hops", "-1"}, "'-1'"},
       {{"gen", "foo"}, "unknown command 'foo'; there are: routes, traffic"},
       {{"trace", "add"}, "N is required"},
@@ -112,6 +113,10 @@ TEST(Program, AnswersInJsonWhereverItIsAsked) {
   ASSERT_EQ(list.size(), 50U);
   EXPECT_EQ(list[0]["next_hops"][0]["dev"], "port0");
   const ScratchFolder folder;
+  const std::string capture = folder.file("x.pcap");
+  EXPECT_EQ(json::parse(run({"gen", "traffic", "-j", "--packets", "7", "--size", "100", "-o", capture}).output),
+            (json{{"file", capture}, {"packets", 7}, {"bytes", 700}}));
+  EXPECT_EQ(run({"gen", "traffic", "-j", "-o", "-"}).exit_code, 2);
   const auto refused = json::parse(run({"show", "-j", "ports", "--socket", folder.file("none.sock")}).output);
   EXPECT_EQ(refused["ok"], false);
   EXPECT_EQ(json::parse(run({"-j", "show", "ports", "--socket", folder.file("none.sock")}).output), refused);
@@ -129,6 +134,35 @@ TEST(Program, TakesHelpAndVersionAsCommands) {
   EXPECT_THAT(unknown.errors, HasSubstr("did you mean 'show'?"));
   EXPECT_THAT(run({"help", "foo"}).errors, HasSubstr("there is no command 'foo'; there are: "));
   EXPECT_THAT(run({"help", "run", "foo"}).errors, HasSubstr("there is no command 'foo'\nTry"));
+}
+
+TEST(Program, WritesOverNothingPrecious) {
+  const ScratchFolder folder;
+  const std::string routes = folder.file("routes.txt"), capture = folder.file("x.pcap"), other = folder.file("other");
+  const std::string again = folder.file("./other");
+  const auto refused = [](const std::vector<std::string>& words) {
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.exit_code, 2) << testing::PrintToString(words);
+    return outcome.errors;
+  };
+  EXPECT_THAT(refused({"gen", "routes", "--count", "5", "-o", other, "--neighbours", again}),
+              HasSubstr("cannot both go"));
+  EXPECT_FALSE(std::filesystem::exists(other));
+  ASSERT_EQ(run({"gen", "routes", "--count", "5", "-o", routes}).exit_code, 0);
+  const auto size = std::filesystem::file_size(routes);
+  const auto prefixes = [&routes](const std::string& output) -> std::vector<std::string> {
+    return {"gen", "traffic", "--packets", "5", "--routes", routes, "--dst", "prefixes", "-o", output};
+  };
+  EXPECT_THAT(refused(prefixes(routes)), HasSubstr("is read"));
+  EXPECT_THAT(refused({"gen", "traffic", "-o", routes}), HasSubstr("is no capture"));
+  EXPECT_THAT(refused({"gen", "routes", "-o", routes}), HasSubstr("is no capture"));
+  EXPECT_THAT(refused({"gen", "routes", "-o", other, "--neighbours", routes}), HasSubstr("is no capture"));
+  EXPECT_THAT(refused({"capture", "wan", "-w", routes, "--socket", folder.file("none.sock")}),
+              HasSubstr("is no capture"));
+  EXPECT_EQ(std::filesystem::file_size(routes), size);
+  EXPECT_FALSE(std::filesystem::exists(other));
+  EXPECT_EQ(run(prefixes(capture)).exit_code, 0);
+  EXPECT_EQ(run(prefixes(capture)).exit_code, 0) << "a capture may be made anew";
 }
 
 TEST(Program, SaysWhereItLooksForARouter) {

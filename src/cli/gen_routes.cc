@@ -19,6 +19,7 @@
 #include "control/config.h"
 #include "control/route_generator.h"
 #include "control/route_json.h"
+#include "io/output_file.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::cli {
@@ -58,7 +59,7 @@ std::vector<std::string> port_names(const std::string& text) {
 
 /// Standard output for "-". Throws Failure.
 void write_file(const std::string& file, const std::function<void(std::ostream&)>& write) {
-  if (file == "-") {
+  if (file == kStandardOutput) {
     std::ostringstream text;
     write(text);
     return write_output(text.view());
@@ -83,7 +84,17 @@ void write_json(std::ostream& out, const control::RouteList& list) {
   out << "\n]\n";
 }
 
+void check_files(const RoutesOptions& options) {
+  refuse_precious(options.routes_file);
+  if (options.neighbours_file.empty()) return;
+  refuse_precious(options.neighbours_file);
+  if (io::same_file(options.routes_file, options.neighbours_file)) {
+    throw Failure(ExitCode::usage, fmt::format("routes and neighbours cannot both go to {}", options.routes_file));
+  }
+}
+
 void generate(const RoutesOptions& options) {
+  check_files(options);
   auto table_options = options.table;
   table_options.ports = port_names(options.ports);
   const auto table = [&] {

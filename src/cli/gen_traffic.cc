@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cli/arguments.h"
@@ -12,6 +13,7 @@
 #include "cli/gen.h"
 #include "cli/output.h"
 #include "io/capture_writer.h"
+#include "io/output_file.h"
 #include "io/traffic.h"
 
 namespace penumbra::cli {
@@ -22,6 +24,7 @@ struct TrafficOptions {
   std::string routes, size = "imix", destinations = "uniform", output;
   double odd_percent = 0;
   std::uint64_t seed = 1;
+  bool json = false;
 };
 
 constexpr const char* kSizeHelp = "expected imix or the bytes of a frame without FCS, 60 to 9214";
@@ -38,6 +41,9 @@ control::SynthSource parse_source(const TrafficOptions& options) {
   if (prefixes && options.routes.empty()) {
     throw CLI::ValidationError("--dst", "prefixes are taken from --routes FILE, which is missing");
   }
+  if (!prefixes && !options.routes.empty()) {
+    throw CLI::ValidationError("--routes", "prefixes are taken from it with --dst prefixes only");
+  }
   if (!control::parse_destinations(prefixes ? "prefixes:" + options.routes : options.destinations, source)) {
     throw CLI::ValidationError("--dst", kDestinationsHelp);
   }
@@ -46,14 +52,23 @@ control::SynthSource parse_source(const TrafficOptions& options) {
 
 void generate(const TrafficOptions& options) {
   const control::SynthSource source = parse_source(options);
+  const bool to_output = options.output == kStandardOutput;
+  if (to_output && options.json) {
+    throw Failure(ExitCode::usage, "-j needs standard output; write the capture to a file");
+  }
+  if (!options.routes.empty() && !to_output && io::same_file(options.routes, options.output)) {
+    throw Failure(ExitCode::usage, fmt::format("{} is read, and cannot be written too", options.output));
+  }
+  refuse_precious(options.output);
   const io::Traffic traffic(source, io::TrafficMix{.odd_share = options.odd_percent / 100});
-  const bool to_output = options.output == "-";
   io::CaptureFile file(to_output ? "/dev/stdout" : options.output);
   io::CaptureWriter writer(file);
   std::vector<std::uint8_t> frame(control::SynthSource::kLargestFrame);
   constexpr std::uint64_t kNanosecondsApart = 1000;
+  std::uint64_t bytes_made = 0;
   for (std::uint64_t i = 0; i < options.packets && file.error() == 0; ++i) {
     const std::size_t bytes = traffic.fill(i, frame);
+    bytes_made += bytes;
     writer.add(i * kNanosecondsApart, {frame.data(), bytes});
   }
   writer.flush();
@@ -62,6 +77,9 @@ void generate(const TrafficOptions& options) {
     throw Failure(ExitCode::failure,
                   fmt::format("{}: cannot be written: {}", options.output, std::strerror(file.error())));
   }
+  if (!options.json) return;
+  const nlohmann::ordered_json made{{"file", options.output}, {"packets", options.packets}, {"bytes", bytes_made}};
+  write_output(made.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace
@@ -101,6 +119,7 @@ void set_up_gen_traffic(CLI::App& command) {
                   "The capture to write, pcap with nanosecond timestamps; - is standard output")
       ->required()
       ->type_name("FILE");
+  add_json_flag(command, options->json)->description("Print packets, bytes of their frames and file as JSON");
   command.callback([options] { generate(*options); });
 }
 

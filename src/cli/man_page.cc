@@ -110,7 +110,7 @@ constexpr std::string_view kExamples = R"(.SH EXAMPLES
 .RS 4
 .nf
 penumbra gen routes \-\-count 900000 \-o routes.txt \-\-neighbours neighbours.txt
-penumbra gen traffic \-\-packets 1M \-\-routes routes.txt \-\-dst zipf \-o in.pcap
+penumbra gen traffic \-\-packets 1M \-\-routes routes.txt \-\-dst prefixes \-o in.pcap
 penumbra check router.yaml && penumbra run router.yaml
 penumbra verify router.yaml
 penumbra lookup \-\-routes routes.txt < addresses.txt

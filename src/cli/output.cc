@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output.h"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "cli/command.h"
+#include "io/output_file.h"
 
 namespace penumbra::cli {
 namespace {
@@ -19,6 +22,12 @@ void require(bool success) {
 std::uint64_t bytes_written = 0;
 
 }  // namespace
+
+void refuse_precious(const std::string& file) {
+  if (file == kStandardOutput || !io::is_precious(file)) return;
+  throw Failure(ExitCode::usage,
+                fmt::format("{} is there already and is no capture; write to another file, or remove that one", file));
+}
 
 void write_output(std::string_view text) {
   bytes_written += text.size();

@@ -4,12 +4,19 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace penumbra::cli {
 
 /// The reader of standard output has gone away: no error, but no reason to go on either.
 struct OutputClosed {};
+
+/// In place of a file's name.
+inline constexpr const char* kStandardOutput = "-";
+
+/// Throws Failure if `file`, written anew, would take something with it that is no capture.
+void refuse_precious(const std::string& file);
 
 /// Writes to standard output, buffered. Throws OutputClosed, or Failure with the reason.
 void write_output(std::string_view text);

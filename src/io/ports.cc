@@ -4,16 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <stdexcept>
 #include <system_error>
 
 #include "io/builtin_port.h"
 #include "io/ethdev_port.h"
 #include "io/frames.h"
+#include "io/output_file.h"
 #include "io/packet_pool.h"
 #include "io/port.h"
 #include "io/traffic.h"
@@ -40,29 +38,6 @@ const std::filesystem::path* source_file(const control::PortConfig& config) {
   return source == nullptr ? nullptr : &source->file;
 }
 
-bool same_file(const std::filesystem::path* a, const std::filesystem::path* b) {
-  if (a == nullptr || b == nullptr) return false;
-  std::error_code ignored;
-  const auto kind = std::filesystem::status(*a, ignored).type();
-  if (kind == std::filesystem::file_type::character) return false;  // /dev/null, say
-  const auto canonical = [&ignored](const std::filesystem::path& path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
-  };
-  return canonical(*a) == canonical(*b) || std::filesystem::equivalent(*a, *b, ignored);
-}
-
-/// Whether that is a file with something in it that no run has written: a route file, say, or the configuration itself.
-bool is_precious(const std::filesystem::path& file) {
-  constexpr std::array<std::uint32_t, 5> kCaptures{0xA1B2C3D4, 0xD4C3B2A1, 0xA1B23C4D, 0x4D3CB2A1, 0x0A0D0D0A};
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored) || std::filesystem::is_empty(file, ignored)) return false;
-  std::array<char, 4> bytes{};
-  std::ifstream(file, std::ios::binary).read(bytes.data(), bytes.size());
-  std::uint32_t magic = 0;
-  std::memcpy(&magic, bytes.data(), sizeof magic);
-  return std::find(kCaptures.begin(), kCaptures.end(), magic) == kCaptures.end();
-}
-
 /// A sink writes its file anew: nobody else may read or write it, and nothing but a capture is overwritten.
 void check_sinks(std::span<const control::PortConfig> configs) {
   for (const control::PortConfig& config : configs) {
@@ -72,12 +47,14 @@ void check_sinks(std::span<const control::PortConfig> configs) {
     const auto* sink = sink_file(config);
     if (sink == nullptr) continue;
     for (const control::PortConfig& other : configs) {
-      if (same_file(sink, source_file(other))) {
+      if (const auto* source = source_file(other); source != nullptr && same_file(*sink, *source)) {
         refuse(fmt::format("its sink would overwrite the capture that port '{}' reads; write to another file",
                            other.info.name));
       }
-      if (&other < &config && same_file(sink, sink_file(other)))
+      if (const auto* earlier = sink_file(other);
+          &other < &config && earlier != nullptr && same_file(*sink, *earlier)) {
         refuse(fmt::format("port '{}' has the same sink; write to another file", other.info.name));
+      }
     }
     if (is_precious(*sink)) {
       refuse(fmt::format("its sink would overwrite {}, which is no capture; write to another file, or remove that one",
