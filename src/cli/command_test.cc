@@ -155,8 +155,6 @@ TEST(Program, WritesOverNothingPrecious) {
   };
   EXPECT_THAT(refused(prefixes(routes)), HasSubstr("is read"));
   EXPECT_THAT(refused({"gen", "traffic", "-o", routes}), HasSubstr("is no capture"));
-  EXPECT_THAT(refused({"gen", "routes", "-o", routes}), HasSubstr("is no capture"));
-  EXPECT_THAT(refused({"gen", "routes", "-o", other, "--neighbours", routes}), HasSubstr("is no capture"));
   EXPECT_THAT(refused({"capture", "wan", "-w", routes, "--socket", folder.file("none.sock")}),
               HasSubstr("is no capture"));
   EXPECT_EQ(std::filesystem::file_size(routes), size);

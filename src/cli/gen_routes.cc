@@ -84,10 +84,9 @@ void write_json(std::ostream& out, const control::RouteList& list) {
   out << "\n]\n";
 }
 
+/// A table is made again and again in the same place: unlike a capture it may take another text's.
 void check_files(const RoutesOptions& options) {
-  refuse_precious(options.routes_file);
   if (options.neighbours_file.empty()) return;
-  refuse_precious(options.neighbours_file);
   if (io::same_file(options.routes_file, options.neighbours_file)) {
     throw Failure(ExitCode::usage, fmt::format("routes and neighbours cannot both go to {}", options.routes_file));
   }
