@@ -14,8 +14,6 @@ void set_up_gen(CLI::App& command) {
   command.require_subcommand(1);
   set_up_gen_routes(*command.add_subcommand("routes", "Generate a routing table like the Internet's"));
   set_up_gen_traffic(*command.add_subcommand("traffic", "Generate a capture of IPv4 traffic"));
-  // Last, or both would inherit it.
-  command.footer("A file that holds something already is written over only if it is a capture.");
 }
 
 const bool kGenCommand =

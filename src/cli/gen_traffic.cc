@@ -115,8 +115,10 @@ void set_up_gen_traffic(CLI::App& command) {
       ->type_name("N")
       ->capture_default_str();
   command
-      .add_option("-o,--output", options->output,
-                  "The capture to write, pcap with nanosecond timestamps; - is standard output")
+      .add_option(
+          "-o,--output", options->output,
+          "The capture to write, pcap with nanosecond timestamps, never over a file that is none; - is standard "
+          "output")
       ->required()
       ->type_name("FILE");
   add_json_flag(command, options->json)->description("Print packets, bytes of their frames and file as JSON");

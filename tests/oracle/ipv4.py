@@ -18,7 +18,7 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.utils import checksum
 
-from .memory import remembered
+from .memory import Remembered
 from .routes import LongestPrefixMatch, NextHop, Route, dotted, parse_neighbours, parse_routes
 
 ETHERNET_HEADER = 14
@@ -87,7 +87,7 @@ def _addresses_verdict(source: str, destination: str) -> Header | None:
     return None
 
 
-@remembered
+@Remembered
 def _ip(header: bytes, room: int, to_group: bool) -> Header:
     """`header` is the IP header as far as it was captured, `room` the bytes of the frame after the Ethernet header."""
     if len(header) < IP_HEADER:

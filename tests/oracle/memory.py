@@ -47,8 +47,4 @@ class Remembered:
             complete.rename(kept)
 
 
-def remembered(function: Callable[..., Any]) -> Remembered:
-    return Remembered(function)
-
-
-__all__ = ["remembered"]
+__all__ = ["Remembered"]
