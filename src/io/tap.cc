@@ -34,6 +34,12 @@ ifreq request_for(const std::string& name) {
   return request;
 }
 
+FileDescriptor control_socket() {
+  FileDescriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!control) refuse("cannot open a socket", errno);
+  return control;
+}
+
 void ask(const FileDescriptor& control, unsigned long what, ifreq& request, const char* step) {
   if (ioctl(control.get(), what, &request) != 0) refuse(fmt::format("{}: cannot {}", request.ifr_name, step), errno);
 }
@@ -50,8 +56,7 @@ void Tap::set_up(MacAddress mac, std::uint16_t mtu) {
   ifreq request = request_for(name_);
   request.ifr_flags = IFF_TAP | IFF_NO_PI;
   if (ioctl(descriptor_.get(), TUNSETIFF, &request) != 0) refuse(fmt::format("cannot make the TAP '{}'", name_), errno);
-  const FileDescriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!control) refuse("cannot open a socket", errno);
+  const FileDescriptor control = control_socket();
   request = request_for(name_);
   request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
   for (int i = 0; i < 6; ++i) request.ifr_hwaddr.sa_data[i] = static_cast<char>(mac.value >> (40 - 8 * i));
@@ -59,7 +64,11 @@ void Tap::set_up(MacAddress mac, std::uint16_t mtu) {
   request = request_for(name_);
   request.ifr_mtu = mtu;
   ask(control, SIOCSIFMTU, request, "set its MTU");
-  request = request_for(name_);
+}
+
+void Tap::bring_up() {
+  const FileDescriptor control = control_socket();
+  ifreq request = request_for(name_);
   ask(control, SIOCGIFFLAGS, request, "ask for its flags");
   request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
   ask(control, SIOCSIFFLAGS, request, "bring it up");

@@ -16,14 +16,16 @@ namespace penumbra::io {
 /// object, unless it was there before (`ip tuntap add NAME mode tap`).
 class Tap {
  public:
-  /// Creates it, or takes one over that nobody uses, and brings it up. Neither blocks nor offers offloads: frames are
-  /// whole, not longer than the MTU, their checksums right. Throws std::runtime_error with what to do.
+  /// Creates it, or takes one over that nobody uses. Neither blocks nor offers offloads: frames are whole, not longer
+  /// than the MTU, their checksums right. Throws std::runtime_error with what to do.
   Tap(const std::string& name, MacAddress mac, std::uint16_t mtu);
   Tap(const Tap&) = delete;
   Tap& operator=(const Tap&) = delete;
 
   const std::string& name() const { return name_; }
   int descriptor() const { return descriptor_.get(); }
+  /// As `ip link set NAME up`: it is down at first. Throws std::runtime_error.
+  void bring_up();
   /// What the host sees of the cable: `ip link` shows NO-CARRIER without.
   void set_carrier(bool up) noexcept;
 

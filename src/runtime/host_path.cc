@@ -24,6 +24,10 @@ namespace {
 
 constexpr std::uint16_t kBurst = 64;
 constexpr int kSleepMilliseconds = 100;  ///< at most: links and deleted twins are looked after in between
+/// Between a twin's creation and its first addresses, which it gets when it comes up. zebra hears of both in two
+/// threads (FRR up to 8.4) and forgets addresses of an interface that it does not know yet: OSPFv3 and BGP then wait
+/// for the link-local one for ever.
+constexpr std::chrono::milliseconds kIntroduction{100};
 
 FileDescriptor require(int descriptor) {
   if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "cannot watch twins");
@@ -62,6 +66,10 @@ HostPath::HostPath(const control::RouterConfig& config, Ports ports, const Pipel
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (!config.ports[i].twin.empty()) add_twin(config.ports[i], *ports[i]);
   }
+  for (auto& twin : twins_) {
+    std::this_thread::sleep_until(twin.created + kIntroduction);
+    bring_up(twin);
+  }
 }
 
 HostPath::~HostPath() {
@@ -73,7 +81,7 @@ void HostPath::add_twin(const control::PortConfig& config, const io::Port& port)
   twin.port = &port;
   twin.name = config.twin;
   try {
-    open(twin);
+    create(twin);
   } catch (const std::exception& error) {
     throw InputError(config.location, fmt::format("port '{}': its twin: {}", config.info.name, error.what()));
   }
@@ -88,10 +96,15 @@ void HostPath::add_twin(const control::PortConfig& config, const io::Port& port)
                   config.info.name, interface, twin.name, fmt::join(twin.quiet->failures(), " ")));
 }
 
-void HostPath::open(Twin& twin) {
+void HostPath::create(Twin& twin) {
   twin.tap.emplace(twin.name, twin.port->info().mac, twin.port->info().mtu);
   watch(poll_, twin.tap->descriptor());
   twin.tap->set_carrier(twin.port->link_up());
+  twin.created = Clock::now();
+}
+
+void HostPath::bring_up(Twin& twin) {
+  twin.tap->bring_up();
   twin.up.store(true, std::memory_order_relaxed);
 }
 
@@ -190,7 +203,7 @@ bool HostPath::read_from(Twin& twin) noexcept {
   return count > 0;
 }
 
-/// The twin's carrier follows the port's link; one that was deleted is made anew.
+/// The twin's carrier follows the port's link; one that was deleted is made anew, and brought up when it is known.
 void HostPath::look_after_twins() noexcept {
   const auto now = Clock::now();
   if (now - looked_after_ < std::chrono::milliseconds(kSleepMilliseconds)) return;
@@ -200,14 +213,15 @@ void HostPath::look_after_twins() noexcept {
       twin.up.store(false, std::memory_order_relaxed);
       twin.tap.reset();
     }
-    if (!twin.tap) {
-      try {
-        open(twin);
-      } catch (const std::exception&) {
-        twin.tap.reset();  // tried again in a while; show() says that it is down
+    try {
+      if (!twin.tap) {
+        create(twin);
+      } else {
+        twin.tap->set_carrier(twin.port->link_up());
+        if (!twin.up.load(std::memory_order_relaxed) && now - twin.created >= kIntroduction) bring_up(twin);
       }
-    } else {
-      twin.tap->set_carrier(twin.port->link_up());
+    } catch (const std::exception&) {
+      twin.tap.reset();  // tried again in a while; show() says that it is down
     }
   }
 }

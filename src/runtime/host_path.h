@@ -35,7 +35,8 @@ class HostPath {
  public:
   using Ports = std::span<const std::unique_ptr<io::Port>>;
 
-  /// Creates the twins that the configuration wants, for ports that are open. Throws InputError at the port's place.
+  /// Creates the twins that the configuration wants, for ports that are open, and brings them up. Throws InputError at
+  /// the port's place.
   HostPath(const control::RouterConfig& config, Ports ports, const Pipeline& pipeline);
   HostPath(const HostPath&) = delete;
   HostPath& operator=(const HostPath&) = delete;
@@ -76,13 +77,15 @@ class HostPath {
     const io::Port* port = nullptr;
     std::string name;
     std::uint16_t worker = 0;
-    std::optional<io::Tap> tap;   ///< none: it was deleted and cannot be made anew yet
-    std::atomic<bool> up{false};  ///< for show()
+    std::optional<io::Tap> tap;  ///< none: it was deleted and cannot be made anew yet
+    Clock::time_point created;
+    std::atomic<bool> up{false};
     std::optional<io::QuietInterface> quiet;
   };
 
   void add_twin(const control::PortConfig& config, const io::Port& port);
-  void open(Twin& twin);
+  void create(Twin& twin);
+  static void bring_up(Twin& twin);
   void run() noexcept;
   bool write_punted() noexcept;
   bool read_twins() noexcept;
