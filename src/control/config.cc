@@ -87,6 +87,8 @@ class PortReader {
     PortConfig port;
     port.device = parse_device(node.at("device"));
     port.location = node.location();
+    port.device_location = node.at("device").location();
+    port.sink_location = port.device_location;  // unless there is one
     const bool built_in = !std::holds_alternative<Ethdev>(port.device);
     port.info.index = index;
     port.info.name = check_port_name(node.at("name"));

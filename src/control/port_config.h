@@ -17,7 +17,8 @@ struct PortConfig {
   Sink sink;                 ///< of a port with a built-in source
   std::string twin;          ///< the host's interface that stands for it (docs/design.md, the words); empty: none
   std::uint16_t queues = 0;  ///< RX queues; 0: one a worker if the device or the software hash allows, else one
-  SourceLocation location;   ///< for errors while opening
+  SourceLocation location;   ///< of the whole port
+  SourceLocation device_location;
   SourceLocation sink_location;
 };
 

@@ -19,14 +19,22 @@
 namespace penumbra::io {
 namespace {
 
-/// Does something for one port; what it throws becomes an error at the port's place.
+/// Does something for one port; what it throws becomes an error at `place`.
 template <class Action>
-auto for_port(const control::PortConfig& config, const Action& action) {
+auto for_port(const control::PortConfig& config, const SourceLocation& place, const Action& action) {
   try {
     return action();
   } catch (const std::exception& error) {
-    throw InputError(config.location, fmt::format("port '{}': {}", config.info.name, error.what()));
+    throw InputError(place, fmt::format("port '{}': {}", config.info.name, error.what()));
   }
+}
+template <class Action>
+auto for_device(const control::PortConfig& config, const Action& action) {
+  return for_port(config, config.device_location, action);
+}
+template <class Action>
+auto for_sink(const control::PortConfig& config, const Action& action) {
+  return for_port(config, config.sink_location, action);
 }
 
 const std::filesystem::path* sink_file(const control::PortConfig& config) {
@@ -92,11 +100,11 @@ void require_writable(const std::filesystem::path& file) {
 void check_port_files(std::span<const control::PortConfig> configs) {
   check_sinks(configs);
   for (const control::PortConfig& config : configs) {
-    for_port(config, [&config] {
+    for_device(config, [&config] {
       if (const auto* file = source_file(config)) load_capture(*file);
       if (const auto* synth = std::get_if<control::SynthSource>(&config.device)) Traffic{*synth};
-      if (const auto* file = sink_file(config)) require_folder(*file);
     });
+    if (const auto* file = sink_file(config)) for_sink(config, [file] { require_folder(*file); });
   }
 }
 
@@ -108,7 +116,7 @@ std::vector<std::unique_ptr<Port>> open_ports(std::span<const control::PortConfi
   std::uint32_t largest_frame = 0;
   for (std::size_t i = 0; i < configs.size(); ++i) {
     if (std::holds_alternative<control::Ethdev>(configs[i].device)) continue;
-    auto port = for_port(configs[i], [&] { return std::make_unique<BuiltinPort>(configs[i], workers); });
+    auto port = for_device(configs[i], [&] { return std::make_unique<BuiltinPort>(configs[i], workers); });
     largest_frame = std::max(largest_frame, port->largest_frame());
     builtin.emplace_back(port.get(), &configs[i]);
     ports[i] = std::move(port);
@@ -116,13 +124,13 @@ std::vector<std::unique_ptr<Port>> open_ports(std::span<const control::PortConfi
   const PacketPool pool = create_pool(pool_size(configs, workers, largest_frame));
   for (std::size_t i = 0; i < configs.size(); ++i) {
     if (ports[i] != nullptr) continue;
-    ports[i] = for_port(configs[i], [&] { return std::make_unique<EthdevPort>(configs[i], workers, pool); });
+    ports[i] = for_device(configs[i], [&] { return std::make_unique<EthdevPort>(configs[i], workers, pool); });
   }
   for (const control::PortConfig& config : configs) {
-    if (const auto* file = sink_file(config)) for_port(config, [&] { require_writable(*file); });
+    if (const auto* file = sink_file(config)) for_sink(config, [&] { require_writable(*file); });
   }
   for (const auto& opening : builtin) {
-    for_port(*opening.second, [&] { opening.first->open(pool); });
+    for_sink(*opening.second, [&] { opening.first->open(pool); });
   }
   return ports;
 }

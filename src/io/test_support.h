@@ -135,7 +135,8 @@ inline control::PortConfig port_config(const std::string& device, const std::str
   config.info.index = index;
   config.device = control::parse_device(node.at("device"));
   config.sink = control::parse_sink(node.at("sink"));
-  config.location = node.at("device").location();
+  config.location = node.location();
+  config.device_location = node.at("device").location();
   config.sink_location = node.at("sink").location();
   return config;
 }

@@ -95,6 +95,18 @@ auto keyed(const std::vector<control::Neighbour>& neighbours) {
   return entries;
 }
 
+/// Reads a file that the configuration names. If the file has no line to blame (it is missing, say), the line that
+/// names it is.
+template <class Read>
+auto read_file(const ConfigNode& named, const std::vector<std::string>& ports, const Read& read) {
+  try {
+    return read(named.path(), ports);
+  } catch (const InputError& error) {
+    if (error.location().line > 0) throw;
+    throw named.error(error.what());
+  }
+}
+
 void describe(const char* what, const Counts& counts, std::vector<std::string>& lines) {
   if (counts.added + counts.removed + counts.changed == 0) return;
   lines.push_back(fmt::format("{}: {} added, {} removed, {} changed, {} as before", what, counts.added, counts.removed,
@@ -114,10 +126,10 @@ Configuration read_configuration(const ConfigNode& config, const FunctionContext
       throw neighbours.error(
           "with 'follow' the neighbours are the host's: add them there (ip neigh), or leave this out");
     }
-    configuration.neighbours = control::read_neighbours(neighbours.path(), ports);
+    configuration.neighbours = read_file(neighbours, ports, control::read_neighbours);
   }
   if (const ConfigNode routes = config.get("routes"); routes.present()) {
-    configuration.routes = control::read_routes(routes.path(), ports);
+    configuration.routes = read_file(routes, ports, control::read_routes);
   }
   return configuration;
 }
