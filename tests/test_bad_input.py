@@ -201,10 +201,11 @@ def test_line_of_a_file(folder, command, case):
 @pytest.mark.parametrize("command", ["check", "run"])
 @pytest.mark.parametrize("key", ["routes", "neighbours"])
 def test_missing_file(folder, command, key):
+    place = write("router.yaml", GOOD.replace(f"{key}: ", f"{key}: §", 1))
     os.unlink(f"{key}.txt")
-    refused(command, f"{key}.txt", ["No such file"])
+    refused(command, place, [f"{key}.txt", "No such file"])
     os.mkdir(f"{key}.txt")
-    refused(command, f"{key}.txt", ["directory"])
+    refused(command, place, [f"{key}.txt", "directory"])
 
 
 @pytest.mark.parametrize("command", ["check", "run"])
@@ -216,26 +217,26 @@ def test_missing_configuration(folder, command):
 
 #: The ports' files.
 PORT_FILES = {
-    "missing capture": (WAN, '§{name: wan, device: "pcap:nothing.pcap"}', "nothing.pcap", "No such file"),
-    "foreign capture": (WAN, '§{name: wan, device: "pcap:routes.txt"}', "routes.txt", "not a readable capture"),
-    "capture that was cut off": (WAN, '§{name: wan, device: "pcap:cut.pcap"}', "cut.pcap", "packet 3", "cut off"),
-    "missing prefixes": (WAN, '§{name: wan, device: "synth:dst=prefixes:nothing"}', "nothing", "No such file"),
-    "no prefixes": (WAN, '§{name: wan, device: "synth:dst=prefixes:empty.txt"}', "empty.txt"),
-    "sink in a missing folder": (LAN, "§{name: lan, device: none, sink: nowhere/out.pcap}", "nowhere/out.pcap"),
-    "sink in a file": (LAN, "§{name: lan, device: none, sink: in.pcap/x.pcap}", "in.pcap/x.pcap", "Not a directory"),
-    "sink that is a folder": (LAN, "§{name: lan, device: none, sink: folder.pcap}", "folder.pcap", "Is a directory"),
+    "missing capture": (WAN, '{name: wan, device: §"pcap:nothing.pcap"}', "nothing.pcap", "No such file"),
+    "foreign capture": (WAN, '{name: wan, device: §"pcap:routes.txt"}', "routes.txt", "not a readable capture"),
+    "capture that was cut off": (WAN, '{name: wan, device: §"pcap:cut.pcap"}', "cut.pcap", "packet 3", "cut off"),
+    "missing prefixes": (WAN, '{name: wan, device: §"synth:dst=prefixes:nothing"}', "nothing", "No such file"),
+    "no prefixes": (WAN, '{name: wan, device: §"synth:dst=prefixes:empty.txt"}', "empty.txt"),
+    "sink in a missing folder": (LAN, "{name: lan, device: none, sink: §nowhere/out.pcap}", "nowhere/out.pcap"),
+    "sink in a file": (LAN, "{name: lan, device: none, sink: §in.pcap/x.pcap}", "in.pcap/x.pcap", "Not a directory"),
+    "sink that is a folder": (LAN, "{name: lan, device: none, sink: §folder.pcap}", "folder.pcap", "Is a directory"),
     "sink over a source by another name": (LAN, "{name: lan, device: none, sink: §link.pcap}", "'wan' reads"),
 }
 #: What only opening a port can tell.
 UNOPENABLE = {
     "missing interface": (
         LAN,
-        '§{name: lan, device: "net_af_packet0,iface=missing0"}',
+        '{name: lan, device: §"net_af_packet0,iface=missing0"}',
         "there is no interface 'missing0'",
     ),
-    "no interface": (LAN, "§{name: lan, device: net_af_packet0}", "net_af_packet0"),
-    "unknown devarg": (LAN, '§{name: lan, device: "net_null0,bogus=1"}', "net_null0,bogus=1"),
-    "missing PCI device": (LAN, '§{name: lan, device: "0000:ff:1f.7"}', "0000:ff:1f.7"),
+    "no interface": (LAN, "{name: lan, device: §net_af_packet0}", "on which interface: add iface=NAME"),
+    "unknown devarg": (LAN, '{name: lan, device: §"net_null0,bogus=1"}', "no argument 'bogus'", "size, copy, no-rx"),
+    "missing PCI device": (LAN, '{name: lan, device: §"0000:ff:1f.7"}', "0000:ff:1f.7"),
 }
 
 

@@ -89,6 +89,23 @@ void check(int result, std::string_view step) {
   if (result < 0) throw std::runtime_error(fmt::format("the device refuses {}{}", step, reason_of(result)));
 }
 
+std::string advice_to_start(std::string_view driver) {
+  return driver == "net_memif"
+             ? "; a memif client starts only after its server: the port with role=server on the same socket"
+             : "";
+}
+
+/// Does something with the device. An error of it then ends with what the driver logged, which alone knows why.
+template <class Action>
+void explaining(const Action& action) {
+  const LogCapture log;
+  try {
+    action();
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(error.what() + log.remark());
+  }
+}
+
 }  // namespace
 
 /// Owns the device; stops and removes it.
@@ -122,7 +139,7 @@ class EthdevPort::Device {
 
 EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers, const PacketPool& pool)
     : info_(config.info),
-      location_(config.location),
+      location_(config.device_location),
       pool_(pool),
       queues_(config.queues == 0 ? workers : config.queues) {
   const std::string& devargs = std::get<control::Ethdev>(config.device).devargs;
@@ -136,7 +153,7 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
   plan_ = plan_queues(device_->info(), queues_, workers);
   sockets_.resize(plan_.rx);
   sockets_[0] = sockets.take();
-  configure();
+  explaining([this] { configure(); });
   settle_mac();
   make_tx_queues(workers);
   make_rx_queues({.remove_chains = may_chain(device_->info().driver_name), .complete_checksums = completes_});
@@ -247,15 +264,15 @@ void EthdevPort::start() {
     const int promiscuous = info_.promiscuous ? rte_eth_promiscuous_enable(port) : 0;
     if (promiscuous != -ENOTSUP) check(promiscuous, "promiscuous mode");
     rte_eth_allmulticast_enable(port);  // for what is punted; likewise
-    start_device();
+    explaining([this] { start_device(); });
   } catch (const std::runtime_error& error) {
-    throw InputError(location_, fmt::format("port '{}': {}", info_.name, error.what()));
+    throw InputError(location_, fmt::format("port '{}': {}{}", info_.name, error.what(),
+                                            advice_to_start(device_->info().driver_name)));
   }
 }
 
 /// A device may be bound to something that gives it no interrupts (uio): then it does without.
 void EthdevPort::start_device() {
-  const LogCapture log;
   try {
     device_->start();
   } catch (const std::runtime_error&) {

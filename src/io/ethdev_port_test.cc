@@ -192,7 +192,12 @@ TEST_F(EthdevPortTest, RefusesWithReasonAndAdvice) {
   EXPECT_THAT(refusal({port_config("net_af_packet0,iface=no-such")}),
               AllOf(HasSubstr("test.yaml:1:"), HasSubstr("port 'port0'"), HasSubstr("no interface 'no-such'")));
   EXPECT_THAT(refusal({port_config("net_af_packet0,iface=lo,qpairs=2")}), HasSubstr("would reorder flows"));
-  EXPECT_THAT(refusal({port_config("net_af_packet0")}), HasSubstr("DPDK cannot open 'net_af_packet0'"));
+  for (const std::string driver : {"net_af_packet0", "net_af_xdp0"}) {
+    EXPECT_THAT(refusal({port_config(driver)}), HasSubstr("'" + driver + "' does not say on which interface"))
+        << driver;
+  }
+  EXPECT_THAT(refusal({port_config("net_null0,sise=9")}),
+              AllOf(HasSubstr("no argument 'sise'; did you mean 'size'?"), Not(HasSubstr("EAL: "))));
   EXPECT_THAT(refusal({port_config("net_pcap0,rx_pcap=" + (folder_ / "missing").string())}),
               HasSubstr("DPDK cannot open"));
   EXPECT_THAT(refusal({port_config("net_null0", "count", 0), port_config("net_null0", "count", 1)}),
@@ -200,6 +205,19 @@ TEST_F(EthdevPortTest, RefusesWithReasonAndAdvice) {
   EXPECT_THAT(refusal({port_config("net_memif0,role=nobody")}), Not(HasSubstr("not permitted")));
   EXPECT_THAT(refusal({port_config("vdev:net_nul0")}), HasSubstr("vdev:net_nul0"));
   EXPECT_THAT(refusal({port_config("0000:ff:1f.7")}), HasSubstr("0000:ff:1f.7"));
+}
+
+/// The driver of XDP sockets wants a driver's support, which lo has not; its libraries would write to standard error.
+TEST_F(EthdevPortTest, EndsAnErrorWithWhatTheDriverLogged) {
+  ::testing::internal::CaptureStderr();
+  const std::string message = refusal({port_config("net_af_xdp0,iface=lo")});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(message, AllOf(HasSubstr("port 'port0'"), HasSubstr(" ("), HasSubstr(")")));
+}
+
+TEST_F(EthdevPortTest, SaysWhatAMemifClientNeeds) {
+  EXPECT_THAT(refusal({port_config("net_memif0,role=client,socket=/tmp/no-such-penumbra-memif,socket-abstract=no")}),
+              HasSubstr("a memif client starts only after its server"));
 }
 
 TEST_F(EthdevPortTest, ReadsDevargs) {

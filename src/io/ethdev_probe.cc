@@ -8,9 +8,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "io/log_capture.h"
@@ -28,11 +32,21 @@ std::vector<std::string> interface_names() {
   return names;
 }
 
-/// An interface of the host that the devargs name and that does not exist, in words; else "".
+/// Whether the device is a socket on an interface of the host, which it cannot be without.
+bool needs_interface(const std::string& devargs) {
+  const std::string name = devargs.substr(0, devargs.find(','));
+  return name.find("_af_packet") != std::string::npos || name.find("_af_xdp") != std::string::npos;
+}
+
+/// An interface of the host that the devargs name or must name and that does not exist, in words; else "".
 std::string missing_interface(const std::string& devargs) {
   // Not of net_tap, whose iface is the one to create.
   if (devargs.find("net_tap") != std::string::npos || devargs.find("net_tun") != std::string::npos) return "";
   const std::string name = devarg(devargs, "iface");
+  if (name.empty() && needs_interface(devargs)) {
+    return fmt::format("'{}' does not say on which interface: add iface=NAME, with one of {}", devargs,
+                       fmt::join(interface_names(), ", "));
+  }
   if (name.empty() || if_nametoindex(name.c_str()) != 0) return "";
   const std::vector<std::string> names = interface_names();
   const std::string hint = did_you_mean(name, names);
@@ -47,7 +61,35 @@ bool may_open_packet_sockets() {
   return true;
 }
 
+/// The arguments of the drivers of DPDK 22.11 that refuse one that they do not know without a word.
+struct KnownArguments {
+  std::string_view driver;  ///< without "net_" or its older name's "eth_"
+  std::span<const std::string_view> names;
+};
+constexpr std::array<std::string_view, 3> kNullArguments{"size", "copy", "no-rx"};
+constexpr std::array<std::string_view, 6> kPacketSocketArguments{"iface",   "qpairs",   "blocksz",
+                                                                 "framesz", "framecnt", "qdisc_bypass"};
+constexpr std::array<std::string_view, 8> kPcapArguments{"rx_pcap",  "tx_pcap", "rx_iface", "rx_iface_in",
+                                                         "tx_iface", "iface",   "phy_mac",  "infinite_rx"};
+constexpr std::array<KnownArguments, 3> kKnownArguments{
+    {{"null", kNullArguments}, {"af_packet", kPacketSocketArguments}, {"pcap", kPcapArguments}}};
+
+/// The first argument that the driver does not know, in words; "" if there is none, or if the driver speaks for itself.
+std::string unknown_argument(const std::string& devargs) {
+  const std::string driver = devargs.substr(std::min(std::string_view("net_").size(), devargs.size()));
+  const auto* known =
+      std::ranges::find_if(kKnownArguments, [&](const KnownArguments& of) { return driver.starts_with(of.driver); });
+  if (known == kKnownArguments.end()) return "";
+  for (std::size_t comma = devargs.find(','); comma != std::string::npos; comma = devargs.find(',', comma + 1)) {
+    const std::string name = devargs.substr(comma + 1, devargs.find_first_of(",=", comma + 1) - comma - 1);
+    if (std::ranges::find(known->names, name) != known->names.end()) continue;
+    return fmt::format("; its driver knows no argument '{}'; {}", name, did_you_mean_or_list(name, known->names));
+  }
+  return "";
+}
+
 std::string advice(const std::string& devargs) {
+  if (const std::string unknown = unknown_argument(devargs); !unknown.empty()) return unknown;
   if (devargs.starts_with("net_null") || devargs.starts_with("net_ring") || devargs.starts_with("net_memif")) return "";
   if (!may_open_packet_sockets() && devargs.find("_pcap=") == std::string::npos) {
     return "; this user may not open packet sockets: run as root, or give the program the capabilities CAP_NET_RAW and "
@@ -84,9 +126,8 @@ std::uint16_t probe_ethdev(const std::string& devargs) {
   if (find_port(devargs)) throw std::runtime_error("another port has the same device; a device serves one port");
   const int result = rte_dev_probe(devargs.c_str());
   if (result < 0) {
-    const std::string said = log.text();
-    throw std::runtime_error(fmt::format("DPDK cannot open '{}'{}{}{}", devargs, reason_of(result),
-                                         said.empty() ? "" : fmt::format(" ({})", said), advice(devargs)));
+    throw std::runtime_error(
+        fmt::format("DPDK cannot open '{}'{}{}{}", devargs, reason_of(result), log.remark(), advice(devargs)));
   }
   const std::optional<std::uint16_t> port = find_port(devargs);
   if (!port) {

@@ -1,14 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/log_capture.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <rte_log.h>
+#include <xdp/libxdp.h>
 
+#include <algorithm>
+#include <cstdarg>
 #include <cstdlib>
+#include <sstream>
+#include <vector>
 
 namespace penumbra::io {
+namespace {
+
+/// Puts a library's warning where DPDK's log goes. The lines of lower levels tell how it works, not what went wrong.
+template <class Level, Level kWarning>
+int log_warning(Level level, const char* format, va_list arguments) {
+  return level == kWarning ? std::vfprintf(rte_log_get_stream(), format, arguments) : 0;
+}
+
+/// What EAL writes of every virtual device that does not open, whatever the reason.
+bool is_noise(const std::string& line) {
+  return line.starts_with("EAL: Driver cannot attach the device") ||
+         line == "EAL: Failed to attach device on primary process";
+}
+
+}  // namespace
 
 LogCapture::LogCapture() : stream_(open_memstream(&text_, &bytes_)) {
   if (stream_ != nullptr) rte_openlog_stream(stream_);
+  // They stay so: afterwards a warning goes to standard error, as it would anyway.
+  libbpf_set_print(&log_warning<libbpf_print_level, LIBBPF_WARN>);
+  libxdp_set_print(&log_warning<libxdp_print_level, LIBXDP_WARN>);
 }
 
 LogCapture::~LogCapture() {
@@ -20,10 +45,18 @@ LogCapture::~LogCapture() {
 std::string LogCapture::text() const {
   if (stream_ == nullptr) return "";
   std::fflush(stream_);
-  std::string text(text_, bytes_);
-  while (text.ends_with('\n')) text.pop_back();
-  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) text.replace(at, 1, "; ");
-  return text;
+  std::istringstream text(std::string(text_, bytes_));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) {
+    if (line.empty() || is_noise(line) || std::ranges::find(lines, line) != lines.end()) continue;
+    lines.push_back(line);
+  }
+  return fmt::format("{}", fmt::join(lines, "; "));
+}
+
+std::string LogCapture::remark() const {
+  const std::string said = text();
+  return said.empty() ? "" : fmt::format(" ({})", said);
 }
 
 }  // namespace penumbra::io

@@ -7,7 +7,8 @@
 
 namespace penumbra::io {
 
-/// Keeps what DPDK writes to its log as long as this lives, for an error's text. One at a time; set-up only.
+/// Keeps what DPDK logs as long as this lives, and the warnings of libbpf and libxdp, which its driver for XDP sockets
+/// uses, for an error's text. One at a time; set-up only.
 class LogCapture {
  public:
   LogCapture();
@@ -15,8 +16,10 @@ class LogCapture {
   LogCapture& operator=(const LogCapture&) = delete;
   ~LogCapture();
 
-  /// All of it so far, in one line.
+  /// All of it so far, in one line, but each thing once, and not that a device did not open: the error says so.
   std::string text() const;
+  /// text() in brackets, to be appended to an error; "" if there is none.
+  std::string remark() const;
 
  private:
   char* text_ = nullptr;
