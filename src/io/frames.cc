@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "io/flow_spread.h"
 #include "penumbra/errors.h"
@@ -40,6 +41,52 @@ std::uint64_t size_of(const std::filesystem::path& file) {
   return failed ? 0 : size;
 }
 
+/// What to do about a file that libpcap does not know, to be appended to its reason; "" for what was cut off, say.
+std::string advice_on_format(const std::filesystem::path& file, const std::string& reason) {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(file, failed)) return "";  // reading a pipe would take from it
+  if (size_of(file) == 0) return "; the file is empty";
+  std::array<char, 3> first{};
+  std::ifstream(file, std::ios::binary).read(first.data(), first.size());
+  const std::string_view magic(first.data(), first.size());
+  if (magic.starts_with("\x1F\x8B")) return "; it is compressed: unpack it (gunzip)";
+  if (magic == "\x28\xB5\x2F") return "; it is compressed: unpack it (unzstd)";
+  if (magic == "\xFD\x37\x7A") return "; it is compressed: unpack it (unxz)";
+  if (reason.starts_with("archaic")) return "; no tool of today reads pcap files from before version 2: capture anew";
+  if (reason.starts_with("unknown")) return "; a capture of another format must be converted (editcap -F pcap IN OUT)";
+  return "";
+}
+
+/// What is wrong with interfaces of a pcapng file that differ, which libpcap refuses, and what to do; else "".
+std::string describe_differing_interfaces(const std::string& reason) {
+  if (reason.starts_with("an interface has a type")) {
+    return "its interfaces are of different link types; take the Ethernet packets out of it (tshark -r IN -Y "
+           "frame.encap_type==1 -w ETHERNET, then editcap -F pcap -T ether ETHERNET OUT)";
+  }
+  if (reason.starts_with("an interface has a snapshot length")) {
+    return "its interfaces have different snapshot lengths; write it as pcap (editcap -F pcap IN OUT)";
+  }
+  return "";
+}
+
+/// Why a capture whose first interface is not of Ethernet cannot be replayed: others may be.
+std::string describe_link_type(pcap_t* capture) {
+  pcap_pkthdr* header = nullptr;
+  const std::uint8_t* data = nullptr;
+  int result = 0;
+  while ((result = pcap_next_ex(capture, &header, &data)) == 1) continue;
+  const std::string differing = result == PCAP_ERROR ? describe_differing_interfaces(pcap_geterr(capture)) : "";
+  if (!differing.empty()) return differing;
+  const int type = pcap_datalink(capture);
+  const char* name = pcap_datalink_val_to_name(type);
+  const char* meaning = pcap_datalink_val_to_description(type);
+  return fmt::format(
+      "its packets are not Ethernet frames but of link type {} ({}); convert them (tcprewrite --dlt=enet, or editcap "
+      "-T "
+      "ether if only the type is wrong)",
+      name == nullptr ? std::to_string(type) : name, meaning == nullptr ? "unknown" : meaning);
+}
+
 Capture open_capture(const std::filesystem::path& file) {
   std::array<char, PCAP_ERRBUF_SIZE> reason{};
   Capture capture(pcap_open_offline_with_tstamp_precision(file.c_str(), PCAP_TSTAMP_PRECISION_NANO, reason.data()),
@@ -47,18 +94,10 @@ Capture open_capture(const std::filesystem::path& file) {
   if (capture == nullptr) {
     std::string text = reason.data();
     if (text.starts_with(file.string() + ": ")) text.erase(0, file.string().size() + 2);
-    throw InputError({file.string()}, fmt::format("not a readable capture (pcap or pcapng): {}", text));
+    throw InputError({file.string()},
+                     fmt::format("not a readable capture (pcap or pcapng): {}{}", text, advice_on_format(file, text)));
   }
-  const int type = pcap_datalink(capture.get());
-  if (type != DLT_EN10MB) {
-    const char* name = pcap_datalink_val_to_name(type);
-    const char* meaning = pcap_datalink_val_to_description(type);
-    throw InputError(
-        {file.string()},
-        fmt::format("its packets are not Ethernet frames but of link type {} ({}); convert them (tcprewrite "
-                    "--dlt=enet, or editcap -T ether if only the type is wrong)",
-                    name == nullptr ? std::to_string(type) : name, meaning == nullptr ? "unknown" : meaning));
-  }
+  if (pcap_datalink(capture.get()) != DLT_EN10MB) throw InputError({file.string()}, describe_link_type(capture.get()));
   return capture;
 }
 
@@ -89,11 +128,14 @@ Frames read_frames(const std::filesystem::path& file) {
     frames.add(nanoseconds_of(*header), {data, header->caplen});
   }
   if (result != PCAP_ERROR_BREAK) {
+    const std::string reason = pcap_geterr(capture.get());
+    const std::string differing = describe_differing_interfaces(reason);
+    if (!differing.empty()) throw InputError({file.string()}, differing);
     throw InputError(
         {file.string()},
         fmt::format("packet {}: {}; the capture is damaged or was cut off: repair it (pcapfix) or keep what "
                     "is whole (editcap IN OUT)",
-                    frames.entries.size() + 1, pcap_geterr(capture.get())));
+                    frames.entries.size() + 1, reason));
   }
   return frames;
 }

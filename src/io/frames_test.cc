@@ -13,7 +13,9 @@
 namespace penumbra::io::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::vector<Record> some_records() {
   return {{1'700'000'000'123'456'000, Bytes(60, 0x11)},
@@ -97,6 +99,47 @@ TEST(LoadCapture, RefusesWhatIsForeign) {
   EXPECT_THAT(refusal(folder / "large"), HasSubstr("packet 2: 65536 bytes"));
   write_file(folder / "largest", pcap_file({{0, Bytes(65535)}}));
   EXPECT_EQ(load_capture(folder / "largest").largest(), 65535U);
+}
+
+TEST(LoadCapture, SaysWhatToDoAboutAnUnknownFormat) {
+  const Folder folder;
+  Bytes archaic = pcap_file({});
+  archaic[4] = 1;
+  const std::vector<std::pair<Bytes, std::string>> cases{{{}, "the file is empty"},
+                                                         {{0x1F, 0x8B, 8, 0, 0, 0, 0, 0}, "gunzip"},
+                                                         {{0x28, 0xB5, 0x2F, 0xFD, 0, 0, 0, 0}, "unzstd"},
+                                                         {{0xFD, 0x37, 0x7A, 0x58, 0x5A, 0, 0, 0}, "unxz"},
+                                                         {archaic, "capture anew"},
+                                                         {{'s', 'n', 'o', 'o', 'p', 0, 0, 0}, "editcap -F pcap"}};
+  for (const auto& [bytes, advice] : cases) {
+    write_file(folder / "in", bytes);
+    EXPECT_THAT(refusal(folder / "in"), HasSubstr(advice));
+  }
+}
+
+/// Interfaces of these link types and snapshot lengths, and a packet of the last one.
+Bytes pcapng_of_interfaces(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& interfaces) {
+  Writer file(false);
+  file.put(0x0A0D0D0A, 4).put(28, 4).put(0x1A2B3C4D, 4).put(1, 2).put(0, 2).put(UINT64_MAX, 8).put(28, 4);
+  for (const auto& [link_type, longest] : interfaces) {
+    file.put(1, 4).put(20, 4).put(link_type, 2).put(0, 2).put(longest, 4).put(20, 4);
+  }
+  file.put(6, 4).put(92, 4).put(interfaces.size() - 1, 4).put(0, 8).put(60, 4).put(60, 4).put(Bytes(60, 1)).put(92, 4);
+  return file.bytes();
+}
+
+TEST(LoadCapture, RefusesInterfacesThatDifferWithoutCallingThemDamaged) {
+  const Folder folder;
+  constexpr std::uint32_t kEthernet = 1, kRaw = 101;
+  for (const auto& [first, second] : {std::pair(kEthernet, kRaw), std::pair(kRaw, kEthernet)}) {
+    write_file(folder / "in", pcapng_of_interfaces({{first, 65535}, {second, 65535}}));
+    EXPECT_THAT(refusal(folder / "in"), AllOf(HasSubstr("different link types"), HasSubstr("editcap -F pcap -T ether"),
+                                              Not(HasSubstr("damaged")), Not(HasSubstr("are not Ethernet"))));
+  }
+  write_file(folder / "in", pcapng_of_interfaces({{kEthernet, 65535}, {kEthernet, 1514}}));
+  EXPECT_THAT(refusal(folder / "in"), AllOf(HasSubstr("different snapshot lengths"), Not(HasSubstr("damaged"))));
+  write_file(folder / "in", pcapng_of_interfaces({{kEthernet, 65535}, {kEthernet, 65535}}));
+  EXPECT_EQ(refusal(folder / "in"), "taken");
 }
 
 TEST(LoadCapture, RefusesWhatDoesNotFitIntoMemory) {
