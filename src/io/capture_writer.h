@@ -32,7 +32,9 @@ struct CaptureRecord {
 };
 
 /// A capture file. Writers append to it in large pieces of whole records, one at a time, as the kernel would have it
-/// anyway. It holds whole records at any end: of a piece that a full disk took in part, what is cut is taken off again.
+/// anyway. It ends with a whole record, also when the disk is full: of a piece that was taken in part, what is cut is
+/// taken off again. Not so if the process is killed (SIGKILL) or the machine fails within a piece: then the last record
+/// may be cut, and what was buffered is missing.
 class CaptureFile {
  public:
   /// Creates the file anew and writes its header. Throws std::system_error.
