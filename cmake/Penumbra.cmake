@@ -4,14 +4,39 @@
 #   penumbra_dataplane  everything else; needs DPDK
 include_guard()
 
-# penumbra_engine(NAME VARIANT template SOURCES ...): an engine, and the template of the file that is written for each
-# shader to register its variant. @NAME@, @HEADER@ and @FUNCTION@ stand for the shader's.
+# penumbra_engine(NAME VARIANT template SOURCES ... [GOPT]): an engine, and the template of the file that is written for each
+# shader to register its variant. @NAME@, @HEADER@ and @FUNCTION@ stand for the shader's. With GOPT the file can include
+# "@NAME@.gopt.h", what the gopt compiler makes of the shader's header (--width any); without that compiler the engine is
+# left out.
 function(penumbra_engine name)
-  cmake_parse_arguments(arg "" "VARIANT" "SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "GOPT" "VARIANT" "SOURCES" ${ARGN})
+  if(arg_GOPT AND NOT TARGET gopt::gopt)
+    message(STATUS "No gopt compiler: the engine ${name} is left out")
+    return()
+  endif()
   list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   target_sources(penumbra_shaders PRIVATE ${arg_SOURCES})
-  set_property(GLOBAL APPEND PROPERTY PENUMBRA_VARIANTS ${name}|${CMAKE_CURRENT_SOURCE_DIR}/${arg_VARIANT})
+  set_property(GLOBAL APPEND PROPERTY PENUMBRA_VARIANTS ${name}|${CMAKE_CURRENT_SOURCE_DIR}/${arg_VARIANT}|${arg_GOPT})
 endfunction()
+
+# Of the shader at hand: what the gopt compiler makes of it, before `file` is compiled.
+macro(penumbra_gopt_header file)
+  set(rewritten ${PROJECT_BINARY_DIR}/shaders/${NAME}.gopt.h)
+  if(NOT rewritten IN_LIST penumbra_rewritten)
+    list(APPEND penumbra_rewritten ${rewritten})
+    add_custom_command(
+      OUTPUT ${rewritten}
+      COMMAND gopt::gopt ${CMAKE_CURRENT_SOURCE_DIR}/${arg_HEADER} -o ${rewritten} --width any --depfile ${rewritten}.d --
+              -xc++ -std=c++${CMAKE_CXX_STANDARD} -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
+      DEPENDS ${arg_HEADER} gopt::gopt
+      DEPFILE ${rewritten}.d
+      VERBATIM
+      COMMENT "gopt ${arg_HEADER}")
+    add_custom_target(${NAME}_gopt DEPENDS ${rewritten})
+    add_dependencies(penumbra_shaders ${NAME}_gopt)
+  endif()
+  set_source_files_properties(${file} TARGET_DIRECTORY penumbra_shaders PROPERTIES OBJECT_DEPENDS ${rewritten})
+endmacro()
 
 # penumbra_shader(NAME name HEADER x.shader.h FUNCTION f [SOURCES owner.cc ...]): a shader, built for every engine, and
 # its table's owner. That the header keeps to the common subset is checked by compiling it as C11 too, and as CUDA C++
@@ -29,11 +54,15 @@ function(penumbra_shader)
     string(REPLACE "|" ";" variant ${variant})
     list(GET variant 0 engine)
     list(GET variant 1 template)
+    list(GET variant 2 needs_gopt)
     cmake_path(GET template STEM LAST_ONLY stem)
     cmake_path(GET stem EXTENSION LAST_ONLY extension)
     set(file ${PROJECT_BINARY_DIR}/shaders/${NAME}.${engine}${extension})
     configure_file(${template} ${file} @ONLY)
     target_sources(penumbra_shaders PRIVATE ${file})
+    if(needs_gopt)
+      penumbra_gopt_header(${file})
+    endif()
   endforeach()
   set(file ${PROJECT_BINARY_DIR}/shaders/${NAME}.c11.c)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/c11_check.c.in ${file} @ONLY)

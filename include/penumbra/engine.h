@@ -53,8 +53,10 @@ class Engine {
   /// Prepares to read the table (an engine with memory of its own attaches a mirror). Before the first batch that names
   /// it, from the thread that publishes the table.
   virtual void use_table(Table& table) = 0;
-  /// A queue for one worker. Throws std::runtime_error when the engine has no more.
+  /// A queue for one worker, which the engine outlives. Throws std::runtime_error when the engine has no more.
   virtual std::unique_ptr<EngineQueue> open_queue() = 0;
+  /// What it has found out and decided, a line each, for people. From any thread.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// How an engine presents itself. `priority` ranks the available engines for `auto`; the highest wins.

@@ -73,7 +73,12 @@ struct ShaderEntry<Function> {
   static Shader describe(const char* name) { return describe(name, Columns{}); }
 
   /// Calls the shader on the batch with `view`, the bytes of a View.
-  static void call(const void* view, const Batch& batch) { call(view, batch, Columns{}); }
+  static void call(const void* view, const Batch& batch) { call(view, batch, Function); }
+  /// The same of another function, which takes the shader's arguments.
+  template <class Callable>
+  static void call(const void* view, const Batch& batch, const Callable& function) {
+    call(view, batch, function, Columns{});
+  }
 
  private:
   using Columns = typename detail::WithoutCount<detail::ArgumentList<>, Arguments...>::type;
@@ -91,19 +96,20 @@ struct ShaderEntry<Function> {
     return shader;
   }
 
-  template <class... Column>
-  static void call(const void* view, const Batch& batch, detail::ArgumentList<Column...> columns) {
-    call(view, batch, columns, std::index_sequence_for<Column...>{});
+  template <class Callable, class... Column>
+  static void call(const void* view, const Batch& batch, const Callable& function,
+                   detail::ArgumentList<Column...> columns) {
+    call(view, batch, function, columns, std::index_sequence_for<Column...>{});
   }
 
-  template <class... Column, std::size_t... Position>
-  static void call(const void* view, const Batch& batch, detail::ArgumentList<Column...>,
+  template <class Callable, class... Column, std::size_t... Position>
+  static void call(const void* view, const Batch& batch, const Callable& function, detail::ArgumentList<Column...>,
                    std::index_sequence<Position...>) {
     constexpr auto kInputsBefore = count_before<Column...>([](auto traits) { return decltype(traits)::is_input; });
     constexpr auto kOutputsBefore = count_before<Column...>([](auto traits) { return decltype(traits)::is_output; });
     static_assert((0 + ... + ShaderArgument<Column>::is_input) <= kMaxColumns);
     static_assert((0 + ... + ShaderArgument<Column>::is_output) <= kMaxColumns);
-    Function(*static_cast<const View*>(view),
+    function(*static_cast<const View*>(view),
              ShaderArgument<Column>::get(batch, kInputsBefore[Position], kOutputsBefore[Position])..., batch.items);
   }
 

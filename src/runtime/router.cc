@@ -77,13 +77,17 @@ nlohmann::ordered_json show_engines(const Pipeline& pipeline) {
   for (const auto& info : engines()) {
     const Availability availability = info.probe();
     auto users = nlohmann::ordered_json::array();
+    std::vector<std::string> notes;
     for (const auto& stage : pipeline.stages()) {
-      if (stage.engine != nullptr && stage.engine_name == info.name) users.push_back(stage.name);
+      if (stage.engine == nullptr || stage.engine_name != info.name) continue;
+      users.push_back(stage.name);
+      notes = stage.engine->notes();
     }
     table.push_back({{"engine", info.name},
                      {"available", availability.available},
                      {"reason", availability.reason},
                      {"used_by", users},
+                     {"notes", notes},
                      {"summary", info.summary}});
   }
   return table;

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gopt/gopt.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "gopt/width_choice.h"
+#include "penumbra/engine.h"
+
+namespace penumbra::gopt {
+namespace {
+
+struct Variant : Shader {
+  Call call = nullptr;
+};
+
+/// By name. Nodes never move, and batches name a shader by its address here.
+std::map<std::string, Variant>& variants() {
+  static std::map<std::string, Variant> map;
+  return map;
+}
+
+std::uint64_t nanoseconds() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+/// What a queue has found out of a shader and a table; the atomics are for whoever asks meanwhile.
+struct Finding {
+  std::atomic<const Shader*> shader{nullptr};  ///< null: the place is free
+  std::atomic<const Table*> table{nullptr};
+  std::atomic<std::uint32_t> width{0};  ///< 0: not known yet
+  std::atomic<double> gain{0};          ///< over width 1
+  WidthChoice choice;
+};
+
+class GoptQueue;
+
+class GoptEngine final : public Engine {
+ public:
+  const Shader* find_shader(const std::string& name) const override {
+    const auto found = variants().find(name);
+    return found == variants().end() ? nullptr : &found->second;
+  }
+  void use_table(Table& /*table*/) override {}  // host memory is where it runs
+  std::unique_ptr<EngineQueue> open_queue() override;
+  std::vector<std::string> notes() const override;
+
+  void add(const GoptQueue* queue);
+  void remove(const GoptQueue* queue);
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<const GoptQueue*> queues_;
+};
+
+/// More pairs of shader and table than a queue has places for take turns in them, and are measured anew each time.
+class GoptQueue final : public EngineQueue {
+ public:
+  explicit GoptQueue(GoptEngine& engine) : engine_(engine) { engine_.add(this); }
+  ~GoptQueue() override { engine_.remove(this); }
+
+  Submitted submit(Batch& batch) noexcept override {
+    const auto& variant = *static_cast<const Variant*>(batch.shader);
+    Finding& finding = finding_of(variant, *batch.table);
+    const void* const view = batch.table->view();
+    if (!finding.choice.measures(batch.items)) {
+      variant.call(view, batch, finding.choice.chosen());
+      return Submitted::done;
+    }
+    const std::uint64_t begin = nanoseconds();
+    variant.call(view, batch, finding.choice.tried());
+    if (finding.choice.measured(nanoseconds() - begin, batch.items)) publish(finding);
+    return Submitted::done;
+  }
+  Batch* poll() noexcept override { return nullptr; }
+
+  const std::array<Finding, 8>& findings() const { return findings_; }
+
+ private:
+  Finding& finding_of(const Shader& shader, const Table& table) noexcept {
+    for (Finding& each : findings_) {
+      if (each.shader.load(std::memory_order_relaxed) == &shader &&
+          each.table.load(std::memory_order_relaxed) == &table) {
+        return each;
+      }
+    }
+    Finding& place = findings_[next_++ % findings_.size()];
+    place.width.store(0, std::memory_order_relaxed);
+    place.choice = WidthChoice();
+    place.shader.store(&shader, std::memory_order_relaxed);
+    place.table.store(&table, std::memory_order_relaxed);
+    return place;
+  }
+  static void publish(Finding& finding) noexcept {
+    finding.gain.store(finding.choice.plain_cost() / std::max(finding.choice.cost(), 1e-9), std::memory_order_relaxed);
+    finding.width.store(finding.choice.chosen(), std::memory_order_relaxed);
+  }
+
+  GoptEngine& engine_;
+  std::array<Finding, 8> findings_;
+  std::size_t next_ = 0;
+};
+
+std::unique_ptr<EngineQueue> GoptEngine::open_queue() {
+  return std::make_unique<GoptQueue>(*this);
+}
+
+void GoptEngine::add(const GoptQueue* queue) {
+  const std::lock_guard lock(mutex_);
+  queues_.insert(queue);
+}
+
+void GoptEngine::remove(const GoptQueue* queue) {
+  const std::lock_guard lock(mutex_);
+  queues_.erase(queue);
+}
+
+std::vector<std::string> GoptEngine::notes() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> lines;
+  for (const GoptQueue* queue : queues_) {
+    for (const Finding& finding : queue->findings()) {
+      const Shader* const shader = finding.shader.load(std::memory_order_relaxed);
+      if (shader == nullptr) continue;
+      const std::uint32_t width = finding.width.load(std::memory_order_relaxed);
+      std::array<char, 64> said{};
+      std::snprintf(said.data(), said.size(), width == 0 ? ": no width chosen yet" : ": width %u, %.2f times width 1",
+                    width, finding.gain.load(std::memory_order_relaxed));
+      lines.push_back(shader->name + said.data());
+    }
+  }
+  std::ranges::sort(lines);
+  return lines;
+}
+
+[[maybe_unused]] const bool kRegistered =
+    register_engine({.name = "gopt",
+                     .summary = "CPU code whose items take turns while memory is waited for, run by the worker itself",
+                     .priority = 20,
+                     .probe = [] { return Availability{true, "any CPU"}; },
+                     .create = []() -> std::unique_ptr<Engine> { return std::make_unique<GoptEngine>(); }});
+
+}  // namespace
+
+bool register_variant(Shader shader, Call call) {
+  std::string name = shader.name;
+  variants().insert_or_assign(std::move(name), Variant{{std::move(shader)}, call});
+  return true;
+}
+
+}  // namespace penumbra::gopt

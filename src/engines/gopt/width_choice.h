@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many items take turns: what is cheapest depends on the shader, on the table's size, on how local the traffic is,
+// and on the machine. So it is measured, on the batches that come anyhow.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace penumbra::gopt {
+
+/// The width for one shader, one table and one worker. It tries every width in turn on real batches, keeps to the
+/// cheapest, and tries again after a while, since tables grow and traffic changes. It is told costs in ticks of any
+/// clock.
+class WidthChoice {
+ public:
+  static constexpr std::array<std::uint32_t, 8> kWidths{1, 4, 8, 12, 16, 24, 32, 64};
+  static constexpr std::uint32_t kSamples = 15;  ///< of each width; the median counts
+  /// Batches between two trials: a trial's, of which most run at another than the best width, are one in five hundred.
+  static constexpr std::uint32_t kBatchesBetween = 60'000;
+  /// Fewer items fill no window, and say nothing of wider ones.
+  static constexpr std::uint32_t kLeastItems = 32;
+  /// A wider window has to be better by this factor: what is measured is not exact.
+  static constexpr double kGain = 0.98;
+
+  /// Whether a batch of so many items is to be measured. To be asked once a batch.
+  bool measures(std::uint32_t items) noexcept {
+    if (items < kLeastItems) return false;
+    if (left_ == 0) return true;
+    --left_;
+    return false;
+  }
+  /// The width for a batch that is measured, and for one that is not.
+  std::uint32_t tried() const noexcept { return kWidths[at_ % kWidths.size()]; }
+  std::uint32_t chosen() const noexcept { return kWidths[chosen_]; }
+  /// What the batch at width tried() took. Whether the trial is over, and chosen() may be another.
+  bool measured(std::uint64_t ticks, std::uint32_t items) noexcept;
+
+  /// Ticks an item at the chosen width and at width 1, in the last trial; 0 before it.
+  double cost() const noexcept { return cost_; }
+  double plain_cost() const noexcept { return plain_cost_; }
+
+ private:
+  std::array<std::array<float, kSamples>, kWidths.size()> samples_{};
+  std::uint32_t at_ = 0;    ///< the measurement of this trial
+  std::uint32_t left_ = 0;  ///< batches until the next trial
+  std::size_t chosen_ = 0;
+  double cost_ = 0, plain_cost_ = 0;
+};
+
+}  // namespace penumbra::gopt

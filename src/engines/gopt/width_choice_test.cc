@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gopt/width_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+
+#include "base/random.h"
+
+namespace penumbra::gopt {
+namespace {
+
+/// Runs batches of 64 until the next trial is over; a batch at a width costs what `cost` says, more or less.
+std::uint32_t trial(WidthChoice& choice, const std::function<double(std::uint32_t)>& cost) {
+  Random random(1);
+  for (;;) {
+    if (!choice.measures(64)) continue;
+    double ticks = cost(choice.tried()) * (0.95 + 0.01 * random.below(11));
+    if (random.below(4) == 0) ticks *= 50;  // the core was somebody else's meanwhile
+    if (choice.measured(static_cast<std::uint64_t>(ticks), 64)) return choice.chosen();
+  }
+}
+
+TEST(WidthChoice, IsTheCheapestThoughSomeMeasurementsAreFarOff) {
+  for (const std::uint32_t best : WidthChoice::kWidths) {
+    WidthChoice choice;
+    const auto cost = [best](std::uint32_t width) { return width == best ? 10'000.0 : 15'000.0; };
+    EXPECT_EQ(trial(choice, cost), best);
+    EXPECT_NEAR(choice.plain_cost() / choice.cost(), best == 1 ? 1.0 : 1.5, 0.1);
+  }
+}
+
+TEST(WidthChoice, StaysAtOneWhereTurnsGainNothing) {
+  WidthChoice choice;
+  EXPECT_EQ(trial(choice, [](std::uint32_t width) { return 10'000.0 + 20 * width; }), 1U);
+}
+
+TEST(WidthChoice, FollowsWhatChanges) {
+  WidthChoice choice;
+  EXPECT_EQ(trial(choice, [](std::uint32_t width) { return 10'000.0 + 100 * width; }), 1U);
+  EXPECT_EQ(trial(choice, [](std::uint32_t width) { return 1'000'000.0 / width; }), 64U);
+}
+
+TEST(WidthChoice, MeasuresFewBatchesAndNoSmallOnes) {
+  WidthChoice choice;
+  EXPECT_FALSE(choice.measures(WidthChoice::kLeastItems - 1));
+  std::uint32_t measured = 0;
+  for (int i = 0; i < 1'000'000; ++i) {
+    if (!choice.measures(64)) continue;
+    choice.measured(1000, 64);
+    ++measured;
+  }
+  EXPECT_LT(measured, 2500U);
+  EXPECT_GT(measured, 1500U);
+}
+
+}  // namespace
+}  // namespace penumbra::gopt
