@@ -60,24 +60,25 @@ test: setup-test build/.exists $(VENV)/.ready ## all tests: unit tests, then sys
 	@cd build/release && $(CTEST) -j $(JOBS) -L unit
 	@$(PYTEST)
 
+# The builds below take the gopt compiler from the release build.
 .PHONY: asan
-asan: setup-test build/.exists $(VENV)/.ready ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
+asan: setup-test build $(VENV)/.ready ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
 	$(call build,asan,all)
 	@cd build/asan && $(CTEST) -j $(JOBS) -L unit
 	@PENUMBRA_BIN=build/asan/bin/penumbra $(PYTEST)
 
 .PHONY: tsan tsan-threads
-tsan-threads: setup-test build/.exists ## the unit tests in which threads share data, with ThreadSanitizer
+tsan-threads: setup-test build ## the unit tests in which threads share data, with ThreadSanitizer
 	$(call build,tsan,threaded_tests)
 	@cd build/tsan && $(CTEST) -j $(JOBS) -L threads
 
-tsan: setup-test build/.exists $(VENV)/.ready ## all tests with ThreadSanitizer
+tsan: setup-test build $(VENV)/.ready ## all tests with ThreadSanitizer
 	$(call build,tsan,unit_tests penumbra_cli)
 	@cd build/tsan && $(CTEST) -j $(JOBS) -L unit
 	@PENUMBRA_BIN=build/tsan/bin/penumbra $(PYTEST)
 
 .PHONY: fuzz
-fuzz: setup-test build/.exists ## each fuzzer for FUZZ_SECONDS (60)
+fuzz: setup-test build ## each fuzzer for FUZZ_SECONDS (60)
 	$(call build,asan,fuzzers)
 	@cmake -DPENUMBRA_FUZZ_SECONDS=$(FUZZ_SECONDS) build/asan >/dev/null
 	@cd build/asan && $(CTEST) -j $(JOBS) -L fuzz
