@@ -6,21 +6,27 @@
 namespace penumbra::gopt {
 
 bool WidthChoice::measured(std::uint64_t ticks, std::uint32_t items) noexcept {
-  samples_[at_ % kWidths.size()][at_ / kWidths.size()] = static_cast<float>(ticks) / static_cast<float>(items);
+  ticks_ += ticks;
+  items_ += items;
+  if (items_ < kSampleItems) return false;
+  samples_[at_ % kWidths.size()][at_ / kWidths.size()] = static_cast<float>(ticks_) / static_cast<float>(items_);
+  ticks_ = 0;
+  items_ = 0;
   if (++at_ < kSamples * kWidths.size()) return false;
   at_ = 0;
-  left_ = kBatchesBetween;
+  left_ = kItemsBetween;
   std::array<double, kWidths.size()> medians{};
   for (std::size_t i = 0; i < kWidths.size(); ++i) {
     std::nth_element(samples_[i].begin(), samples_[i].begin() + kSamples / 2, samples_[i].end());
     medians[i] = samples_[i][kSamples / 2];
   }
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < kWidths.size(); ++i) {
-    if (medians[i] < kGain * medians[best]) best = i;
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(medians) - medians.begin());
+  if (medians[best] < kGain * std::min(medians[0], medians[chosen_])) {
+    chosen_ = best;
+  } else if (medians[0] * kGain < medians[chosen_]) {
+    chosen_ = 0;
   }
-  chosen_ = best;
-  cost_ = medians[best];
+  cost_ = medians[chosen_];
   plain_cost_ = medians[0];
   return true;
 }

@@ -4,6 +4,7 @@
 // and on the machine. So it is measured, on the batches that come anyhow.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,24 +12,26 @@
 namespace penumbra::gopt {
 
 /// The width for one shader, one table and one worker. It tries every width in turn on real batches, keeps to the
-/// cheapest, and tries again after a while, since tables grow and traffic changes. It is told costs in ticks of any
-/// clock.
+/// cheapest, and tries again after a while, since tables grow and traffic changes. It is told costs in ticks of a
+/// clock, one that does not wait for what the core has begun: the end of a batch overlaps the next one, in the plain
+/// loop more than elsewhere.
 class WidthChoice {
  public:
   static constexpr std::array<std::uint32_t, 8> kWidths{1, 4, 8, 12, 16, 24, 32, 64};
-  static constexpr std::uint32_t kSamples = 15;  ///< of each width; the median counts
-  /// Batches between two trials: a trial's, of which most run at another than the best width, are one in five hundred.
-  static constexpr std::uint32_t kBatchesBetween = 60'000;
+  static constexpr std::uint32_t kSamples = 15;        ///< of each width; the median counts
+  static constexpr std::uint32_t kSampleItems = 1024;  ///< at least: batches in a row
+  /// Items between two trials: a trial's, of which most run at another than the best width, are one in a hundred.
+  static constexpr std::uint32_t kItemsBetween = 100 * kWidths.size() * kSamples * kSampleItems;
   /// Fewer items fill no window, and say nothing of wider ones.
   static constexpr std::uint32_t kLeastItems = 32;
-  /// A wider window has to be better by this factor: what is measured is not exact.
-  static constexpr double kGain = 0.98;
+  /// A wider window has to be better by this factor, and another one than before: what is measured is not exact.
+  static constexpr double kGain = 0.95;
 
   /// Whether a batch of so many items is to be measured. To be asked once a batch.
   bool measures(std::uint32_t items) noexcept {
     if (items < kLeastItems) return false;
     if (left_ == 0) return true;
-    --left_;
+    left_ -= std::min(left_, items);
     return false;
   }
   /// The width for a batch that is measured, and for one that is not.
@@ -43,8 +46,10 @@ class WidthChoice {
 
  private:
   std::array<std::array<float, kSamples>, kWidths.size()> samples_{};
-  std::uint32_t at_ = 0;    ///< the measurement of this trial
-  std::uint32_t left_ = 0;  ///< batches until the next trial
+  std::uint32_t at_ = 0;     ///< the measurement of this trial
+  std::uint64_t ticks_ = 0;  ///< of it so far
+  std::uint32_t items_ = 0;
+  std::uint32_t left_ = 0;  ///< items until the next trial
   std::size_t chosen_ = 0;
   double cost_ = 0, plain_cost_ = 0;
 };
