@@ -75,7 +75,7 @@ std::string describe_link_type(pcap_t* capture) {
   const std::uint8_t* data = nullptr;
   int result = 0;
   while ((result = pcap_next_ex(capture, &header, &data)) == 1) continue;
-  const std::string differing = result == PCAP_ERROR ? describe_differing_interfaces(pcap_geterr(capture)) : "";
+  std::string differing = result == PCAP_ERROR ? describe_differing_interfaces(pcap_geterr(capture)) : "";
   if (!differing.empty()) return differing;
   const int type = pcap_datalink(capture);
   const char* name = pcap_datalink_val_to_name(type);

@@ -104,7 +104,7 @@ void HostPath::create(Twin& twin) {
 }
 
 void HostPath::bring_up(Twin& twin) {
-  twin.tap->bring_up();
+  twin.tap.value().bring_up();
   twin.up.store(true, std::memory_order_relaxed);
 }
 
