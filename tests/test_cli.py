@@ -66,6 +66,9 @@ def test_gen_routes_is_seeded(tmp_path):
     assert outputs[0] == outputs[1] != outputs[2]
     routes = parse_routes(outputs[0])
     assert len({(r.prefix, r.length) for r in routes}) == 1000
+    for wrong in ("-1", "1x", "18446744073709551616"):
+        done = penumbra("gen", "routes", "--count", "1", f"--seed={wrong}")
+        assert done.returncode == 2 and "expected a whole number from 0" in done.stderr, done.stderr
 
 
 def test_gen_traffic_through_the_router(bench):

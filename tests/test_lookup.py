@@ -124,7 +124,7 @@ def test_lookup_of_what_is_no_address(tmp_path):
     file.write_text("default dev lan\n")
     done = penumbra("lookup", "--routes", file, input="10.0.0.1\n10.0.0\n")
     assert done.returncode == 3
-    assert "-:2: " in done.stderr and "10.0.0" in done.stderr
+    assert "-:2:1: " in done.stderr and "10.0.0" in done.stderr
 
 
 def test_lookup_answers_at_once(tmp_path):

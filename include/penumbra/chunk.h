@@ -4,9 +4,10 @@
 #pragma once
 
 #include <array>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 
 #include "penumbra/batch.h"
 
@@ -35,12 +36,15 @@ class ColumnSpace {
   static constexpr std::size_t kBytes = 8192;
 
   /// An uninitialised column of `count` elements, aligned to 64 bytes. What one function takes for one chunk must fit
-  /// in kBytes altogether.
+  /// in kBytes altogether: the program ends if it does not.
   template <class Element>
   Element* take(std::size_t count) {
     const std::size_t begin = (used_ + 63) / 64 * 64;
     used_ = begin + count * sizeof(Element);
-    assert(used_ <= kBytes);
+    if (used_ > kBytes) [[unlikely]] {
+      std::fputs("a function takes more column space for a chunk than there is\n", stderr);
+      std::abort();
+    }
     return reinterpret_cast<Element*>(bytes_.data() + begin);
   }
   void clear() { used_ = 0; }

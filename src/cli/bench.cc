@@ -63,7 +63,9 @@ void set_up_bench(CLI::App& command) {
   command.add_option("--rounds", arguments->options.rounds, "Measured rounds of each comparison")
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();
-  command.add_option("--seed", arguments->options.seed, "Of all generated tables and traffic")->capture_default_str();
+  command.add_option("--seed", arguments->options.seed, "Of all generated tables and traffic")
+      ->check(as_seed())
+      ->capture_default_str();
   add_json_flag(command, arguments->options.json);
   command.callback([arguments] {
     if (arguments->list) {

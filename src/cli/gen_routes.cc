@@ -127,7 +127,10 @@ void set_up_gen_routes(CLI::App& command) {
                   "How many ports (named port0, port1, ...), or their names joined by commas")
       ->type_name("PORTS")
       ->capture_default_str();
-  command.add_option("--seed", table.seed, "Another seed gives another table")->type_name("N")->capture_default_str();
+  command.add_option("--seed", table.seed, "Another seed gives another table")
+      ->check(as_seed())
+      ->type_name("N")
+      ->capture_default_str();
   command.add_option("-o,--output", options->routes_file, "Where the routes go; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();

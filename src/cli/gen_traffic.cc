@@ -112,6 +112,7 @@ void set_up_gen_traffic(CLI::App& command) {
       ->type_name("PERCENT")
       ->capture_default_str();
   command.add_option("--seed", options->seed, "Another seed gives other traffic")
+      ->check(as_seed())
       ->type_name("N")
       ->capture_default_str();
   command

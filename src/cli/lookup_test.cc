@@ -69,7 +69,7 @@ TEST_F(LookupTest, AnswersUpToABadAddressAndSaysWhereItStands) {
   const Outcome outcome = look_up("10.0.0.1\n\n10.0.0\n10.0.0.2\n");
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_EQ(outcome.output, "10.0.0.1 10.0.0.0/8 via 192.0.2.1 dev wan\n");
-  EXPECT_THAT(outcome.errors, HasSubstr("-:3: "));
+  EXPECT_THAT(outcome.errors, HasSubstr("-:3:1: "));
 }
 
 TEST_F(LookupTest, SaysWhereARouteIsWrong) {
