@@ -4,8 +4,11 @@
 // knows shaders by name and batches by shape, and nothing of packets.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penumbra/batch.h"
@@ -59,24 +62,43 @@ class Engine {
   virtual std::vector<std::string> notes() const { return {}; }
 };
 
+/// A number that an engine can be told: "gopt,width=16". Without it the engine decides.
+struct EngineSetting {
+  std::string name;
+  std::uint64_t least = 0, most = 0;
+  std::string summary;
+  std::vector<std::uint64_t> tested;  ///< the values under which the conformance tests run every shader
+};
+/// By name; those that were told.
+using EngineSettings = std::map<std::string, std::uint64_t>;
+
 /// How an engine presents itself. `priority` ranks the available engines for `auto`; the highest wins.
 struct EngineInfo {
   std::string name;
   std::string summary;
   int priority = 0;
+  std::vector<EngineSetting> settings;
   Availability (*probe)() = nullptr;
-  std::unique_ptr<Engine> (*create)() = nullptr;
+  std::unique_ptr<Engine> (*create)(const EngineSettings& settings) = nullptr;
 };
 
 /// Adds an engine to the list; for a namespace-scope constant in the engine's own folder. Returns true.
 bool register_engine(EngineInfo info);
 /// Every engine of this build, best first.
 const std::vector<EngineInfo>& engines();
-/// Creates the named engine. Throws std::invalid_argument for an unknown name and std::runtime_error with the probe's
+
+/// A person's choice of an engine is a text: "auto", or NAME[,SETTING=NUMBER...]. Throws std::invalid_argument for an
+/// unknown name or setting and for a number out of bounds; whether the engine can run here is seen when it is created.
+void check_engine(const std::string& choice);
+/// What an engine can be told, for people: "width=1..256 (SUMMARY)".
+std::vector<std::string> describe_settings(const EngineInfo& info);
+/// NAME of such a text.
+std::string engine_name(std::string_view choice);
+/// Creates the chosen engine, which is not "auto". Throws like check_engine, and std::runtime_error with the probe's
 /// reason when it is not available here.
-std::unique_ptr<Engine> create_engine(const std::string& name);
-/// The engine that shall run the shader: the named one, or for "auto" the best available one that has it. Throws
+std::unique_ptr<Engine> create_engine(const std::string& choice);
+/// The engine that shall run the shader: the chosen one, or for "auto" the best available one that has it. Throws
 /// likewise, and std::runtime_error with the engines that have it if this one does not.
-std::string resolve_engine(const std::string& name, const std::string& shader);
+std::string resolve_engine(const std::string& choice, const std::string& shader);
 
 }  // namespace penumbra

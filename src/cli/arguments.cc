@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -77,10 +79,33 @@ CLI::Validator as_count() {
                     "a whole number such as 900000, 900k or 2M");
 }
 
+CLI::Validator as_seed() {
+  const auto check = [](std::string& text) -> std::string {
+    std::uint64_t seed = 0;
+    const char* const end = text.data() + text.size();
+    const auto [after, error] = std::from_chars(text.data(), end, seed);
+    if (error == std::errc() && after == end) return "";
+    return fmt::format("'{}': expected a whole number from 0 to {}", text, std::numeric_limits<std::uint64_t>::max());
+  };
+  return {check, ""};
+}
+
 std::vector<std::string> engine_names() {
   std::vector<std::string> names{"auto"};
   for (const auto& engine : engines()) names.push_back(engine.name);
   return names;
+}
+
+CLI::Validator as_engine() {
+  const auto check = [](std::string& choice) -> std::string {
+    try {
+      check_engine(choice);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  return {check, fmt::format("{{{}}}", fmt::join(engine_names(), ","))};
 }
 
 CLI::Option* add_json_flag(CLI::App& command, bool& json) {

@@ -21,8 +21,12 @@ CLI::Validator one_of(std::vector<std::string> words);
 CLI::Validator as_seconds();
 /// A count: "900000", "900k", "2M", "1G".
 CLI::Validator as_count();
+/// A seed: any number of 64 bits.
+CLI::Validator as_seed();
 /// The names of all engines of this build and `auto`.
 std::vector<std::string> engine_names();
+/// An engine as check_engine() takes it. Shell completion offers engine_names().
+CLI::Validator as_engine();
 
 /// `-j,--json`, as every command that prints results has it.
 CLI::Option* add_json_flag(CLI::App& command, bool& json);

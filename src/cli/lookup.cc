@@ -93,7 +93,8 @@ void look_up(const LookupOptions& options) {
       const auto address = parse_ipv4_address(word);
       if (!address) {
         printer.print(lookup, addresses);
-        throw InputError({"-", number}, "expected an IPv4 address, found " + quote(word));
+        throw InputError({"-", number, static_cast<int>(word.data() - line.data()) + 1},
+                         "expected an IPv4 address, found " + quote(word));
       }
       addresses.push_back(address->value);
     }
@@ -107,7 +108,7 @@ void set_up_lookup(CLI::App& command) {
       ->required()
       ->type_name("FILE");
   command.add_option("--engine", options->engine, "Where the look-ups run")
-      ->check(one_of(engine_names()))
+      ->check(as_engine())
       ->type_name("ENGINE")
       ->capture_default_str();
   add_json_flag(command, options->json);

@@ -50,6 +50,7 @@ nlohmann::ordered_json probe_engines() {
     table.push_back({{"engine", engine.name},
                      {"available", found.available},
                      {"reason", found.reason},
+                     {"settings", describe_settings(engine)},
                      {"summary", engine.summary}});
   }
   return table;

@@ -196,13 +196,14 @@ std::chrono::microseconds read_sleep(const ConfigNode& node) {
   return *time;
 }
 
-/// An engine by name or `auto`; whether it can run here is seen when it is created.
-std::string check_engine(const ConfigNode& node) {
-  const std::string name = node.text();
-  std::vector<std::string> names{"auto"};
-  for (const auto& engine : engines()) names.push_back(engine.name);
-  if (std::find(names.begin(), names.end(), name) != names.end()) return name;
-  throw node.error("unknown engine " + quote(name) + "; " + did_you_mean_or_list(name, names));
+std::string read_engine(const ConfigNode& node) {
+  std::string choice = node.text();
+  try {
+    check_engine(choice);
+  } catch (const std::invalid_argument& error) {
+    throw node.error(error.what());
+  }
+  return choice;
 }
 
 StageConfig read_stage(const ConfigNode& entry, const std::string& default_engine) {
@@ -224,7 +225,7 @@ StageConfig read_stage(const ConfigNode& entry, const std::string& default_engin
   const ConfigNode engine = config.get("engine");
   // Every other key is the function's to check.
   if (std::count(keys.begin(), keys.end(), "engine") > 1) throw engine.error("key 'engine' stands twice");
-  return {names[0], engine.present() ? check_engine(engine) : default_engine, config.without("engine")};
+  return {names[0], engine.present() ? read_engine(engine) : default_engine, config.without("engine")};
 }
 
 std::vector<StageConfig> read_pipeline(const ConfigNode& node, const std::string& engine) {
@@ -280,7 +281,7 @@ RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& fi
   config.cores = read_cores(workers);
   config.sleep = read_sleep(workers.get("sleep"));
   const ConfigNode engine = root.get("engine");
-  config.pipeline = read_pipeline(root.at("pipeline"), engine.present() ? check_engine(engine) : "auto");
+  config.pipeline = read_pipeline(root.at("pipeline"), engine.present() ? read_engine(engine) : "auto");
   config.punts = read_punts(root.get("punts"));
   config.socket = read_socket(root.get("control"));
   config.metrics = read_metrics(root.get("metrics"));

@@ -187,6 +187,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"ports: [{name: a, device: none}]\n", 1, 1, "'pipeline' is missing"},
         BadCase{with_top("pipeline: [sample]\n"), 3, 1, "key 'pipeline' stands twice"},
         BadCase{with_top("engine: skalar\n"), 3, 9, "unknown engine 'skalar'; did you mean 'scalar'?"},
+        BadCase{with_top("engine: scalar,width=4\n"), 3, 9, "engine 'scalar' has no setting 'width'"},
         BadCase{with_top("engine: [scalar]\n"), 3, 9, "expected a text for engine, found a list"},
         BadCase{with_top("workers: [0]\n"), 3, 10, "expected a map with the keys cores, sleep, found a list"},
         BadCase{with_top("workers: {core: [0]}\n"), 3, 11, "did you mean 'cores'?"},

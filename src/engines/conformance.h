@@ -42,6 +42,20 @@ inline std::vector<std::string> available_engines() {
   return names;
 }
 
+/// These, and each again with every tested value of its settings.
+inline std::vector<std::string> available_engines_and_settings() {
+  std::vector<std::string> choices = available_engines();
+  for (const auto& engine : engines()) {
+    if (!engine.probe().available) continue;
+    for (const auto& setting : engine.settings) {
+      for (const auto value : setting.tested) {
+        choices.push_back(engine.name + "," + setting.name + "=" + std::to_string(value));
+      }
+    }
+  }
+  return choices;
+}
+
 /// One thread's way to run a shader over columns of any length.
 class ShaderQueue {
  public:
@@ -135,7 +149,7 @@ class ShaderRun {
   std::unique_ptr<ShaderQueue> queue_;
 };
 
-/// An engine's name as GoogleTest takes it.
+/// A choice of an engine as GoogleTest takes it.
 inline std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::replace_if(name.begin(), name.end(), [](unsigned char letter) { return std::isalnum(letter) == 0; }, '_');
@@ -144,7 +158,12 @@ inline std::string test_name(const testing::TestParamInfo<std::string>& info) {
 
 }  // namespace penumbra::conformance
 
-/// Runs the tests of a suite (TestWithParam<std::string>, the engine's name) on every engine that this machine can run.
+/// Runs the tests of a suite (TestWithParam<std::string>, the choice of an engine) on every engine that this machine
+/// can run.
 #define PENUMBRA_FOR_EACH_ENGINE(suite)                                                                   \
   INSTANTIATE_TEST_SUITE_P(Engines, suite, testing::ValuesIn(penumbra::conformance::available_engines()), \
+                           penumbra::conformance::test_name)
+/// The same, and under the settings that change how it works.
+#define PENUMBRA_FOR_EACH_ENGINE_AND_SETTING(suite)                                                                    \
+  INSTANTIATE_TEST_SUITE_P(Engines, suite, testing::ValuesIn(penumbra::conformance::available_engines_and_settings()), \
                            penumbra::conformance::test_name)

@@ -63,6 +63,27 @@ TEST(Engines, ThatAreUnknownAreNamedWithTheNearestOne) {
   }
 }
 
+TEST(Engines, TakeSettingsWithinTheirBounds) {
+  for (const auto& engine : engines()) {
+    for (const auto& setting : engine.settings) {
+      const std::string told = engine.name + "," + setting.name + "=";
+      EXPECT_NO_THROW(create_engine(told + std::to_string(setting.least)));
+      EXPECT_NO_THROW(create_engine(told + std::to_string(setting.most)));
+      const std::string twice = "," + setting.name + "=" + std::to_string(setting.least);
+      for (const std::string wrong :
+           {told, told + "x", told + "1x", told + "-1", told + std::to_string(setting.most + 1),
+            told + "99999999999999999999", engine.name + "," + setting.name, engine.name + twice + twice,
+            engine.name + "," + setting.name + "s=1"}) {
+        EXPECT_THROW(check_engine(wrong), std::invalid_argument) << wrong;
+      }
+    }
+  }
+  for (const std::string wrong : {"auto,width=1", "scalar,", "scalar,width=1", ",", ""}) {
+    EXPECT_THROW(check_engine(wrong), std::invalid_argument) << wrong;
+  }
+  EXPECT_NO_THROW(check_engine("auto"));
+}
+
 class EachEngine : public testing::TestWithParam<std::string> {};
 
 TEST_P(EachEngine, IsWhatItsNameResolvesTo) {

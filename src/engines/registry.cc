@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
 #include <stdexcept>
 
 #include "penumbra/engine.h"
@@ -17,9 +18,51 @@ std::vector<EngineInfo>& registered() {
 std::vector<std::string> engines_with(const std::string& shader) {
   std::vector<std::string> names;
   for (const auto& info : engines()) {
-    if (info.probe().available && info.create()->find_shader(shader) != nullptr) names.push_back(info.name);
+    if (info.probe().available && info.create({})->find_shader(shader) != nullptr) names.push_back(info.name);
   }
   return names;
+}
+
+const EngineInfo& find_engine(const std::string& name) {
+  const auto found = std::ranges::find(engines(), name, &EngineInfo::name);
+  if (found != engines().end()) return *found;
+  std::vector<std::string> names{"auto"};
+  for (const auto& info : engines()) names.push_back(info.name);
+  throw std::invalid_argument("unknown engine " + quote(name) + "; " + did_you_mean_or_list(name, names));
+}
+
+/// Adds the setting that `text`, NAME=NUMBER, tells.
+void read_setting(const EngineInfo& info, const std::string& text, EngineSettings& settings) {
+  const std::string name = text.substr(0, text.find('='));
+  const auto setting = std::ranges::find(info.settings, name, &EngineSetting::name);
+  if (setting == info.settings.end()) {
+    std::vector<std::string> names;
+    for (const auto& each : info.settings) names.push_back(each.name);
+    throw std::invalid_argument("engine '" + info.name + "' has no setting " + quote(name) +
+                                (names.empty() ? "" : "; " + did_you_mean_or_list(name, names)));
+  }
+  const char* const end = text.data() + text.size();
+  const char* const begin = std::min(text.data() + name.size() + 1, end);
+  std::uint64_t value = 0;
+  const auto [after, error] = std::from_chars(begin, end, value);
+  if (begin == end || error != std::errc() || after != end || value < setting->least || value > setting->most) {
+    throw std::invalid_argument("engine '" + info.name + "' takes " + name + "=NUMBER from " +
+                                std::to_string(setting->least) + " to " + std::to_string(setting->most) + ", not " +
+                                quote(text));
+  }
+  if (!settings.emplace(name, value).second) {
+    throw std::invalid_argument("engine '" + info.name + "': the setting '" + name + "' stands twice");
+  }
+}
+
+EngineSettings read_settings(const EngineInfo& info, const std::string& choice) {
+  EngineSettings settings;
+  for (std::size_t comma = choice.find(','); comma != std::string::npos;) {
+    const std::size_t next = choice.find(',', comma + 1);
+    read_setting(info, choice.substr(comma + 1, next - comma - 1), settings);
+    comma = next;
+  }
+  return settings;
 }
 
 }  // namespace
@@ -35,27 +78,41 @@ const std::vector<EngineInfo>& engines() {
   return registered();
 }
 
-std::unique_ptr<Engine> create_engine(const std::string& name) {
-  const auto found = std::ranges::find(engines(), name, &EngineInfo::name);
-  if (found == engines().end()) {
-    std::vector<std::string> names{"auto"};
-    for (const auto& info : engines()) names.push_back(info.name);
-    throw std::invalid_argument("unknown engine '" + name + "'; " + did_you_mean_or_list(name, names));
-  }
-  const Availability availability = found->probe();
-  if (!availability.available) {
-    throw std::runtime_error("engine '" + name + "' is not available here: " + availability.reason);
-  }
-  return found->create();
+std::string engine_name(std::string_view choice) {
+  return std::string(choice.substr(0, choice.find(',')));
 }
 
-std::string resolve_engine(const std::string& name, const std::string& shader) {
-  if (name != "auto" && create_engine(name)->find_shader(shader) != nullptr) return name;
+std::vector<std::string> describe_settings(const EngineInfo& info) {
+  std::vector<std::string> lines;
+  for (const auto& setting : info.settings) {
+    lines.push_back(setting.name + "=" + std::to_string(setting.least) + ".." + std::to_string(setting.most) + " (" +
+                    setting.summary + ")");
+  }
+  return lines;
+}
+
+void check_engine(const std::string& choice) {
+  const std::string name = engine_name(choice);
+  if (choice != "auto") read_settings(find_engine(name), choice);
+}
+
+std::unique_ptr<Engine> create_engine(const std::string& choice) {
+  const EngineInfo& info = find_engine(engine_name(choice));
+  const EngineSettings settings = read_settings(info, choice);
+  const Availability availability = info.probe();
+  if (!availability.available) {
+    throw std::runtime_error("engine '" + info.name + "' is not available here: " + availability.reason);
+  }
+  return info.create(settings);
+}
+
+std::string resolve_engine(const std::string& choice, const std::string& shader) {
+  if (choice != "auto" && create_engine(choice)->find_shader(shader) != nullptr) return choice;
   const auto having = engines_with(shader);
-  if (name == "auto" && !having.empty()) return having.front();
+  if (choice == "auto" && !having.empty()) return having.front();
   std::string list;
   for (const auto& engine : having) list += (list.empty() ? "" : ", ") + engine;
-  throw std::runtime_error("engine '" + name + "' has no shader '" + shader +
+  throw std::runtime_error("engine '" + engine_name(choice) + "' has no shader '" + shader +
                            "'; engines that have it here: " + (list.empty() ? "none" : list));
 }
 

@@ -79,14 +79,17 @@ nlohmann::ordered_json show_engines(const Pipeline& pipeline) {
     auto users = nlohmann::ordered_json::array();
     std::vector<std::string> notes;
     for (const auto& stage : pipeline.stages()) {
-      if (stage.engine == nullptr || stage.engine_name != info.name) continue;
+      if (stage.engine == nullptr || engine_name(stage.engine_name) != info.name) continue;
       users.push_back(stage.name);
-      notes = stage.engine->notes();
+      for (std::string& note : stage.engine->notes()) {
+        if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+      }
     }
     table.push_back({{"engine", info.name},
                      {"available", availability.available},
                      {"reason", availability.reason},
                      {"used_by", users},
+                     {"settings", describe_settings(info)},
                      {"notes", notes},
                      {"summary", info.summary}});
   }

@@ -136,11 +136,13 @@ class EngineWithout final : public Engine {
 
 template <class Made>
 bool add_engine(const char* name, int priority) {
-  return register_engine({.name = name,
-                          .summary = "for tests",
-                          .priority = priority,
-                          .probe = [] { return Availability{true, "always"}; },
-                          .create = []() -> std::unique_ptr<Engine> { return std::make_unique<Made>(); }});
+  return register_engine(
+      {.name = name,
+       .summary = "for tests",
+       .priority = priority,
+       .settings = {},
+       .probe = [] { return Availability{true, "always"}; },
+       .create = [](const EngineSettings&) -> std::unique_ptr<Engine> { return std::make_unique<Made>(); }});
 }
 
 [[maybe_unused]] const bool kTestEngines =

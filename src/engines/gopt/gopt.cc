@@ -43,6 +43,8 @@ class GoptQueue;
 
 class GoptEngine final : public Engine {
  public:
+  /// `width` in place of the one that is measured; 0: none.
+  explicit GoptEngine(std::uint32_t width) : width_(width) {}
   const Shader* find_shader(const std::string& name) const override {
     const auto found = variants().find(name);
     return found == variants().end() ? nullptr : &found->second;
@@ -55,6 +57,7 @@ class GoptEngine final : public Engine {
   void remove(const GoptQueue* queue);
 
  private:
+  const std::uint32_t width_;
   mutable std::mutex mutex_;
   std::set<const GoptQueue*> queues_;
 };
@@ -62,11 +65,15 @@ class GoptEngine final : public Engine {
 /// More pairs of shader and table than a queue has places for take turns in them, and are measured anew each time.
 class GoptQueue final : public EngineQueue {
  public:
-  explicit GoptQueue(GoptEngine& engine) : engine_(engine) { engine_.add(this); }
+  GoptQueue(GoptEngine& engine, std::uint32_t width) : engine_(engine), width_(width) { engine_.add(this); }
   ~GoptQueue() override { engine_.remove(this); }
 
   Submitted submit(Batch& batch) noexcept override {
     const auto& variant = *static_cast<const Variant*>(batch.shader);
+    if (width_ != 0) {
+      variant.call(batch.table->view(), batch, width_);
+      return Submitted::done;
+    }
     Finding& finding = finding_of(variant, *batch.table);
     const void* const view = batch.table->view();
     if (!finding.choice.measures(batch.items)) {
@@ -103,12 +110,13 @@ class GoptQueue final : public EngineQueue {
   }
 
   GoptEngine& engine_;
+  const std::uint32_t width_;
   std::array<Finding, 8> findings_;
   std::size_t next_ = 0;
 };
 
 std::unique_ptr<EngineQueue> GoptEngine::open_queue() {
-  return std::make_unique<GoptQueue>(*this);
+  return std::make_unique<GoptQueue>(*this, width_);
 }
 
 void GoptEngine::add(const GoptQueue* queue) {
@@ -122,6 +130,7 @@ void GoptEngine::remove(const GoptQueue* queue) {
 }
 
 std::vector<std::string> GoptEngine::notes() const {
+  if (width_ != 0) return {"width " + std::to_string(width_) + ", as it was told"};
   const std::lock_guard lock(mutex_);
   std::vector<std::string> lines;
   for (const GoptQueue* queue : queues_) {
@@ -139,12 +148,20 @@ std::vector<std::string> GoptEngine::notes() const {
   return lines;
 }
 
-[[maybe_unused]] const bool kRegistered =
-    register_engine({.name = "gopt",
-                     .summary = "CPU code whose items take turns while memory is waited for, run by the worker itself",
-                     .priority = 20,
-                     .probe = [] { return Availability{true, "any CPU"}; },
-                     .create = []() -> std::unique_ptr<Engine> { return std::make_unique<GoptEngine>(); }});
+[[maybe_unused]] const bool kRegistered = register_engine(
+    {.name = "gopt",
+     .summary = "CPU code whose items take turns while memory is waited for, run by the worker itself",
+     .priority = 20,
+     .settings = {{.name = "width",
+                   .least = 1,
+                   .most = 256,
+                   .summary = "how many items take turns; not measured then",
+                   .tested = {1, 2, 7, 16, 64, 256}}},
+     .probe = [] { return Availability{true, "any CPU"}; },
+     .create = [](const EngineSettings& settings) -> std::unique_ptr<Engine> {
+       const auto width = settings.find("width");
+       return std::make_unique<GoptEngine>(width == settings.end() ? 0U : static_cast<std::uint32_t>(width->second));
+     }});
 
 }  // namespace
 

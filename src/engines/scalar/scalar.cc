@@ -37,12 +37,13 @@ class ScalarEngine final : public Engine {
   std::unique_ptr<EngineQueue> open_queue() override { return std::make_unique<ScalarQueue>(); }
 };
 
-[[maybe_unused]] const bool kRegistered =
-    register_engine({.name = "scalar",
-                     .summary = "plain CPU code, run by the worker itself",
-                     .priority = 10,
-                     .probe = [] { return Availability{true, "any CPU"}; },
-                     .create = []() -> std::unique_ptr<Engine> { return std::make_unique<ScalarEngine>(); }});
+[[maybe_unused]] const bool kRegistered = register_engine(
+    {.name = "scalar",
+     .summary = "plain CPU code, run by the worker itself",
+     .priority = 10,
+     .settings = {},
+     .probe = [] { return Availability{true, "any CPU"}; },
+     .create = [](const EngineSettings&) -> std::unique_ptr<Engine> { return std::make_unique<ScalarEngine>(); }});
 
 }  // namespace
 

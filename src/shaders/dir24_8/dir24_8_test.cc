@@ -177,6 +177,30 @@ TEST_P(Dir24_8Lookup, SeesWhatWasLoaded) {
 
 PENUMBRA_FOR_EACH_ENGINE(Dir24_8Lookup);
 
+/// Look-ups of one and of two accesses, and of nothing, by turns.
+class Dir24_8LookupOfAnyCount : public Dir24_8Lookup {};
+
+TEST_P(Dir24_8LookupOfAnyCount, AnswersAllAndNoMore) {
+  Oracle oracle;
+  const std::vector<const char*> prefixes{"10.0.0.0/8", "10.1.0.0/16", "10.1.2.128/25", "10.1.3.7/32"};
+  for (std::uint16_t i = 0; i < prefixes.size(); ++i) {
+    table_.insert(prefix(prefixes[i]), i);
+    oracle.insert(prefix(prefixes[i]), i);
+  }
+  table_.commit();
+  std::mt19937 random(3);
+  std::vector<std::uint32_t> addresses(1000);
+  for (auto& each : addresses) each = address("10.1.2.0").value + random() % 1024 + (random() % 8 == 0 ? 1U << 30 : 0);
+  for (std::uint32_t count = 0; count <= addresses.size(); ++count) {
+    std::vector<std::uint16_t> found(count + 1, 0x1234);
+    run_({addresses.data()}, {found.data()}, count, 1000);
+    for (std::uint32_t i = 0; i < count; ++i) ASSERT_EQ(found[i], oracle.lookup(addresses[i])) << i << " of " << count;
+    ASSERT_EQ(found[count], 0x1234) << count;
+  }
+}
+
+PENUMBRA_FOR_EACH_ENGINE_AND_SETTING(Dir24_8LookupOfAnyCount);
+
 TEST(Dir24_8, TellsNewFromReplacedAndThereFromMissing) {
   NoReaders no_readers;
   Dir24_8 table(no_readers);

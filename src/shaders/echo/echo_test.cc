@@ -50,5 +50,24 @@ TEST_P(EchoShader, SeesANewViewOnceItIsPublished) {
 
 PENUMBRA_FOR_EACH_ENGINE(EchoShader);
 
+class EchoShaderOfAnyCount : public testing::TestWithParam<std::string> {};
+
+TEST_P(EchoShaderOfAnyCount, WritesAllItemsAndNoMore) {
+  Table table("echo");
+  const echo_view view{7};
+  table.publish(view, {});
+  conformance::ShaderRun run(GetParam(), "echo", table);
+  std::vector<std::uint32_t> integers(1000);
+  for (std::uint32_t i = 0; i < 1000; ++i) integers[i] = i * 2'654'435'761U;
+  for (std::uint32_t count = 0; count <= 1000; ++count) {
+    std::vector<std::uint16_t> chosen(count + 1, 0xFFFF);
+    run({integers.data()}, {chosen.data()}, count, 1000);
+    for (std::uint32_t i = 0; i < count; ++i) ASSERT_EQ(chosen[i], integers[i] % 7) << i << " of " << count;
+    ASSERT_EQ(chosen[count], 0xFFFF) << count;
+  }
+}
+
+PENUMBRA_FOR_EACH_ENGINE_AND_SETTING(EchoShaderOfAnyCount);
+
 }  // namespace
 }  // namespace penumbra
