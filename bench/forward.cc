@@ -59,12 +59,14 @@ class Bench {
     for (std::size_t port = 0; port < kTwoPorts.size(); ++port) {
       write_frames(frames(port), prefixes, options.seed + port, MacAddress{0x020000000001 + port});
     }
-    write_config("devices.yaml", {device(0), device(1)}, {"", ""});
-    write_config("check.yaml", {"pcap:" + frames(0).string(), "pcap:" + frames(1).string()},
-                 {"out0.pcap", "out1.pcap"});
-    write_config("synth.yaml",
-                 {fmt::format("synth:size={},dst=prefixes:routes.txt,seed={}", kFrameBytes, options.seed), "none"},
-                 {"", ""});
+    for (const std::string engine : {"auto", "scalar"}) {
+      write_config("devices-" + engine + ".yaml", {device(0), device(1)}, {"", ""}, engine);
+      write_config("synth-" + engine + ".yaml",
+                   {fmt::format("synth:size={},dst=prefixes:routes.txt,seed={}", kFrameBytes, options.seed), "none"},
+                   {"", ""}, engine);
+    }
+    write_config("check.yaml", {"pcap:" + frames(0).string(), "pcap:" + frames(1).string()}, {"out0.pcap", "out1.pcap"},
+                 "auto");
     report.input("table", fmt::format("{} prefixes, generated, {} next hops, seed {}", prefixes.size(),
                                       table.neighbours.size(), options.seed));
     report.input("frames", fmt::format("{} on each of two ports, {} bytes (64 with FCS), destinations uniform over the "
@@ -91,7 +93,8 @@ class Bench {
     const std::vector<Series> series =
         interleave({{"testpmd io", [this] { return testpmd("io"); }},
                     {"testpmd macswap", [this] { return testpmd("macswap"); }},
-                    {"penumbra", [this] { return router("devices.yaml").front().second; }}},
+                    {"penumbra", [this] { return router("devices-auto.yaml").front().second; }},
+                    {"penumbra, engine scalar", [this] { return router("devices-scalar.yaml").front().second; }}},
                    options_.rounds);
     const std::vector<double> ratios =
         report_.compare("one core, two net_pcap devices", "M packets per second of the core", series, "testpmd io");
@@ -103,18 +106,21 @@ class Bench {
 
   void alone() {
     std::vector<Series> series;
+    Series scalar{"router, engine scalar", {}};
     for (unsigned round = 0; round < options_.rounds; ++round) {
-      const RouterFigures figures = router("synth.yaml");
+      const RouterFigures figures = router("synth-auto.yaml");
+      scalar.samples.push_back(router("synth-scalar.yaml").front().second);
       series.resize(figures.size());
       for (std::size_t i = 0; i < figures.size(); ++i) {
         series[i].name = figures[i].first;
         series[i].samples.push_back(figures[i].second);
       }
     }
-    const std::span rates(series.data(), 1), steps(series.data() + 1, series.size() - 1);
+    const std::array rates{series[0], scalar};
+    const std::span steps(series.data() + 1, series.size() - 1);
     report_.compare("one core, built-in source (900,000 destinations) to counting sink",
-                    "M packets per second of the core", rates, "");
-    report_.compare("the same by step", "cycles of the time stamp counter per packet", steps, "");
+                    "M packets per second of the core", rates, scalar.name);
+    report_.compare("the router by step", "cycles of the time stamp counter per packet", steps, "");
     report_.note(
         fmt::format("the time stamp counter runs at {:.2f} GHz, whatever the core's clock; steps are scaled to the "
                     "time that the worker had its core",
@@ -152,13 +158,13 @@ class Bench {
   }
 
   void write_config(const std::string& name, const std::array<std::string, 2>& devices,
-                    const std::array<std::string, 2>& sinks) const {
+                    const std::array<std::string, 2>& sinks, const std::string& engine) const {
     std::string text = "ports:\n";
     for (std::size_t port = 0; port < kTwoPorts.size(); ++port) {
       text += fmt::format("  - {{name: {}, device: \"{}\", promiscuous: true", kTwoPorts[port], devices[port]);
       text += sinks[port].empty() ? "}\n" : fmt::format(", sink: {}}}\n", sinks[port]);
     }
-    text += fmt::format("workers: {{cores: [{}]}}\npipeline:\n", first_core());
+    text += fmt::format("workers: {{cores: [{}]}}\nengine: {}\npipeline:\n", first_core(), engine);
     text += "  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}\ncontrol: {socket: control.sock}\n";
     write_file(folder_.path() / name, text);
   }
@@ -245,7 +251,7 @@ void run_forward(const Options& options, Report& report) {
     register_benchmark({.name = "forward",
                         .measures = "the whole router on one core beside dpdk-testpmd, and its cycles by step",
                         .needs = "two cores and dpdk-testpmd (Debian: dpdk-dev) for the comparison",
-                        .seconds = 180,
+                        .seconds = 240,
                         .run = &run_forward});
 
 }  // namespace

@@ -56,6 +56,10 @@ class Engine {
   /// Prepares to read the table (an engine with memory of its own attaches a mirror). Before the first batch that names
   /// it, from the thread that publishes the table.
   virtual void use_table(Table& table) = 0;
+  /// Whether functions are to ask for what a shader reads first of an item while they prepare the batch: it runs on the
+  /// same core next, and the wait then overlaps the other packets' headers (G-Opt, section 4.4). See
+  /// Chunk::fetch_ahead.
+  virtual bool fetches_ahead() const { return false; }
   /// A queue for one worker, which the engine outlives. Throws std::runtime_error when the engine has no more.
   virtual std::unique_ptr<EngineQueue> open_queue() = 0;
   /// What it has found out and decided, a line each, for people. From any thread.

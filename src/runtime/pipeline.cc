@@ -91,6 +91,7 @@ void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, c
   stage.table = stage.function->table();
   if (stage.table == nullptr) throw std::logic_error("function " + config.function + " has a shader but no table");
   stage.engine->use_table(*stage.table);
+  stage.fetch_ahead = stage.engine->fetches_ahead();
 }
 
 std::string Pipeline::reason_name(std::uint16_t reason) const {

@@ -33,6 +33,7 @@ struct Stage {
   Engine* engine = nullptr;
   const Shader* shader = nullptr;
   Table* table = nullptr;
+  bool fetch_ahead = false;  ///< Engine::fetches_ahead
 };
 
 /// The interfaces of the host that stand for the ports, by port.

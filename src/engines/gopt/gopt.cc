@@ -50,6 +50,7 @@ class GoptEngine final : public Engine {
     return found == variants().end() ? nullptr : &found->second;
   }
   void use_table(Table& /*table*/) override {}  // host memory is where it runs
+  bool fetches_ahead() const override { return true; }
   std::unique_ptr<EngineQueue> open_queue() override;
   std::vector<std::string> notes() const override;
 

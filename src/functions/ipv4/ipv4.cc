@@ -16,6 +16,7 @@
 #include "penumbra/bytes.h"
 #include "penumbra/errors.h"
 #include "penumbra/flow_hash.h"
+#include "shaders/dir24_8/dir24_8_ahead.h"
 
 namespace penumbra::ipv4 {
 namespace {
@@ -50,6 +51,7 @@ Verdict Ipv4Function::verdict(Outcome outcome) const {
 void Ipv4Function::pre_shade(Chunk& chunk) noexcept {
   const StationFilter station = stations_[chunk.rx_port];
   auto* const addresses = chunk.columns.take<std::uint32_t>(Chunk::kCapacity);
+  const Dir24_8Ahead ahead(fib_.table());
   std::uint32_t items = 0;
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
     if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
@@ -61,6 +63,7 @@ void Ipv4Function::pre_shade(Chunk& chunk) noexcept {
       continue;
     }
     addresses[items] = load_be32(frame + kEthernetBytes + kDestinationAt);
+    if (chunk.fetch_ahead) ahead.fetch(Ipv4Address{addresses[items]});
     chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
   }
   chunk.batch.items = items;

@@ -103,6 +103,7 @@ class Runner {
     for (std::size_t i = 0; i < packets.size(); ++i) chunk.packets[i] = &packets[i].mbuf;
     chunk.verdicts.fill({});
     chunk.columns.clear();
+    chunk.fetch_ahead = true;
     function_.pre_shade(chunk);
     chunk.batch.shader = engine_->find_shader(function_.shader());
     chunk.batch.table = function_.table();
