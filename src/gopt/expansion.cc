@@ -137,14 +137,8 @@ bool Function::check_expandable(const clang::CallExpr* call, const clang::Functi
     if (frame->function->getCanonicalDecl() == callee->getCanonicalDecl())
       return refuse("it calls itself; write a loop");
   }
-  if (llvm::isa<clang::CXXMethodDecl>(callee)) return refuse("it is a member of a class; write it outside of one");
-  if (callee->isVariadic()) return refuse("it takes any number of arguments; fix the number");
-  if (callee->getReturnType()->isReferenceType()) return refuse("it returns a reference; return a pointer");
-  if (!llvm::isa<clang::CompoundStmt>(callee->getBody())) return refuse("its body is no block");
-  const clang::DeclContext* around = callee->getDeclContext()->getRedeclContext();
-  if (!around->Encloses(function_->getDeclContext()->getRedeclContext())) {
-    return refuse("it stands in another namespace, where names mean something else; move it");
-  }
+  const std::string obstacle = Unit::obstacle_to_expansion(callee, function_);
+  if (!obstacle.empty()) return refuse(obstacle);
   return true;
 }
 

@@ -34,12 +34,6 @@ constexpr const char* kPopWarnings = R"(
 #endif
 )";
 
-bool has_foreach(const clang::Stmt* statement) {
-  if (statement == nullptr) return false;
-  if (Unit::foreach_loop(statement) != nullptr) return true;
-  return llvm::any_of(statement->children(), has_foreach);
-}
-
 bool is_header(llvm::StringRef path) {
   const llvm::StringRef extension = llvm::sys::path::extension(path);
   return extension == ".h" || extension == ".hh" || extension == ".hpp" || extension == ".hxx" || extension == ".cuh" ||
@@ -90,26 +84,6 @@ class Needs : public clang::RecursiveASTVisitor<Needs> {
 
 }  // namespace
 
-bool File::in_file(const clang::Decl* declaration) const {
-  const clang::SourceManager& sources = unit_.ast.getSourceManager();
-  return sources.isWrittenInMainFile(sources.getExpansionLoc(declaration->getLocation()));
-}
-
-void File::find_annotated(const clang::DeclContext* context) {
-  for (const clang::Decl* declaration : context->decls()) {
-    if (!in_file(declaration) || declaration->isImplicit()) continue;
-    if (const auto* inner = llvm::dyn_cast<clang::DeclContext>(declaration);
-        inner != nullptr && llvm::isa<clang::NamespaceDecl, clang::LinkageSpecDecl, clang::RecordDecl>(declaration)) {
-      find_annotated(inner);
-      continue;
-    }
-    const clang::FunctionDecl* function = declaration->getAsFunction();
-    if (function != nullptr && function->doesThisDeclarationHaveABody() && has_foreach(function->getBody())) {
-      annotated_.push_back(function);
-    }
-  }
-}
-
 void File::rewrite_annotated() {
   for (const clang::FunctionDecl* function : annotated_) {
     Function rewriting(unit_, function, options_);
@@ -121,8 +95,7 @@ void File::rewrite_annotated() {
 }
 
 std::string File::write() {
-  const clang::TranslationUnitDecl* all = unit_.ast.getTranslationUnitDecl();
-  find_annotated(all);
+  annotated_ = unit_.annotated();
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
   if (annotated_.empty()) {
     unit_.refuse(sources.getLocForStartOfFile(sources.getMainFileID()), "no function here has a foreach");
@@ -205,7 +178,7 @@ void File::find_needed() {
     const clang::DeclContext* context = work.back();
     work.pop_back();
     for (const clang::Decl* declaration : context->decls()) {
-      if (!in_file(declaration)) continue;
+      if (!unit_.in_file(declaration)) continue;
       if (llvm::isa<clang::NamespaceDecl, clang::LinkageSpecDecl>(declaration)) {
         work.push_back(llvm::cast<clang::DeclContext>(declaration));
         continue;
@@ -215,7 +188,7 @@ void File::find_needed() {
       const bool is_template = llvm::isa<clang::TemplateDecl>(declaration);
       if (function == nullptr && llvm::isa<clang::TypeDecl>(declaration)) {
         needs.TraverseDecl(const_cast<clang::Decl*>(declaration));
-      } else if (function != nullptr && !has_foreach(function->getBody()) &&
+      } else if (function != nullptr && !Unit::has_foreach(function->getBody()) &&
                  (is_template || (function->isInlined() && function->getFormalLinkage() != clang::Linkage::Internal))) {
         needs.visit_body(function);
       }
@@ -332,7 +305,7 @@ void File::edit_context(const clang::DeclContext* context) {
     group.clear();
   };
   for (const clang::Decl* declaration : context->decls()) {
-    if (!in_file(declaration) || declaration->isImplicit()) continue;
+    if (!unit_.in_file(declaration) || declaration->isImplicit()) continue;
     if (llvm::isa<clang::TagDecl, clang::VarDecl>(declaration)) {
       if (!group.empty() && group.front()->getBeginLoc() != declaration->getBeginLoc()) {
         // `static struct s {...} x;`: the type begins later than the variable does, and comes first.

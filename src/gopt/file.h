@@ -22,7 +22,6 @@ class File {
  private:
   using Declarations = std::vector<const clang::Decl*>;
 
-  void find_annotated(const clang::DeclContext* context);
   void rewrite_annotated();
   void find_needed();
   std::string header_output();
@@ -31,7 +30,6 @@ class File {
   void edit_function(const clang::FunctionDecl* function, const clang::Decl* outer);
   void edit_variables(const Declarations& group);
   std::string extern_declarations(const Declarations& group);
-  bool in_file(const clang::Decl* declaration) const;
   std::pair<unsigned, unsigned> extent(const clang::Decl* first, const clang::Decl* last) const;
   void remove(const clang::Decl* first, const clang::Decl* last);
   std::string mark(unsigned offset) const;

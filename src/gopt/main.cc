@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // gopt FILE -o OUT [options] -- COMPILER FLAGS
+// gopt --suggest PROFILE FILE -- COMPILER FLAGS
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -14,10 +15,12 @@
 #include "clang/Tooling/Tooling.h"
 #include "file.h"
 #include "macros.h"
+#include "suggest.h"
 
 namespace {
 
 constexpr const char* kUsage = R"(usage: gopt FILE -o OUT [options] -- COMPILER FLAGS
+       gopt --suggest PROFILE FILE -- COMPILER FLAGS
 
 Writes, for each function of FILE that has a foreach, one that hides the misses of its g_expensive accesses.
 
@@ -27,6 +30,8 @@ Writes, for each function of FILE that has a foreach, one that hides the misses 
   --suffix S     what is put after the name of a function (_gopt)
   --depfile D    writes the files that OUT depends on, as make and ninja read them
   --explain      says for each switch what is kept, why, and how many bytes
+  --suggest P    instead of all that: says by a profile of the baseline where a hint would gain how much, and what
+                 to write. P is cachegrind's file, what cg_annotate makes of it, or lines "FILE:LINE COUNT"
   -h, --help     this text
 )";
 
@@ -34,6 +39,7 @@ struct Arguments {
   std::string file;
   std::string output;
   std::string depfile;
+  std::string profile;
   gopt::Options options;
   bool explain = false;
   std::vector<std::string> flags;
@@ -78,6 +84,8 @@ Arguments parse(const std::vector<std::string>& words) {
       arguments.options.width = arguments.options.any_width ? gopt::Options::kMostWidth : parse_width(width);
     } else if (word == "--suffix") {
       arguments.options.suffix = value();
+    } else if (word == "--suggest") {
+      arguments.profile = value();
     } else if (word == "--explain") {
       arguments.explain = true;
     } else if (word.size() > 1 && word[0] == '-') {
@@ -90,6 +98,10 @@ Arguments parse(const std::vector<std::string>& words) {
   }
   if (i < words.size()) arguments.flags.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
   if (arguments.file.empty()) complain("FILE is missing; gopt --help says more");
+  if (!arguments.profile.empty()) {
+    if (!arguments.output.empty() || arguments.explain) complain("--suggest writes no OUT and explains none");
+    return arguments;
+  }
   if (arguments.output.empty() && !arguments.explain) complain("-o OUT is missing; gopt --help says more");
   if (arguments.options.suffix.empty() || !is_identifier_part(arguments.options.suffix)) {
     complain("--suffix takes letters, digits and _, not '" + arguments.options.suffix + "'");
@@ -99,14 +111,16 @@ Arguments parse(const std::vector<std::string>& words) {
 
 struct Result {
   std::optional<std::string> text;
+  std::string problem;  ///< with the profile
   std::string explanation;
   std::set<std::string> files;  ///< all that were read
 };
 
-/// Parses, then rewrites.
+/// Parses, then rewrites, or with a profile suggests hints.
 class Action : public clang::ASTFrontendAction {
  public:
-  Action(const Arguments& arguments, Result& result) : arguments_(arguments), result_(result) {}
+  Action(const Arguments& arguments, const gopt::Profile* profile, Result& result)
+      : arguments_(arguments), profile_(profile), result_(result) {}
 
  protected:
   bool BeginSourceFileAction(clang::CompilerInstance& compiler) override {
@@ -125,6 +139,13 @@ class Action : public clang::ASTFrontendAction {
     if (compiler.getDiagnostics().hasErrorOccurred()) return;
     const gopt::Tokens tokens(buffer, compiler.getSourceManager());
     gopt::Unit unit(compiler.getASTContext(), tokens, *macros_);
+    if (profile_ != nullptr) {
+      gopt::Suggestions suggestions(unit, *profile_);
+      std::string text = suggestions.report();
+      result_.problem = suggestions.problem;
+      if (!unit.refused()) result_.text = std::move(text);
+      return;
+    }
     gopt::File file(unit, arguments_.options, arguments_.output);
     std::string text = file.write();
     result_.explanation = file.explanation();
@@ -137,6 +158,7 @@ class Action : public clang::ASTFrontendAction {
 
  private:
   const Arguments& arguments_;
+  const gopt::Profile* profile_;
   Result& result_;
   std::unique_ptr<clang::syntax::TokenCollector> collector_;
   std::shared_ptr<gopt::Macros> macros_;
@@ -144,13 +166,16 @@ class Action : public clang::ASTFrontendAction {
 
 class Factory : public clang::tooling::FrontendActionFactory {
  public:
-  explicit Factory(const Arguments& arguments) : arguments_(arguments) {}
-  std::unique_ptr<clang::FrontendAction> create() override { return std::make_unique<Action>(arguments_, result); }
+  Factory(const Arguments& arguments, const gopt::Profile* profile) : arguments_(arguments), profile_(profile) {}
+  std::unique_ptr<clang::FrontendAction> create() override {
+    return std::make_unique<Action>(arguments_, profile_, result);
+  }
 
   Result result;
 
  private:
   const Arguments& arguments_;
+  const gopt::Profile* profile_;
 };
 
 /// A file that is there only if it is whole.
@@ -163,6 +188,13 @@ void write_file(const std::string& path, const std::string& text) {
     std::remove(unfinished.c_str());
     complain("cannot write " + path);
   }
+}
+
+bool is_newer(const std::string& path, const std::string& than) {
+  llvm::sys::fs::file_status first;
+  llvm::sys::fs::file_status second;
+  return !llvm::sys::fs::status(path, first) && !llvm::sys::fs::status(than, second) &&
+         second.getLastModificationTime() < first.getLastModificationTime();
 }
 
 /// A rule of make.
@@ -179,14 +211,26 @@ std::string dependencies(const std::string& output, const std::set<std::string>&
 
 int main(int argc, char** argv) {
   const Arguments arguments = parse({argv + 1, argv + argc});
+  gopt::Profile profile;
+  const bool suggests = !arguments.profile.empty();
+  std::string problem;
+  if (suggests && !gopt::read_profile(arguments.profile, profile, problem)) complain(problem);
   std::vector<std::string> flags = arguments.flags;
   const char* resources = std::getenv("GOPT_RESOURCE_DIR");
   flags.insert(flags.end(),
                {"-D__GOPT__=1", "-w", "-resource-dir", resources != nullptr ? resources : GOPT_RESOURCE_DIR});
   const clang::tooling::FixedCompilationDatabase database(".", flags);
   clang::tooling::ClangTool tool(database, {arguments.file});
-  Factory factory(arguments);
+  Factory factory(arguments, suggests ? &profile : nullptr);
   if (tool.run(&factory) != 0 || !factory.result.text) return 1;
+  if (!factory.result.problem.empty()) complain(arguments.profile + ": " + factory.result.problem);
+  if (suggests) {
+    if (is_newer(arguments.file, arguments.profile)) {
+      std::cerr << "gopt: " << arguments.file << " is newer than the profile: lines may have moved since\n";
+    }
+    std::cout << *factory.result.text;
+    return 0;
+  }
   if (arguments.explain) std::cout << factory.result.explanation;
   if (!arguments.output.empty()) write_file(arguments.output, *factory.result.text);
   if (!arguments.depfile.empty()) write_file(arguments.depfile, dependencies(arguments.output, factory.result.files));

@@ -75,6 +75,50 @@ const clang::ForStmt* Unit::foreach_loop(const clang::Stmt* statement) {
   return index != nullptr && index->hasInit() && mentions(index->getInit(), "__gopt_first_item") ? loop : nullptr;
 }
 
+bool Unit::has_foreach(const clang::Stmt* statement) {
+  if (statement == nullptr) return false;
+  if (foreach_loop(statement) != nullptr) return true;
+  return llvm::any_of(statement->children(), has_foreach);
+}
+
+bool Unit::in_file(const clang::Decl* declaration) const {
+  const clang::SourceManager& sources = ast.getSourceManager();
+  return sources.isWrittenInMainFile(sources.getExpansionLoc(declaration->getLocation()));
+}
+
+std::vector<const clang::FunctionDecl*> Unit::annotated() const {
+  std::vector<const clang::FunctionDecl*> found;
+  find_annotated(ast.getTranslationUnitDecl(), found);
+  return found;
+}
+
+void Unit::find_annotated(const clang::DeclContext* context, std::vector<const clang::FunctionDecl*>& found) const {
+  for (const clang::Decl* declaration : context->decls()) {
+    if (!in_file(declaration) || declaration->isImplicit()) continue;
+    if (const auto* inner = llvm::dyn_cast<clang::DeclContext>(declaration);
+        inner != nullptr && llvm::isa<clang::NamespaceDecl, clang::LinkageSpecDecl, clang::RecordDecl>(declaration)) {
+      find_annotated(inner, found);
+      continue;
+    }
+    const clang::FunctionDecl* function = declaration->getAsFunction();
+    if (function != nullptr && function->doesThisDeclarationHaveABody() && has_foreach(function->getBody())) {
+      found.push_back(function);
+    }
+  }
+}
+
+std::string Unit::obstacle_to_expansion(const clang::FunctionDecl* callee, const clang::FunctionDecl* into) {
+  if (llvm::isa<clang::CXXMethodDecl>(callee)) return "it is a member of a class; write it outside of one";
+  if (callee->isVariadic()) return "it takes any number of arguments; fix the number";
+  if (callee->getReturnType()->isReferenceType()) return "it returns a reference; return a pointer";
+  if (!llvm::isa<clang::CompoundStmt>(callee->getBody())) return "its body is no block";
+  const clang::DeclContext* around = callee->getDeclContext()->getRedeclContext();
+  if (!around->Encloses(into->getDeclContext()->getRedeclContext())) {
+    return "it stands in another namespace, where names mean something else; move it";
+  }
+  return "";
+}
+
 const clang::FunctionDecl* Unit::expandable(const clang::CallExpr* call) {
   const clang::FunctionDecl* function = call->getDirectCallee();
   const clang::FunctionDecl* definition = nullptr;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/ParentMap.h"
@@ -37,6 +38,13 @@ class Unit {
   static bool is_hint(const clang::CallExpr* call);
   static const clang::ForStmt* foreach_loop(const clang::Stmt* statement);
 
+  static bool has_foreach(const clang::Stmt* statement);
+  /// The functions of the file that have one.
+  std::vector<const clang::FunctionDecl*> annotated() const;
+  bool in_file(const clang::Decl* declaration) const;
+
+  /// Why a function with hints cannot be expanded in another one, whatever the call; empty if it can.
+  static std::string obstacle_to_expansion(const clang::FunctionDecl* callee, const clang::FunctionDecl* into);
   /// The function of a call, where its body is here and contains a hint, itself or by what it calls. Else null.
   const clang::FunctionDecl* expandable(const clang::CallExpr* call);
   /// Such a function among those that a call in a template may turn out to mean.
@@ -61,6 +69,7 @@ class Unit {
 
  private:
   bool function_switches(const clang::FunctionDecl* function);
+  void find_annotated(const clang::DeclContext* context, std::vector<const clang::FunctionDecl*>& found) const;
 
   const Macros& macros_;
   clang::PrintingPolicy policy_;

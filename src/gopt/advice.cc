@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advice.h"
+
+#include "access.h"
+#include "clang/AST/ExprCXX.h"
+#include "clang/AST/StmtCXX.h"
+
+namespace gopt {
+namespace {
+
+/// Where a hint can stand that is to come before an expression.
+struct Site {
+  enum class Kind {
+    block,   ///< before the statement
+    braces,  ///< likewise, once it is in braces
+    test,    ///< in a loop's body, which must take its condition
+    step,    ///< likewise, its step
+    none
+  };
+  Kind kind = Kind::none;
+  const clang::Stmt* statement = nullptr;
+  const clang::Expr* condition = nullptr;
+  const char* obstacle = nullptr;
+};
+
+/// What `child` is to a loop that holds it; `none` if it is evaluated before the loop.
+Site in_loop_of(const clang::Stmt* loop, const clang::Stmt* child) {
+  const clang::Stmt* body = nullptr;
+  const clang::Expr* condition = nullptr;
+  if (const auto* counting = llvm::dyn_cast<clang::ForStmt>(loop)) {
+    if (counting->getInc() == child) return {Site::Kind::step, loop};
+    body = counting->getBody();
+    condition = counting->getCond();
+  } else if (const auto* test_first = llvm::dyn_cast<clang::WhileStmt>(loop)) {
+    body = test_first->getBody();
+    condition = test_first->getCond();
+  } else if (const auto* test_last = llvm::dyn_cast<clang::DoStmt>(loop)) {
+    body = test_last->getBody();
+    condition = test_last->getCond();
+  } else if (const auto* range = llvm::dyn_cast<clang::CXXForRangeStmt>(loop)) {
+    body = range->getBody();
+  }
+  if (child == body) return {Site::Kind::braces, child};
+  return child == condition ? Site{Site::Kind::test, loop, condition} : Site();
+}
+
+bool is_branch_of(const clang::Stmt* parent, const clang::Stmt* child) {
+  if (const auto* choice = llvm::dyn_cast<clang::IfStmt>(parent)) {
+    return choice->getThen() == child || choice->getElse() == child;
+  }
+  const auto* choice = llvm::dyn_cast<clang::SwitchStmt>(parent);
+  return choice != nullptr && choice->getBody() == child;
+}
+
+Site site_of(const clang::Expr* access, const clang::ParentMap& parents) {
+  Site site;
+  const clang::Stmt* child = access;
+  for (const clang::Stmt* parent = parents.getParent(child); parent != nullptr;
+       child = parent, parent = parents.getParent(parent)) {
+    if (llvm::isa<clang::CXXTryStmt>(parent)) {
+      return {Site::Kind::none, parent, nullptr, "a try block takes no hint; read the memory outside of it"};
+    }
+    if (site.statement != nullptr) continue;
+    const bool in_expression = llvm::isa_and_nonnull<clang::StmtExpr>(parents.getParent(parent));
+    if (llvm::isa<clang::CompoundStmt>(parent) && !in_expression) site = {Site::Kind::block, child};
+    if (llvm::isa<clang::SwitchCase, clang::LabelStmt>(parent)) site = {Site::Kind::block, child};
+    if (is_branch_of(parent, child)) site = {Site::Kind::braces, child};
+    const Site of_loop = in_loop_of(parent, child);
+    if (of_loop.statement != nullptr) site = of_loop;
+  }
+  if (site.statement == nullptr) site.obstacle = "move the access into a statement of its own";
+  return site;
+}
+
+bool holds(const clang::Stmt* whole, const clang::Stmt* part) {
+  if (whole == part) return true;
+  return whole != nullptr && llvm::any_of(whole->children(), [part](const clang::Stmt* c) { return holds(c, part); });
+}
+
+bool declares(const clang::Stmt* statement, const clang::VarDecl* variable) {
+  if (statement == nullptr) return false;
+  const auto* declared = llvm::dyn_cast<clang::DeclStmt>(statement);
+  if (declared != nullptr && llvm::is_contained(declared->decls(), variable)) return true;
+  return llvm::any_of(statement->children(), [variable](const clang::Stmt* c) { return declares(c, variable); });
+}
+
+/// A variable of the address that comes into being in the statement itself, or null.
+const clang::VarDecl* declared_in(const clang::Stmt* statement, const clang::Stmt* address) {
+  if (address == nullptr) return nullptr;
+  if (const auto* mention = llvm::dyn_cast<clang::DeclRefExpr>(address)) {
+    const auto* variable = llvm::dyn_cast<clang::VarDecl>(mention->getDecl());
+    return variable != nullptr && declares(statement, variable) ? variable : nullptr;
+  }
+  for (const clang::Stmt* child : address->children()) {
+    if (const clang::VarDecl* found = declared_in(statement, child)) return found;
+  }
+  return nullptr;
+}
+
+std::string address_text(Unit& unit, const Object& object) {
+  if (object.lvalue != nullptr) return "&" + written(unit, plain_expression(object.lvalue));
+  const clang::Expr* pointer = object.pointer->IgnoreParenImpCasts();
+  if (llvm::isa<clang::CXXThisExpr>(pointer)) return "this";
+  const auto* arrow = llvm::dyn_cast<clang::CXXOperatorCallExpr>(pointer);
+  if (arrow != nullptr && arrow->getOperator() == clang::OO_Arrow) return "&*" + written(unit, arrow->getArg(0));
+  return written(unit, pointer);
+}
+
+std::string words_for(const Unit& unit, const Site& site) {
+  const std::string line = std::to_string(unit.line(site.statement->getBeginLoc()));
+  switch (site.kind) {
+    case Site::Kind::block:
+      return "before line " + line;
+    case Site::Kind::braces:
+      return "before line " + line + ", in braces with it";
+    case Site::Kind::test:
+      return std::string("at the ") + (llvm::isa<clang::DoStmt>(site.statement) ? "end" : "start") +
+             " of the body of the loop in line " + line + ", where its condition goes too";
+    default:
+      return "at the end of the body of the loop in line " + line + ", where its step goes too";
+  }
+}
+
+/// Its body has no place for a hint; empty if it has.
+std::string obstacle_in(const clang::FunctionDecl* function, const clang::FunctionDecl* annotated) {
+  if (function == annotated) return "";
+  const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
+  if (method != nullptr && method->getParent()->isLambda()) return "a lambda takes no hint; write a function";
+  const std::string why = Unit::obstacle_to_expansion(function, annotated);
+  return why.empty() ? ""
+                     : "'" + function->getNameAsString() + "' takes no hint: " + why +
+                           "; or write the hint before the call, for what the call will read";
+}
+
+}  // namespace
+
+bool is_of_range(const clang::Stmt* expression) {
+  const auto* mention = llvm::dyn_cast_or_null<clang::DeclRefExpr>(expression);
+  if (mention != nullptr) return mention->getDecl()->isImplicit();
+  return expression != nullptr && llvm::any_of(expression->children(), is_of_range);
+}
+
+std::string written(Unit& unit, const clang::Expr* expression) {
+  return plain(Text(unit.tokens).render(unit.tokens.range(expression->getSourceRange())));
+}
+
+const clang::Expr* full_expression(const clang::Expr* part, const clang::ParentMap& parents) {
+  const clang::Stmt* whole = part;
+  while (const auto* parent = llvm::dyn_cast_or_null<clang::Expr>(parents.getParent(whole))) whole = parent;
+  return llvm::cast<clang::Expr>(whole);
+}
+
+Advice advice_for(Unit& unit, const clang::FunctionDecl* annotated, const Read& read, const std::deque<Read>& reads) {
+  const std::string obstacle = obstacle_in(read.function, annotated);
+  if (!obstacle.empty()) return {obstacle, {}};
+  const clang::ParentMap& parents = unit.parents(read.function);
+  const Site site = site_of(read.access, parents);
+  if (site.obstacle != nullptr) return {site.obstacle, {}};
+  const clang::Expr* address = read.object.lvalue != nullptr ? read.object.lvalue : read.object.pointer;
+  const bool in_loop = site.kind == Site::Kind::test || site.kind == Site::Kind::step;
+  if (is_of_range(address)) return {"loop over an index or a pointer, so that the place has a name", {}};
+  const std::string text = address_text(unit, read.object);
+  const std::string hint = "g_expensive(" + text + ");";
+  const clang::VarDecl* own = in_loop ? nullptr : declared_in(site.statement, address);
+  if (own != nullptr) {
+    return {"declare '" + own->getNameAsString() + "' in a statement of its own, and write behind it", {hint}};
+  }
+  // What the address is read from, where the statement itself reads that first.
+  bool waits = false;
+  for (const Read& part : reads) {
+    if (&part == &read || part.access == address || part.in_sequence || part.same_for_all) continue;
+    const clang::Expr* touch = part.earlier != nullptr ? part.earlier : part.access;
+    const clang::Stmt* region = in_loop ? full_expression(read.access, parents) : site.statement;
+    if (!holds(address, part.access) || !holds(region, touch)) continue;
+    waits = true;
+    if (!always_evaluates(full_expression(touch, parents), touch, parents)) {
+      return {"a condition in the statement says whether the address can be computed; make it an if, and write in it",
+              {hint}};
+    }
+  }
+  Advice advice{words_for(unit, site), {}};
+  // Hints side by side are computed together, before any of the memory is there: a statement must stand in between.
+  if (waits || address->HasSideEffects(unit.ast, true)) {
+    const clang::QualType type =
+        read.object.pointer != nullptr ? address->getType() : unit.ast.getPointerType(address->getType());
+    const std::string place = unit.is_cxx() ? "auto* place" : unit.declare(type.getUnqualifiedType(), "place");
+    advice.where += ", and go on with 'place'";
+    advice.code = {place + " = " + text + ";", "g_expensive(place);"};
+  } else {
+    advice.code = {hint};
+  }
+  if (site.kind == Site::Kind::test) {
+    advice.code.push_back("if (!(" + written(unit, site.condition) + ")) break;");
+  } else if (site.kind == Site::Kind::step) {
+    advice.code.push_back(written(unit, llvm::cast<clang::ForStmt>(site.statement)->getInc()) + ";");
+  }
+  return advice;
+}
+
+}  // namespace gopt

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// gopt --suggest: which lines of a file miss the cache without a hint, and what to write there.
+#pragma once
+
+#include "model.h"
+#include "reads.h"
+
+namespace gopt {
+
+class Suggestions {
+ public:
+  Suggestions(Unit& unit, const Profile& profile) : unit_(unit), profile_(profile) {}
+
+  /// What to tell the user; empty if the unit has refused, or the profile does not know the file and `problem` says so.
+  std::string report();
+  std::string problem;
+
+ private:
+  struct Line {
+    std::string file;  ///< its whole path
+    unsigned number = 0;
+    bool operator<(const Line& other) const { return std::tie(file, number) < std::tie(other.file, other.number); }
+  };
+  /// What a function's items do, and what the profile says of its lines.
+  struct Subject {
+    const clang::FunctionDecl* function = nullptr;
+    std::deque<Read> reads;
+    std::set<const clang::CallExpr*> hints;
+    std::map<Line, Profile::Counts> lines;
+    std::set<std::string> run_in;  ///< the functions that the compiler has put the foreach into
+    Profile::Counts all;
+    uint64_t hidden = 0;   ///< misses that the hints there are take care of
+    uint64_t to_hide = 0;  ///< those that the suggested ones would
+    std::string text;
+  };
+
+  Subject subject_of(const clang::FunctionDecl* function);
+  const Profile::Lines& profile_of(const Line& line);
+  void add_loop(Subject& subject, const clang::ForStmt* loop);
+  void add_called(Subject& subject, const clang::FunctionDecl* function);
+  static void add(Subject& subject, const Line& line, const Profile::Counts& counts);
+  Line line_of(clang::SourceLocation where) const;
+  std::string name(const Line& line) const;
+  static bool is_notable(const Subject& subject, uint64_t misses);
+  void report_on(Subject& subject);
+  void report_line(Subject& subject, const Model& model, const Line& line, uint64_t misses);
+  std::vector<const Read*> reads_in(const Subject& subject, const Line& line);
+  void report_idle_hints(Subject& subject);
+
+  Unit& unit_;
+  const Profile& profile_;
+};
+
+}  // namespace gopt
