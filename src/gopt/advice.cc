@@ -23,25 +23,22 @@ struct Site {
   const char* obstacle = nullptr;
 };
 
+/// The part of a loop that is run again and again.
+template <class Loop>
+Site in_parts(const Loop* loop, const clang::Stmt* child) {
+  if (child == loop->getBody()) return {Site::Kind::braces, child};
+  return child == loop->getCond() ? Site{Site::Kind::test, loop, loop->getCond()} : Site();
+}
+
 /// What `child` is to a loop that holds it; `none` if it is evaluated before the loop.
-Site in_loop_of(const clang::Stmt* loop, const clang::Stmt* child) {
-  const clang::Stmt* body = nullptr;
-  const clang::Expr* condition = nullptr;
-  if (const auto* counting = llvm::dyn_cast<clang::ForStmt>(loop)) {
-    if (counting->getInc() == child) return {Site::Kind::step, loop};
-    body = counting->getBody();
-    condition = counting->getCond();
-  } else if (const auto* test_first = llvm::dyn_cast<clang::WhileStmt>(loop)) {
-    body = test_first->getBody();
-    condition = test_first->getCond();
-  } else if (const auto* test_last = llvm::dyn_cast<clang::DoStmt>(loop)) {
-    body = test_last->getBody();
-    condition = test_last->getCond();
-  } else if (const auto* range = llvm::dyn_cast<clang::CXXForRangeStmt>(loop)) {
-    body = range->getBody();
+Site in_loop_of(const clang::Stmt* parent, const clang::Stmt* child) {
+  if (const auto* loop = llvm::dyn_cast<clang::ForStmt>(parent)) {
+    return loop->getInc() == child ? Site{Site::Kind::step, loop} : in_parts(loop, child);
   }
-  if (child == body) return {Site::Kind::braces, child};
-  return child == condition ? Site{Site::Kind::test, loop, condition} : Site();
+  if (const auto* loop = llvm::dyn_cast<clang::WhileStmt>(parent)) return in_parts(loop, child);
+  if (const auto* loop = llvm::dyn_cast<clang::DoStmt>(parent)) return in_parts(loop, child);
+  const auto* range = llvm::dyn_cast<clang::CXXForRangeStmt>(parent);
+  return range != nullptr && child == range->getBody() ? Site{Site::Kind::braces, child} : Site();
 }
 
 bool is_branch_of(const clang::Stmt* parent, const clang::Stmt* child) {

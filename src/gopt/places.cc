@@ -256,7 +256,7 @@ Place Places::value(const Expr* expression) {
     at->Profile(id, unit_.ast, true);
     made.text += std::to_string(id.ComputeHash());
   }
-  made.text += "(";
+  made.text += '(';
   for (const clang::Stmt* child : at->children()) {
     const auto* part = llvm::dyn_cast_or_null<Expr>(child);
     if (part == nullptr) continue;
@@ -264,7 +264,7 @@ Place Places::value(const Expr* expression) {
     made.text += inner.text + ",";
     join(made, inner);
   }
-  made.text += ")";
+  made.text += ')';
   return made;
 }
 

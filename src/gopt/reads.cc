@@ -272,7 +272,8 @@ void Reads::pass_call(Frame& frame, const clang::CallExpr* call, Facts& facts) {
   for (const clang::Expr* argument : call->arguments()) {
     const auto* address = llvm::dyn_cast<clang::UnaryOperator>(plain_expression(argument));
     const bool is_address = address != nullptr && address->getOpcode() == clang::UO_AddrOf;
-    if (!is_address && !(argument->isLValue() && !argument->getType().isConstQualified())) continue;
+    const bool by_reference = argument->isLValue() && !argument->getType().isConstQualified();
+    if (!is_address && !by_reference) continue;
     const clang::VarDecl* variable = named_variable(is_address ? address->getSubExpr() : argument);
     if (variable != nullptr) pass_change(frame, variable, nullptr, facts);
   }

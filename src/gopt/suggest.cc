@@ -90,10 +90,10 @@ std::string Suggestions::name(const Line& line) const {
 }
 
 const Profile::Lines& Suggestions::profile_of(const Line& line) {
-  static const Profile::Lines none;
+  static const Profile::Lines kNone;
   std::string ambiguous;
   const Profile::Lines* lines = profile_.of_source(line.file, ambiguous);
-  return lines != nullptr ? *lines : none;
+  return lines != nullptr ? *lines : kNone;
 }
 
 void Suggestions::add(Subject& subject, const Line& line, const Profile::Counts& counts) {
@@ -122,7 +122,8 @@ void Suggestions::add_called(Subject& subject, const clang::FunctionDecl* functi
     if (subject.lines.count({first.file, at->first}) != 0) continue;
     for (const auto& [run_in, counts] : at->second) {
       const bool by_itself = plain_name(run_in) == function->getNameAsString();
-      if (by_itself || subject.run_in.count(run_in) != 0) add(subject, {first.file, at->first}, counts);
+      const bool is_unknown = run_in.empty();
+      if (is_unknown || by_itself || subject.run_in.count(run_in) != 0) add(subject, {first.file, at->first}, counts);
     }
   }
 }
@@ -156,13 +157,19 @@ void Suggestions::report_on(Subject& subject) {
     subject.text += "the profile has nothing of its foreach; the run has not called it\n";
     return;
   }
-  const auto depth =
-      llvm::count_if(subject.lines, [&](const auto& line) { return is_notable(subject, line.second.misses); });
+  const auto depth = llvm::count_if(subject.lines, [&](const auto& line) {
+    return is_notable(subject, line.second.misses) &&
+           llvm::any_of(reads_in(subject, line.first), [](const Read* read) { return read->is_first(); });
+  });
   const Model model(profile_, all, static_cast<size_t>(depth));
   subject.text += std::to_string(all.misses) + " misses (" + profile_.event + ")";
   if (model.knows_time()) subject.text += " in " + std::to_string(all.instructions) + " instructions";
   if (all.misses == 0 || (model.knows_time() && model.most_saved(all.misses) < kNotable)) {
-    subject.text += ": no hint would gain anything\n";
+    subject.text += subject.hints.empty() ? ": no hint would gain anything" : ": the hints that are there gain nothing";
+    if (model.knows_overlap() && model.overlap() > 1) {
+      subject.text += ", for the core waits for " + std::to_string(model.overlap()) + " of them at a time by itself";
+    }
+    subject.text += '\n';
     return;
   }
   subject.text += '\n';
