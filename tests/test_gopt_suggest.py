@@ -245,6 +245,20 @@ void f(const struct big* t, const uint32_t* key, uint32_t* out, uint32_t* count,
     out[i] += name[3];
   }
 }""",
+    "atomic": """
+#define load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+void f(const uint16_t* t, const uint16_t* u, const uint32_t* key, uint16_t* out, uint32_t n) {
+  foreach (i, n) {
+    const uint16_t* slot = &t[key[i] >> 8];
+    g_expensive(slot);
+    uint16_t entry = load(slot);  //! load(slot), with the hint of line 6
+    if (entry > 3) {
+      slot = &u[entry];
+      entry = load(slot);  //! load(slot), without a hint|before line 10:|g_expensive(slot);
+    }
+    out[i] = entry;
+  }
+}""",
     "not of an item": """
 struct table { const uint32_t* values; uint32_t mask; };
 void f(const struct table* t, const uint32_t* key, uint32_t* out, uint32_t n) {

@@ -138,7 +138,11 @@ void Reads::pass(Frame& frame, const clang::Stmt* statement, Facts& facts) {
     return pass_call(frame, call, facts);
   }
   const clang::Expr* object = read_object(statement);
-  if (in_item && object != nullptr) pass_read(frame, {object, nullptr}, facts);
+  if (in_item && object != nullptr) pass_read(frame, object, {object, nullptr}, facts);
+  const auto* atomic = llvm::dyn_cast<clang::AtomicExpr>(statement);
+  if (in_item && atomic != nullptr && !atomic->getType()->isVoidType()) {
+    pass_read(frame, atomic, {nullptr, atomic->getPtr()}, facts);
+  }
   if (const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(statement);
       binary != nullptr && binary->isAssignmentOp()) {
     const bool is_plain = binary->getOpcode() == clang::BO_Assign;
@@ -178,10 +182,10 @@ void Reads::pass_hint(Frame& frame, const clang::CallExpr* hint, Facts& facts) {
   facts[place.text] = {hint, nullptr};
 }
 
-void Reads::pass_read(Frame& frame, const Object& object, Facts& facts, const std::string& callee) {
+void Reads::pass_read(Frame& frame, const clang::Expr* access, const Object& object, Facts& facts,
+                      const std::string& callee) {
   const std::vector<Object> objects = frame.places.around(object);
   if (objects.empty()) return;
-  const clang::Expr* access = object.lvalue != nullptr ? object.lvalue : object.pointer;
   if (frame.is_recording) record(frame, access, objects, facts, callee);
   const Place place = frame.places.place(frame.places.in_one_line(objects));
   mentioned_[place.text] = place.variables;
@@ -249,8 +253,9 @@ void Reads::pass_call(Frame& frame, const clang::CallExpr* call, Facts& facts) {
       arguments[body->getParamDecl(i)] =
           by_reference ? frame.places.place({argument, nullptr}) : frame.places.value(argument);
     } else if (body == nullptr && !type->getPointeeType().isNull() && type->getPointeeType().isConstQualified()) {
-      const Object object = by_reference ? Object{argument, nullptr} : Object{nullptr, plain_expression(argument)};
-      if (by_reference || type->isPointerType()) pass_read(frame, object, facts, callee->getNameAsString());
+      const clang::Expr* handed = plain_expression(argument);
+      const Object object = by_reference ? Object{argument, nullptr} : Object{nullptr, handed};
+      if (by_reference || type->isPointerType()) pass_read(frame, handed, object, facts, callee->getNameAsString());
     }
   }
   if (const auto* member = llvm::dyn_cast<clang::CXXMemberCallExpr>(call)) {

@@ -60,7 +60,8 @@ class Reads {
   void pass(Frame& frame, const clang::Stmt* statement, Facts& facts);
   void pass_hint(Frame& frame, const clang::CallExpr* hint, Facts& facts);
   void pass_change(Frame& frame, const clang::VarDecl* variable, const clang::Expr* value, Facts& facts);
-  void pass_read(Frame& frame, const Object& object, Facts& facts, const std::string& callee = "");
+  void pass_read(Frame& frame, const clang::Expr* access, const Object& object, Facts& facts,
+                 const std::string& callee = "");
   void pass_call(Frame& frame, const clang::CallExpr* call, Facts& facts);
   void record(Frame& frame, const clang::Expr* access, const std::vector<Object>& objects, const Facts& facts,
               const std::string& callee);
