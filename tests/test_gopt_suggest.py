@@ -103,12 +103,12 @@ def test_broken_profiles_never_crash_it(tmp_path):
     for _ in range(60):
         text = bytearray(chance.choice(whole))
         for _ in range(chance.randrange(1, 6)):
-            at = chance.randrange(len(text))
+            at = chance.randrange(len(text) + 1)
             how = chance.randrange(4)
             if how == 0:
                 del text[at : at + chance.randrange(1, 200)]
             elif how == 1:
-                text[at] = chance.randrange(256)
+                text[at : at + 1] = bytes([chance.randrange(256)])
             elif how == 2:
                 text[at:at] = chance.choice([b"-", b"\n", b"9" * 25, b"fl=\n", b"fn=\n", b" ", b":", b"(", b"%)", b"events:\n"])
             else:
