@@ -39,7 +39,8 @@ std::string written(const RouterConfig& config) {
   out << "workers: {cores: [";
   for (const unsigned core : config.cores) out << core << ", ";
   out << "]}\npipeline:\n";
-  for (const auto& stage : config.pipeline) out << "- {" << stage.function << ": {engine: \"" << stage.engine << "\"}}\n";
+  for (const auto& stage : config.pipeline)
+    out << "- {" << stage.function << ": {engine: \"" << stage.engine << "\"}}\n";
   return out.str();
 }
 

@@ -69,13 +69,15 @@ TEST(Engines, TakeSettingsWithinTheirBounds) {
       const std::string told = engine.name + "," + setting.name + "=";
       EXPECT_NO_THROW(create_engine(told + std::to_string(setting.least)));
       EXPECT_NO_THROW(create_engine(told + std::to_string(setting.most)));
-      const std::string twice = "," + setting.name + "=" + std::to_string(setting.least);
-      for (const std::string wrong :
-           {told, told + "x", told + "1x", told + "-1", told + std::to_string(setting.most + 1),
-            told + "99999999999999999999", engine.name + "," + setting.name, engine.name + twice + twice,
-            engine.name + "," + setting.name + "s=1"}) {
-        EXPECT_THROW(check_engine(wrong), std::invalid_argument) << wrong;
+      const std::string least = std::to_string(setting.least), beyond = std::to_string(setting.most + 1);
+      for (const char* wrong : {"", "x", "1x", "-1", "99999999999999999999", beyond.c_str()}) {
+        EXPECT_THROW(check_engine(told + wrong), std::invalid_argument) << told << wrong;
       }
+      EXPECT_THROW(check_engine(engine.name + "," + setting.name), std::invalid_argument);
+      EXPECT_THROW(check_engine(engine.name + "," + setting.name + "s=1"), std::invalid_argument);
+      std::string twice = told;
+      twice.append(least).append(told.substr(engine.name.size())).append(least);
+      EXPECT_THROW(check_engine(twice), std::invalid_argument) << twice;
     }
   }
   for (const std::string wrong : {"auto,width=1", "scalar,", "scalar,width=1", ",", ""}) {

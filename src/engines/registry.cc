@@ -37,6 +37,7 @@ void read_setting(const EngineInfo& info, const std::string& text, EngineSetting
   const auto setting = std::ranges::find(info.settings, name, &EngineSetting::name);
   if (setting == info.settings.end()) {
     std::vector<std::string> names;
+    names.reserve(info.settings.size());
     for (const auto& each : info.settings) names.push_back(each.name);
     throw std::invalid_argument("engine '" + info.name + "' has no setting " + quote(name) +
                                 (names.empty() ? "" : "; " + did_you_mean_or_list(name, names)));
@@ -84,6 +85,7 @@ std::string engine_name(std::string_view choice) {
 
 std::vector<std::string> describe_settings(const EngineInfo& info) {
   std::vector<std::string> lines;
+  lines.reserve(info.settings.size());
   for (const auto& setting : info.settings) {
     lines.push_back(setting.name + "=" + std::to_string(setting.least) + ".." + std::to_string(setting.most) + " (" +
                     setting.summary + ")");

@@ -182,10 +182,10 @@ class Dir24_8LookupOfAnyCount : public Dir24_8Lookup {};
 
 TEST_P(Dir24_8LookupOfAnyCount, AnswersAllAndNoMore) {
   Oracle oracle;
-  const std::vector<const char*> prefixes{"10.0.0.0/8", "10.1.0.0/16", "10.1.2.128/25", "10.1.3.7/32"};
-  for (std::uint16_t i = 0; i < prefixes.size(); ++i) {
-    table_.insert(prefix(prefixes[i]), i);
-    oracle.insert(prefix(prefixes[i]), i);
+  std::uint16_t next_hop = 0;
+  for (const char* text : {"10.0.0.0/8", "10.1.0.0/16", "10.1.2.128/25", "10.1.3.7/32"}) {
+    table_.insert(prefix(text), next_hop);
+    oracle.insert(prefix(text), next_hop++);
   }
   table_.commit();
   std::mt19937 random(3);
