@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,17 @@ class ConfigNode {
   std::vector<ConfigNode> list() const;
 
   std::string text() const;
+  /// The same if `check` takes it: its std::invalid_argument becomes an error here.
+  template <class Check>
+  std::string checked_text(const Check& check) const {
+    std::string found = text();
+    try {
+      check(found);
+    } catch (const std::invalid_argument& refusal) {
+      throw error(refusal.what());
+    }
+    return found;
+  }
   bool boolean() const;
   /// A whole number between the bounds, both included.
   std::uint64_t integer(std::uint64_t least, std::uint64_t most) const;

@@ -90,12 +90,12 @@ struct EngineInfo {
 bool register_engine(EngineInfo info);
 /// Every engine of this build, best first.
 const std::vector<EngineInfo>& engines();
+/// What an engine can be told, for people: "width=1..256 (SUMMARY)".
+std::vector<std::string> describe_settings(const EngineInfo& info);
 
 /// A person's choice of an engine is a text: "auto", or NAME[,SETTING=NUMBER...]. Throws std::invalid_argument for an
 /// unknown name or setting and for a number out of bounds; whether the engine can run here is seen when it is created.
 void check_engine(const std::string& choice);
-/// What an engine can be told, for people: "width=1..256 (SUMMARY)".
-std::vector<std::string> describe_settings(const EngineInfo& info);
 /// NAME of such a text.
 std::string engine_name(std::string_view choice);
 /// Creates the chosen engine, which is not "auto". Throws like check_engine, and std::runtime_error with the probe's

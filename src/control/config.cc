@@ -196,16 +196,6 @@ std::chrono::microseconds read_sleep(const ConfigNode& node) {
   return *time;
 }
 
-std::string read_engine(const ConfigNode& node) {
-  std::string choice = node.text();
-  try {
-    check_engine(choice);
-  } catch (const std::invalid_argument& error) {
-    throw node.error(error.what());
-  }
-  return choice;
-}
-
 StageConfig read_stage(const ConfigNode& entry, const std::string& default_engine) {
   if (!entry.is_map() && !entry.is_scalar()) throw entry.error("expected a function's name, or its name and its keys");
   const auto names = entry.is_map() ? entry.keys() : std::vector{entry.text()};
@@ -225,7 +215,7 @@ StageConfig read_stage(const ConfigNode& entry, const std::string& default_engin
   const ConfigNode engine = config.get("engine");
   // Every other key is the function's to check.
   if (std::count(keys.begin(), keys.end(), "engine") > 1) throw engine.error("key 'engine' stands twice");
-  return {names[0], engine.present() ? read_engine(engine) : default_engine, config.without("engine")};
+  return {names[0], engine.present() ? engine.checked_text(check_engine) : default_engine, config.without("engine")};
 }
 
 std::vector<StageConfig> read_pipeline(const ConfigNode& node, const std::string& engine) {
@@ -281,7 +271,7 @@ RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& fi
   config.cores = read_cores(workers);
   config.sleep = read_sleep(workers.get("sleep"));
   const ConfigNode engine = root.get("engine");
-  config.pipeline = read_pipeline(root.at("pipeline"), engine.present() ? read_engine(engine) : "auto");
+  config.pipeline = read_pipeline(root.at("pipeline"), engine.present() ? engine.checked_text(check_engine) : "auto");
   config.punts = read_punts(root.get("punts"));
   config.socket = read_socket(root.get("control"));
   config.metrics = read_metrics(root.get("metrics"));

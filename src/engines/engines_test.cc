@@ -66,6 +66,7 @@ TEST(Engines, ThatAreUnknownAreNamedWithTheNearestOne) {
 TEST(Engines, TakeSettingsWithinTheirBounds) {
   for (const auto& engine : engines()) {
     for (const auto& setting : engine.settings) {
+      EXPECT_THAT(describe_settings(engine), testing::Contains(HasSubstr(setting.name + "=")));
       const std::string told = engine.name + "," + setting.name + "=";
       EXPECT_NO_THROW(create_engine(told + std::to_string(setting.least)));
       EXPECT_NO_THROW(create_engine(told + std::to_string(setting.most)));

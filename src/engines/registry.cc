@@ -33,7 +33,8 @@ const EngineInfo& find_engine(const std::string& name) {
 
 /// Adds the setting that `text`, NAME=NUMBER, tells.
 void read_setting(const EngineInfo& info, const std::string& text, EngineSettings& settings) {
-  const std::string name = text.substr(0, text.find('='));
+  const std::size_t equals = std::min(text.find('='), text.size());
+  const std::string name = text.substr(0, equals);
   const auto setting = std::ranges::find(info.settings, name, &EngineSetting::name);
   if (setting == info.settings.end()) {
     std::vector<std::string> names;
@@ -42,11 +43,11 @@ void read_setting(const EngineInfo& info, const std::string& text, EngineSetting
     throw std::invalid_argument("engine '" + info.name + "' has no setting " + quote(name) +
                                 (names.empty() ? "" : "; " + did_you_mean_or_list(name, names)));
   }
-  const char* const end = text.data() + text.size();
-  const char* const begin = std::min(text.data() + name.size() + 1, end);
+  const std::string number = equals < text.size() ? text.substr(equals + 1) : "";
+  const char* const end = number.data() + number.size();
   std::uint64_t value = 0;
-  const auto [after, error] = std::from_chars(begin, end, value);
-  if (begin == end || error != std::errc() || after != end || value < setting->least || value > setting->most) {
+  const auto [after, error] = std::from_chars(number.data(), end, value);
+  if (error != std::errc() || after != end || value < setting->least || value > setting->most) {
     throw std::invalid_argument("engine '" + info.name + "' takes " + name + "=NUMBER from " +
                                 std::to_string(setting->least) + " to " + std::to_string(setting->most) + ", not " +
                                 quote(text));
@@ -94,8 +95,7 @@ std::vector<std::string> describe_settings(const EngineInfo& info) {
 }
 
 void check_engine(const std::string& choice) {
-  const std::string name = engine_name(choice);
-  if (choice != "auto") read_settings(find_engine(name), choice);
+  if (choice != "auto") read_settings(find_engine(engine_name(choice)), choice);
 }
 
 std::unique_ptr<Engine> create_engine(const std::string& choice) {

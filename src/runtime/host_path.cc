@@ -29,6 +29,16 @@ constexpr int kSleepMilliseconds = 100;  ///< at most: links and deleted twins a
 /// for the link-local one for ever.
 constexpr std::chrono::milliseconds kIntroduction{100};
 
+/// What it throws becomes an error at the port's place.
+template <class Action>
+void for_twin(const control::PortConfig& config, const Action& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    throw InputError(config.location, fmt::format("port '{}': its twin: {}", config.info.name, error.what()));
+  }
+}
+
 FileDescriptor require(int descriptor) {
   if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "cannot watch twins");
   return FileDescriptor(descriptor);
@@ -66,9 +76,10 @@ HostPath::HostPath(const control::RouterConfig& config, Ports ports, const Pipel
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (!config.ports[i].twin.empty()) add_twin(config.ports[i], *ports[i]);
   }
-  for (auto& twin : twins_) {
-    std::this_thread::sleep_until(twin.created + kIntroduction);
-    bring_up(twin);
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (twin_of_port_[i] == nullptr) continue;
+    std::this_thread::sleep_until(twin_of_port_[i]->created + kIntroduction);
+    for_twin(config.ports[i], [&] { bring_up(*twin_of_port_[i]); });
   }
 }
 
@@ -80,11 +91,7 @@ void HostPath::add_twin(const control::PortConfig& config, const io::Port& port)
   Twin& twin = twins_.emplace_back();
   twin.port = &port;
   twin.name = config.twin;
-  try {
-    create(twin);
-  } catch (const std::exception& error) {
-    throw InputError(config.location, fmt::format("port '{}': its twin: {}", config.info.name, error.what()));
-  }
+  for_twin(config, [&] { create(twin); });
   twin_of_port_[port.info().index] = &twin;
   const std::string interface = port.host_interface();
   if (interface.empty()) return;

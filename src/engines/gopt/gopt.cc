@@ -5,24 +5,21 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "gopt/width_choice.h"
 #include "penumbra/engine.h"
+#include "variants.h"
 
 namespace penumbra::gopt {
 namespace {
 
-struct Variant : Shader {
-  Call call = nullptr;
-};
-
-/// By name. Nodes never move, and batches name a shader by its address here.
-std::map<std::string, Variant>& variants() {
-  static std::map<std::string, Variant> map;
-  return map;
+/// Filled before main() begins, so made when it is first asked for.
+Variants<Call>& variants() {
+  static Variants<Call> all;
+  return all;
 }
 
 /// Reads the time stamp counter, without a fence.
@@ -45,10 +42,7 @@ class GoptEngine final : public Engine {
  public:
   /// `width` in place of the one that is measured; 0: none.
   explicit GoptEngine(std::uint32_t width) : width_(width) {}
-  const Shader* find_shader(const std::string& name) const override {
-    const auto found = variants().find(name);
-    return found == variants().end() ? nullptr : &found->second;
-  }
+  const Shader* find_shader(const std::string& name) const override { return variants().find(name); }
   void use_table(Table& /*table*/) override {}  // host memory is where it runs
   bool fetches_ahead() const override { return true; }
   std::unique_ptr<EngineQueue> open_queue() override;
@@ -70,19 +64,19 @@ class GoptQueue final : public EngineQueue {
   ~GoptQueue() override { engine_.remove(this); }
 
   Submitted submit(Batch& batch) noexcept override {
-    const auto& variant = *static_cast<const Variant*>(batch.shader);
+    const Call call = Variants<Call>::call_of(*batch.shader);
+    const void* const view = batch.table->view();
     if (width_ != 0) {
-      variant.call(batch.table->view(), batch, width_);
+      call(view, batch, width_);
       return Submitted::done;
     }
-    Finding& finding = finding_of(variant, *batch.table);
-    const void* const view = batch.table->view();
+    Finding& finding = finding_of(*batch.shader, *batch.table);
     if (!finding.choice.measures(batch.items)) {
-      variant.call(view, batch, finding.choice.chosen());
+      call(view, batch, finding.choice.chosen());
       return Submitted::done;
     }
     const std::uint64_t begin = ticks();
-    variant.call(view, batch, finding.choice.tried());
+    call(view, batch, finding.choice.tried());
     if (finding.choice.measured(ticks() - begin, batch.items)) publish(finding);
     return Submitted::done;
   }
@@ -167,9 +161,7 @@ std::vector<std::string> GoptEngine::notes() const {
 }  // namespace
 
 bool register_variant(Shader shader, Call call) {
-  std::string name = shader.name;
-  variants().insert_or_assign(std::move(name), Variant{{std::move(shader)}, call});
-  return true;
+  return variants().add(std::move(shader), call);
 }
 
 }  // namespace penumbra::gopt

@@ -8,13 +8,15 @@ namespace penumbra::gopt {
 bool WidthChoice::measured(std::uint64_t ticks, std::uint32_t items) noexcept {
   ticks_ += ticks;
   items_ += items;
+  trial_items_ += items;
   if (items_ < kSampleItems) return false;
   samples_[at_ % kWidths.size()][at_ / kWidths.size()] = static_cast<float>(ticks_) / static_cast<float>(items_);
   ticks_ = 0;
   items_ = 0;
   if (++at_ < kSamples * kWidths.size()) return false;
   at_ = 0;
-  left_ = kItemsBetween;
+  left_ = kItemsBetween * trial_items_;
+  trial_items_ = 0;
   std::array<double, kWidths.size()> medians{};
   for (std::size_t i = 0; i < kWidths.size(); ++i) {
     std::nth_element(samples_[i].begin(), samples_[i].begin() + kSamples / 2, samples_[i].end());

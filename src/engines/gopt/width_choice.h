@@ -20,8 +20,8 @@ class WidthChoice {
   static constexpr std::array<std::uint32_t, 8> kWidths{1, 4, 8, 12, 16, 24, 32, 64};
   static constexpr std::uint32_t kSamples = 15;        ///< of each width; the median counts
   static constexpr std::uint32_t kSampleItems = 1024;  ///< at least: batches in a row
-  /// Items between two trials: a trial's, of which most run at another than the best width, are one in a hundred.
-  static constexpr std::uint32_t kItemsBetween = 100 * kWidths.size() * kSamples * kSampleItems;
+  /// For each item of a trial, of which most run at another than the best width, so many until the next.
+  static constexpr std::uint64_t kItemsBetween = 100;
   /// Fewer items fill no window, and say nothing of wider ones.
   static constexpr std::uint32_t kLeastItems = 32;
   /// A wider window has to be better by this factor, and another one than before: what is measured is not exact.
@@ -31,7 +31,7 @@ class WidthChoice {
   bool measures(std::uint32_t items) noexcept {
     if (items < kLeastItems) return false;
     if (left_ == 0) return true;
-    left_ -= std::min(left_, items);
+    left_ -= std::min<std::uint64_t>(left_, items);
     return false;
   }
   /// The width for a batch that is measured, and for one that is not.
@@ -49,7 +49,8 @@ class WidthChoice {
   std::uint32_t at_ = 0;     ///< the measurement of this trial
   std::uint64_t ticks_ = 0;  ///< of it so far
   std::uint32_t items_ = 0;
-  std::uint32_t left_ = 0;  ///< items until the next trial
+  std::uint64_t trial_items_ = 0;
+  std::uint64_t left_ = 0;  ///< items until the next trial
   std::size_t chosen_ = 0;
   double cost_ = 0, plain_cost_ = 0;
 };

@@ -53,17 +53,20 @@ TEST(WidthChoice, FollowsWhatChanges) {
   EXPECT_EQ(trial(choice, [](std::uint32_t width) { return 1'000'000.0 / width; }), 64U);
 }
 
-TEST(WidthChoice, MeasuresFewBatchesAndNoSmallOnes) {
-  WidthChoice choice;
-  EXPECT_FALSE(choice.measures(WidthChoice::kLeastItems - 1));
-  std::uint32_t measured = 0;
-  for (int i = 0; i < 1'000'000; ++i) {
-    if (!choice.measures(64)) continue;
-    choice.measured(1000, 64);
-    ++measured;
+TEST(WidthChoice, MeasuresFewBatchesOfAnySizeAndNoSmallOnes) {
+  WidthChoice small;
+  EXPECT_FALSE(small.measures(WidthChoice::kLeastItems - 1));
+  for (const std::uint32_t items : {32U, 64U, 1000U, 4096U}) {
+    WidthChoice choice;
+    int measured = 0, trials = 0, batches = 0;
+    for (; trials < 4; ++batches) {
+      if (!choice.measures(items)) continue;
+      ++measured;
+      if (choice.measured(1000, items)) ++trials;
+    }
+    EXPECT_GT(batches, 70 * measured) << items;  // the last trial's batches to come are not among them
+    EXPECT_LT(batches, 80 * measured) << items;
   }
-  EXPECT_LT(measured, 15'000U);
-  EXPECT_GT(measured, 5'000U);
 }
 
 }  // namespace

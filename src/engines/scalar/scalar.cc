@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scalar/scalar.h"
 
-#include <map>
+#include <utility>
 
 #include "penumbra/engine.h"
+#include "variants.h"
 
 namespace penumbra::scalar {
 namespace {
 
-struct Variant : Shader {
-  Call call = nullptr;
-};
-
-/// By name. Nodes never move, and batches name a shader by its address here.
-std::map<std::string, Variant>& variants() {
-  static std::map<std::string, Variant> map;
-  return map;
+/// Filled before main() begins, so made when it is first asked for.
+Variants<Call>& variants() {
+  static Variants<Call> all;
+  return all;
 }
 
 class ScalarQueue final : public EngineQueue {
  public:
   Submitted submit(Batch& batch) noexcept override {
-    static_cast<const Variant*>(batch.shader)->call(batch.table->view(), batch);
+    Variants<Call>::call_of (*batch.shader)(batch.table->view(), batch);
     return Submitted::done;
   }
   Batch* poll() noexcept override { return nullptr; }
@@ -29,10 +26,7 @@ class ScalarQueue final : public EngineQueue {
 
 class ScalarEngine final : public Engine {
  public:
-  const Shader* find_shader(const std::string& name) const override {
-    const auto found = variants().find(name);
-    return found == variants().end() ? nullptr : &found->second;
-  }
+  const Shader* find_shader(const std::string& name) const override { return variants().find(name); }
   void use_table(Table& /*table*/) override {}  // host memory is where it runs
   std::unique_ptr<EngineQueue> open_queue() override { return std::make_unique<ScalarQueue>(); }
 };
@@ -48,9 +42,7 @@ class ScalarEngine final : public Engine {
 }  // namespace
 
 bool register_variant(Shader shader, Call call) {
-  std::string name = shader.name;
-  variants().insert_or_assign(std::move(name), Variant{{std::move(shader)}, call});
-  return true;
+  return variants().add(std::move(shader), call);
 }
 
 }  // namespace penumbra::scalar

@@ -11,18 +11,6 @@
 namespace penumbra::ipv4 {
 namespace {
 
-/// Calls a check of the feed's for a node's text, and lets its error point there.
-template <class Check>
-std::string checked(const ConfigNode& node, const Check& check) {
-  std::string text = node.text();
-  try {
-    check(text);
-  } catch (const std::invalid_argument& error) {
-    throw node.error(error.what());
-  }
-  return text;
-}
-
 /// `follow` and `table`.
 void read_sources(const ConfigNode& config, RouteFeed* feed, Configuration& configuration) {
   const ConfigNode follow = config.get("follow"), table = config.get("table");
@@ -33,12 +21,12 @@ void read_sources(const ConfigNode& config, RouteFeed* feed, Configuration& conf
   if (feed == nullptr) throw follow.error("there is nothing to follow here");
   auto& names = configuration.follow;
   for (const auto& source : follow.list()) {
-    names.push_back(checked(source, [feed](const auto& name) { feed->check_source(name); }));
+    names.push_back(source.checked_text([feed](const auto& name) { feed->check_source(name); }));
     if (std::ranges::count(names, names.back()) > 1) throw source.error("it stands there already");
   }
   if (names.empty()) throw follow.error("expected at least one source, for instance [kernel]");
   configuration.table =
-      table.present() ? checked(table, [feed](const auto& text) { feed->check_table(text); }) : std::string("main");
+      table.present() ? table.checked_text([feed](const auto& text) { feed->check_table(text); }) : std::string("main");
 }
 
 struct Counts {
