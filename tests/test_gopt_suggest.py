@@ -50,9 +50,13 @@ def test_all_formats_say_the_same(tmp_path, form):
     assert gain in text and ("as fast" in text) == bool(gain)
 
 
-def test_the_page_shows_what_is_suggested(tmp_path):
+@pytest.mark.parametrize("headers", ["a", "z"])
+def test_the_page_shows_what_is_suggested(tmp_path, headers):
+    """Wherever the headers lie: the order is not that of paths."""
     page = (conftest.ROOT / "docs" / "gopt.md").read_text()
-    text = suggestion(PROFILES / "bare.cachegrind", without_hints(tmp_path), f"-I{EXAMPLE}")
+    (tmp_path / "m").mkdir()
+    shutil.copytree(EXAMPLE, tmp_path / headers)
+    text = suggestion(PROFILES / "bare.cachegrind", without_hints(tmp_path / "m"), f"-I{tmp_path / headers}")
     assert f"```\n{text}```" in page
     assert run(GOPT, "--help").stdout.splitlines()[1].strip() in page
 

@@ -81,8 +81,9 @@ std::string Suggestions::report() {
 
 Suggestions::Line Suggestions::line_of(clang::SourceLocation where) const {
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
-  const clang::PresumedLoc presumed = sources.getPresumedLoc(sources.getExpansionLoc(where));
-  return {absolute_path(presumed.getFilename()), presumed.getLine()};
+  const clang::SourceLocation expanded = sources.getExpansionLoc(where);
+  const clang::PresumedLoc presumed = sources.getPresumedLoc(expanded);
+  return {!sources.isInMainFile(expanded), absolute_path(presumed.getFilename()), presumed.getLine()};
 }
 
 std::string Suggestions::name(const Line& line) const {
@@ -107,7 +108,7 @@ void Suggestions::add_loop(Subject& subject, const clang::ForStmt* loop) {
   const Profile::Lines& lines = profile_of(first);
   for (auto at = lines.lower_bound(first.number); at != lines.end() && at->first <= last; ++at) {
     for (const auto& [function, counts] : at->second) {
-      add(subject, {first.file, at->first}, counts);
+      add(subject, line_at(first, at->first), counts);
       subject.run_in.insert(function);
     }
   }
@@ -119,11 +120,11 @@ void Suggestions::add_called(Subject& subject, const clang::FunctionDecl* functi
   const unsigned last = line_of(function->getBody()->getEndLoc()).number;
   const Profile::Lines& lines = profile_of(first);
   for (auto at = lines.lower_bound(first.number); at != lines.end() && at->first <= last; ++at) {
-    if (subject.lines.count({first.file, at->first}) != 0) continue;
+    if (subject.lines.count(line_at(first, at->first)) != 0) continue;
     for (const auto& [run_in, counts] : at->second) {
       const bool by_itself = plain_name(run_in) == function->getNameAsString();
       const bool is_unknown = run_in.empty();
-      if (is_unknown || by_itself || subject.run_in.count(run_in) != 0) add(subject, {first.file, at->first}, counts);
+      if (is_unknown || by_itself || subject.run_in.count(run_in) != 0) add(subject, line_at(first, at->first), counts);
     }
   }
 }
@@ -264,13 +265,17 @@ void Suggestions::report_line(Subject& subject, const Model& model, const Line& 
 }
 
 void Suggestions::report_idle_hints(Subject& subject) {
-  for (const clang::CallExpr* hint : subject.hints) {
+  std::vector<const clang::CallExpr*> hints(subject.hints.begin(), subject.hints.end());
+  llvm::sort(hints, [this](const auto* one, const auto* other) {
+    return unit_.ast.getSourceManager().isBeforeInTranslationUnit(one->getBeginLoc(), other->getBeginLoc());
+  });
+  for (const clang::CallExpr* hint : hints) {
     std::set<Line> lines;
     for (const Read& read : subject.reads) {
       if (read.hint != hint || read.earlier != nullptr) continue;
       const clang::Expr* whole = full_expression(read.access, unit_.parents(read.function));
       const Line first = line_of(whole->getBeginLoc());
-      for (unsigned at = first.number; at <= line_of(whole->getEndLoc()).number; ++at) lines.insert({first.file, at});
+      for (unsigned at = first.number; at <= line_of(whole->getEndLoc()).number; ++at) lines.insert(line_at(first, at));
     }
     uint64_t misses = 0;
     for (const Line& line : lines) {

@@ -17,10 +17,14 @@ class Suggestions {
   std::string problem;
 
  private:
+  /// In the order of the report: the file itself first, wherever its headers lie.
   struct Line {
+    bool is_in_header = false;
     std::string file;  ///< its whole path
     unsigned number = 0;
-    bool operator<(const Line& other) const { return std::tie(file, number) < std::tie(other.file, other.number); }
+    bool operator<(const Line& other) const {
+      return std::tie(is_in_header, file, number) < std::tie(other.is_in_header, other.file, other.number);
+    }
   };
   /// What a function's items do, and what the profile says of its lines.
   struct Subject {
@@ -41,6 +45,7 @@ class Suggestions {
   void add_called(Subject& subject, const clang::FunctionDecl* function);
   static void add(Subject& subject, const Line& line, const Profile::Counts& counts);
   Line line_of(clang::SourceLocation where) const;
+  static Line line_at(const Line& line, unsigned number) { return {line.is_in_header, line.file, number}; }
   std::string name(const Line& line) const;
   static bool is_notable(const Subject& subject, uint64_t misses);
   void report_on(Subject& subject);
