@@ -354,8 +354,10 @@ class Program(Expressions):
         variable = self.declare("number")
         value = self.without(variable, self.leaf)
         self.fuel += 1
-        form = self.random.randrange(3)
-        if form == 0:
+        form = self.random.randrange(3 if self.in_helper else 4)
+        if form == 3:  # the index by its name
+            self.put(f"uint32_t {variable.name} = [i](uint32_t x) {{ return x * i; }}((uint32_t)({value}));")
+        elif form == 0:
             self.put(f"uint32_t {variable.name} = [=](uint32_t x) {{ return x + (uint32_t)({value}); }}(3);")
         elif form == 1:
             self.put(f"uint32_t {variable.name} = 0;")

@@ -172,6 +172,7 @@ bool Function::check_storable(const Variable& variable) {
 }
 
 std::string Function::use_text(const Variable& variable) const {
+  if (variable.is_index) return std::string(1, kIndexMark);
   if (variable.form == Variable::Form::reference) return "(*" + variable.name + ")";
   if (variable.form == Variable::Form::boxed) return variable.name + ".value";
   return variable.name;

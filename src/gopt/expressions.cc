@@ -159,6 +159,7 @@ void Function::evaluate_part(const clang::Stmt* part, const clang::Expr* whole, 
       if (found == frame_->variables.end()) continue;
       Variable& variable = variables_[found->second];
       if (capture.getCaptureKind() == clang::LCK_ByRef) variable.escape = capture.getLocation();
+      if (capture.isExplicit() && variable.is_index) loops_[static_cast<size_t>(variable.loop)].names_index = true;
       if (capture.isExplicit() && variable.name != variable.declaration->getName()) {
         frame_->text.replace(unit_.tokens.range({capture.getLocation(), capture.getLocation()}), variable.name);
       }

@@ -128,9 +128,19 @@ void Function::analyse() {
       }
     }
     check_shared(loop);
+    keep_index(loop);
     name_members(loop);
     explain(loop);
   }
+}
+
+/// An item never changes its index: where a switch would save it, it is kept from the item's start, and read there.
+void Function::keep_index(unsigned number) {
+  Loop& loop = loops_[number];
+  const auto saves_index = [&](unsigned at) { return saved_[at].test(loop.index); };
+  if (loop.names_index || llvm::none_of(loop.switches, saves_index)) return;
+  loop.index_in_item = true;
+  for (const unsigned at : loop.switches) stored_[at].reset(loop.index);
 }
 
 /// A variable from outside of a foreach can be each item's own only if no item sees what another has left in it.

@@ -25,6 +25,9 @@ struct Options {
   std::string suffix = "_gopt";
 };
 
+/// Stands for the index of a foreach until it is known where that is kept.
+constexpr char kIndexMark = '\x05';
+
 /// A local variable of F or of a function expanded in it, or the result of such a function.
 struct Variable {
   enum class Form {
@@ -114,7 +117,9 @@ class Function {
     std::string types;  ///< declarations that must stand before what is kept per item
     std::vector<unsigned> switches;
     bool goes_to_done = false;
-    bool has_plain = false;  ///< the loop as written stands beside the other, for a width of 1
+    bool names_index = false;    ///< a lambda captures the index by its name
+    bool index_in_item = false;  ///< the index is read where it is kept, and is no variable of its own
+    bool has_plain = false;      ///< the loop as written stands beside the other, for a width of 1
     std::string plain;
   };
   /// What is said of a variable from outside of a foreach inside of it.
@@ -129,6 +134,7 @@ class Function {
   std::string header_text(Text& text);
   void analyse();
   void check_shared(unsigned loop);
+  void keep_index(unsigned number);
   void collect_names(const clang::FunctionDecl* function, std::set<const clang::FunctionDecl*>& done);
 
   // statements.cc
@@ -184,6 +190,7 @@ class Function {
   std::string value_text(const Variable& variable, const std::string& value) const;
   TokenRange initialiser(const clang::VarDecl* declaration) const;
   std::string use_text(const Variable& variable) const;
+  std::string index_text(unsigned loop) const;
   void write_name(unsigned number);
   void declare_in_scope(unsigned variable);
   bool check_storable(const Variable& variable);

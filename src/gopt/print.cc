@@ -79,6 +79,12 @@ std::string Function::fill(const std::string& text) {
   return out + text.substr(from);
 }
 
+/// What the index is called in the body of a foreach.
+std::string Function::index_text(unsigned loop) const {
+  const Variable& index = variables_[loops_[loop].index];
+  return loops_[loop].index_in_item ? "gopt_at->" + index.member : index.name;
+}
+
 std::string Function::save_text(const Variable& variable) const {
   const std::string member = "gopt_at->" + variable.member;
   if (variable.form == Variable::Form::boxed || variable.type->isArrayType()) {
@@ -102,7 +108,10 @@ std::string Function::switch_text(const Switch& at) {
   std::string saves;
   for (const unsigned variable : stored_[number].set_bits()) saves += save_text(variables_[variable]) + " ";
   std::string restores;
-  for (const unsigned variable : saved_[number].set_bits()) restores += " " + restore_text(variables_[variable]);
+  for (const unsigned variable : saved_[number].set_bits()) {
+    const bool stays = variables_[variable].is_index && loops_[at.loop].index_in_item;
+    if (!stays) restores += " " + restore_text(variables_[variable]);
+  }
   if (loops_[at.loop].switches.size() > 1) saves += "gopt_at->gopt_resume = " + std::to_string(at.number) + "; ";
   const std::string resume = label("resume", at.loop) + "_" + std::to_string(at.number);
   return "{ /* " + at.what + " */\n  " + at.prefetch + "\n  " + saves + "goto " + label("switch", at.loop) + ";\n" +
@@ -142,7 +151,7 @@ std::string Function::item_text(unsigned number) {
 /// What is declared before the body, and the start of an item.
 std::string Function::head_text(unsigned number) {
   const Loop& loop = loops_[number];
-  const std::string& index = variables_[loop.index].name;
+  const std::string index = index_text(number);
   std::string text = "{ /* foreach: " + std::string(options_.any_width ? "up to " : "") +
                      std::to_string(options_.width) + " items take turns */\n" + line_mark(0, "");
   text += "  enum { gopt_most = " + std::to_string(options_.width) + " };\n";
@@ -156,7 +165,7 @@ std::string Function::head_text(unsigned number) {
   }
   text += "  const uint32_t gopt_count = " + loop.count + ";\n";
   text += "  uint32_t gopt_next = 0;\n";
-  text += "  " + unit_.declare(variables_[loop.index].type, index) + ";\n";
+  if (!loop.index_in_item) text += "  " + unit_.declare(variables_[loop.index].type, index) + ";\n";
   text += "  if (gopt_count == 0) goto " + label("all_done", number) + ";\n";
   text += label("open", number) + ": /* one more item takes part */\n";
   text += "  ++gopt_end;\n";
@@ -201,7 +210,12 @@ std::string Function::loop_text(unsigned number) {
   const Loop& loop = loops_[number];
   std::string text;
   if (!loop.plain.empty()) text += "if (gopt_width <= 1) {\n  " + loop.plain + "\n} else ";
-  return text + fill(head_text(number) + "  " + loop.body + "\n" + tail_text(number));
+  std::string made = fill(head_text(number) + "  " + loop.body + "\n" + tail_text(number));
+  const std::string index = index_text(number);
+  for (size_t at = made.find(kIndexMark); at != std::string::npos; at = made.find(kIndexMark, at + index.size())) {
+    made.replace(at, 1, index);
+  }
+  return text + made;
 }
 
 std::string Function::explain_variable(const Switch& at, unsigned number, unsigned variable) const {
@@ -213,7 +227,8 @@ std::string Function::explain_variable(const Switch& at, unsigned number, unsign
   } else if (read.isValid()) {
     why = "read in line " + std::to_string(unit_.line(read));
   }
-  if (!stored_[number].test(variable)) why += "; unchanged since it was last saved";
+  const bool stays = kept.is_index && loops_[at.loop].index_in_item;
+  if (!stored_[number].test(variable)) why += stays ? "; kept from the start" : "; unchanged since it was last saved";
   const uint64_t size = bytes(kept);
   return "    " + unit_.declare(kept.type, kept.name) + ", " +
          (size == 0 ? "bytes by the template's arguments" : std::to_string(size) + " bytes") + ": " + why + "\n";
