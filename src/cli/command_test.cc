@@ -73,7 +73,7 @@ TEST(Program, RefusesAWrongCommandLine) {
 
 TEST(Program, SaysWhereAnInputIsWrong) {
   const ScratchFolder folder;
-  const std::string config = folder.file("router.yaml");
+  const std::string config = (folder / "router.yaml").string();
   std::ofstream(config) << "ports:\n  - {name: a, device: none, snik: count}\npipeline: [ipv4]\n";
   const Outcome outcome = run({"check", config});
   EXPECT_EQ(outcome.exit_code, 3);
@@ -96,7 +96,7 @@ TEST(Program, SaysThatNoRouterAnswers) {
   for (const auto& words :
        std::vector<std::vector<std::string>>{{"show", "ports"}, {"trace", "show"}, {"show", "engines"}}) {
     auto line = words;
-    line.insert(line.end(), {"--socket", folder.file("none.sock")});
+    line.insert(line.end(), {"--socket", (folder / "none.sock").string()});
     EXPECT_EQ(run(line).exit_code, 5);
   }
 }
@@ -113,13 +113,18 @@ TEST(Program, AnswersInJsonWhereverItIsAsked) {
   ASSERT_EQ(list.size(), 50U);
   EXPECT_EQ(list[0]["next_hops"][0]["dev"], "port0");
   const ScratchFolder folder;
-  const std::string capture = folder.file("x.pcap");
+  const std::string capture = (folder / "x.pcap").string();
   EXPECT_EQ(json::parse(run({"gen", "traffic", "-j", "--packets", "7", "--size", "100", "-o", capture}).output),
             (json{{"file", capture}, {"packets", 7}, {"bytes", 700}}));
   EXPECT_EQ(run({"gen", "traffic", "-j", "-o", "-"}).exit_code, 2);
-  const auto refused = json::parse(run({"show", "-j", "ports", "--socket", folder.file("none.sock")}).output);
+  const auto refused = json::parse(run({"show", "-j", "ports", "--socket", (folder / "none.sock").string()}).output);
   EXPECT_EQ(refused["ok"], false);
-  EXPECT_EQ(json::parse(run({"-j", "show", "ports", "--socket", folder.file("none.sock")}).output), refused);
+  EXPECT_EQ(json::parse(run({"-j", "show", "ports", "--socket", (folder / "none.sock").string()}).output), refused);
+  const Outcome wrong = run({"check", "-j"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_EQ(json::parse(wrong.output), (json{{"ok", false}, {"error", "CONFIG is required"}}));
+  EXPECT_EQ(json::parse(run({"run", "-j", "--fro", "1s"}).output)["error"],
+            "unknown option '--fro'; did you mean '--for'?");
   const Outcome cannot = run({"-j", "man"});
   EXPECT_EQ(cannot.exit_code, 2);
   EXPECT_THAT(cannot.errors, testing::Not(HasSubstr("did you mean '--json'")));
@@ -138,8 +143,9 @@ TEST(Program, TakesHelpAndVersionAsCommands) {
 
 TEST(Program, WritesOverNothingPrecious) {
   const ScratchFolder folder;
-  const std::string routes = folder.file("routes.txt"), capture = folder.file("x.pcap"), other = folder.file("other");
-  const std::string again = folder.file("./other");
+  const std::string routes = (folder / "routes.txt").string(), capture = (folder / "x.pcap").string(),
+                    other = (folder / "other").string();
+  const std::string again = (folder / "./other").string();
   const auto refused = [](const std::vector<std::string>& words) {
     const Outcome outcome = run(words);
     EXPECT_EQ(outcome.exit_code, 2) << testing::PrintToString(words);
@@ -155,7 +161,7 @@ TEST(Program, WritesOverNothingPrecious) {
   };
   EXPECT_THAT(refused(prefixes(routes)), HasSubstr("is read"));
   EXPECT_THAT(refused({"gen", "traffic", "-o", routes}), HasSubstr("is no capture"));
-  EXPECT_THAT(refused({"capture", "wan", "-w", routes, "--socket", folder.file("none.sock")}),
+  EXPECT_THAT(refused({"capture", "wan", "-w", routes, "--socket", (folder / "none.sock").string()}),
               HasSubstr("is no capture"));
   EXPECT_EQ(std::filesystem::file_size(routes), size);
   EXPECT_FALSE(std::filesystem::exists(other));
@@ -168,7 +174,7 @@ TEST(Program, SaysWhereItLooksForARouter) {
   // As every other user has another default, root's too is not where theirs are.
   const ScratchFolder folder;
   const std::string before = getenv("XDG_RUNTIME_DIR") == nullptr ? "" : getenv("XDG_RUNTIME_DIR");
-  setenv("XDG_RUNTIME_DIR", folder.file("").c_str(), 1);
+  setenv("XDG_RUNTIME_DIR", folder.path().string().c_str(), 1);
   const Outcome outcome = run({"show", "ports"});
   setenv("XDG_RUNTIME_DIR", before.c_str(), 1);
   if (outcome.exit_code == 0) GTEST_SKIP() << "a router runs here";

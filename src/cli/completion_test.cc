@@ -45,14 +45,14 @@ std::string output_of(const std::string& command) {
 
 class BashCompletion : public testing::Test {
  protected:
-  BashCompletion() { std::ofstream(folder_.file("completion")) << bash_completion(program()); }
+  BashCompletion() { std::ofstream(folder_ / "completion") << bash_completion(program()); }
 
   /// What bash offers behind these words, the last of which is being typed.
   std::vector<std::string> offered(const std::string& words) {
-    std::ofstream(folder_.file("test.bash"))
-        << "cd " << folder_.file("") << "\ncompopt() { :; }\nsource ./completion\nCOMP_WORDS=(" << words
+    std::ofstream(folder_ / "test.bash")
+        << "cd " << folder_.path().string() << "\ncompopt() { :; }\nsource ./completion\nCOMP_WORDS=(" << words
         << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_penumbra\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
-    std::istringstream lines(output_of("bash --norc --noprofile " + folder_.file("test.bash") + " 2>&1"));
+    std::istringstream lines(output_of("bash --norc --noprofile " + (folder_ / "test.bash").string() + " 2>&1"));
     std::vector<std::string> found;
     for (std::string line; std::getline(lines, line);) {
       if (!line.empty()) found.push_back(line);
@@ -85,7 +85,7 @@ TEST_F(BashCompletion, OffersValues) {
 }
 
 TEST_F(BashCompletion, OffersFiles) {
-  std::ofstream(folder_.file("my router.yaml")) << "";
+  std::ofstream(folder_ / "my router.yaml") << "";
   EXPECT_THAT(offered("penumbra run my"), ElementsAre("my router.yaml"));
   EXPECT_THAT(offered("penumbra lookup --routes comp"), ElementsAre("completion"));
 }
@@ -114,10 +114,10 @@ TEST(Completion, NamesEveryCommandAndOptionForEveryShell) {
 
 TEST(ManPage, IsGoodRoff) {
   const ScratchFolder folder;
-  std::ofstream(folder.file("penumbra.1")) << man_page(program());
+  std::ofstream(folder / "penumbra.1") << man_page(program());
   if (output_of("groff --version 2>/dev/null").empty()) GTEST_SKIP() << "groff is not installed";
-  EXPECT_EQ(output_of("groff -ww -man -Tutf8 " + folder.file("penumbra.1") + " 2>&1 >/dev/null"), "");
-  const std::string text = output_of("groff -man -Tascii -P-cbou " + folder.file("penumbra.1"));
+  EXPECT_EQ(output_of("groff -ww -man -Tutf8 " + (folder / "penumbra.1").string() + " 2>&1 >/dev/null"), "");
+  const std::string text = output_of("groff -man -Tascii -P-cbou " + (folder / "penumbra.1").string());
   for_each_command(program(), [&](const ParserCommand& command) { EXPECT_THAT(text, HasSubstr(command.full_name)); });
   for (const auto& [code, meaning] : exit_codes()) EXPECT_THAT(text, HasSubstr(meaning.substr(0, 20)));
 }

@@ -33,7 +33,7 @@ class LookupTest : public testing::Test {
   }
 
   ScratchFolder folder_;
-  std::string routes_ = folder_.file("routes.txt");
+  std::string routes_ = (folder_ / "routes.txt").string();
 };
 
 TEST_F(LookupTest, SaysWhereAddressesLead) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/scratch_folder.h"
 #include "cli/command.h"
 
 namespace penumbra::cli {
@@ -57,23 +58,5 @@ inline Outcome run(std::vector<std::string> words, const std::string& input = ""
   outcome.errors = testing::internal::GetCapturedStderr();
   return outcome;
 }
-
-/// A folder that goes away with the test.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "penumbra-cli-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a folder in " + name);
-    path_ = name;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() { std::filesystem::remove_all(path_); }
-
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace penumbra::cli

@@ -54,7 +54,7 @@ std::unique_ptr<Port> open_one(const control::PortConfig& config, std::uint16_t 
 class BuiltinPortTest : public ::testing::Test {
  protected:
   void SetUp() override { need_eal(); }
-  Folder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(BuiltinPortTest, GivesACaptureBackByteForByte) {

@@ -54,7 +54,7 @@ class FindHugePages : public ::testing::Test {
                                       << " rw 0 0\n";
   }
   HugePages find(std::uint64_t bytes) { return find_huge_pages(bytes, folder_ / "hugepages", folder_ / "mounts"); }
-  Folder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(FindHugePages, TakesWhatSuffices) {

@@ -47,7 +47,7 @@ class EthdevPortTest : public ::testing::Test {
     auto ports = open_ports({&config, 1}, workers);
     return std::move(ports.front());
   }
-  Folder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(EthdevPortTest, OpensANullDevice) {

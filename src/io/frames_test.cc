@@ -36,7 +36,7 @@ std::string refusal(const std::filesystem::path& file) {
 }
 
 TEST(LoadCapture, ReadsEveryForm) {
-  const Folder folder;
+  const ScratchFolder folder;
   const auto file = folder / "in";
   for (const bool big_endian : {false, true}) {
     for (const bool nanoseconds : {false, true}) {
@@ -49,7 +49,7 @@ TEST(LoadCapture, ReadsEveryForm) {
 }
 
 TEST(LoadCapture, KeepsNanoseconds) {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::vector<Record> records{{1'700'000'000'123'456'789, Bytes(60, 1)}};
   for (const Bytes& bytes : {pcap_file(records), pcapng_file(records, false)}) {
     write_file(folder / "in", bytes);
@@ -58,14 +58,14 @@ TEST(LoadCapture, KeepsNanoseconds) {
 }
 
 TEST(LoadCapture, TakesAnEmptyCapture) {
-  const Folder folder;
+  const ScratchFolder folder;
   write_file(folder / "in.pcap", pcap_file({}));
   EXPECT_TRUE(load_capture(folder / "in.pcap").entries.empty());
   EXPECT_EQ(load_capture(folder / "in.pcap").largest(), 0U);
 }
 
 TEST(LoadCapture, RefusesWhatIsCutOff) {
-  const Folder folder;
+  const ScratchFolder folder;
   const Bytes whole = pcap_file(some_records());
   std::size_t end_of_first = 24 + 16 + 60;
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -85,7 +85,7 @@ TEST(LoadCapture, RefusesWhatIsCutOff) {
 }
 
 TEST(LoadCapture, RefusesWhatIsForeign) {
-  const Folder folder;
+  const ScratchFolder folder;
   EXPECT_THAT(refusal(folder / "missing"), HasSubstr("No such file"));
   std::filesystem::create_directory(folder / "folder");
   EXPECT_THAT(refusal(folder / "folder"), HasSubstr("not a readable capture"));
@@ -102,7 +102,7 @@ TEST(LoadCapture, RefusesWhatIsForeign) {
 }
 
 TEST(LoadCapture, SaysWhatToDoAboutAnUnknownFormat) {
-  const Folder folder;
+  const ScratchFolder folder;
   Bytes archaic = pcap_file({});
   archaic[4] = 1;
   const std::vector<std::pair<Bytes, std::string>> cases{{{}, "the file is empty"},
@@ -129,7 +129,7 @@ Bytes pcapng_of_interfaces(const std::vector<std::pair<std::uint32_t, std::uint3
 }
 
 TEST(LoadCapture, RefusesInterfacesThatDifferWithoutCallingThemDamaged) {
-  const Folder folder;
+  const ScratchFolder folder;
   constexpr std::uint32_t kEthernet = 1, kRaw = 101;
   for (const auto& [first, second] : {std::pair(kEthernet, kRaw), std::pair(kRaw, kEthernet)}) {
     write_file(folder / "in", pcapng_of_interfaces({{first, 65535}, {second, 65535}}));
@@ -143,7 +143,7 @@ TEST(LoadCapture, RefusesInterfacesThatDifferWithoutCallingThemDamaged) {
 }
 
 TEST(LoadCapture, RefusesWhatDoesNotFitIntoMemory) {
-  const Folder folder;
+  const ScratchFolder folder;
   write_file(folder / "huge", pcap_file({}));
   std::error_code failed;
   std::filesystem::resize_file(folder / "huge", std::uintmax_t{1} << 43, failed);  // sparse

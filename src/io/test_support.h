@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/scratch_folder.h"
 #include "io/eal.h"
 #include "io/frames.h"
 #include "io/port.h"
@@ -20,26 +20,6 @@
 namespace penumbra::io::test {
 
 using Bytes = std::vector<std::uint8_t>;
-
-/// A folder of the test's own, gone with it.
-class Folder {
- public:
-  Folder() {
-    std::string name = std::filesystem::temp_directory_path() / "penumbra-io-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Writes and reads whole files.
 inline void write_file(const std::filesystem::path& file, const Bytes& bytes) {

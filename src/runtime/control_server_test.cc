@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/scratch_folder.h"
 #include "runtime/control_client.h"
 #include "runtime/test_support.h"
 #include "runtime/unix_socket.h"
@@ -31,21 +32,6 @@ json echo(std::string_view command, std::string_view topic, Arguments arguments)
   if (topic == "big") return std::string(8 << 20, 'x');
   return {{"command", command}, {"topic", topic}, {"arguments", arguments}};
 }
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "penumbra-test-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 FileDescriptor connect(const std::filesystem::path& path) {
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
@@ -85,7 +71,7 @@ class Control : public testing::Test {
     return ask_router(path_, "show", topic, arguments, kTimeout);
   }
 
-  Folder folder_;
+  ScratchFolder folder_;
   std::filesystem::path path_ = folder_ / "control.sock";
   ControlServer server_{path_};
 };
@@ -243,7 +229,7 @@ TEST_F(Control, ServesMoreClientsThanItHasPlacesFor) {
 }
 
 TEST(ControlServer, RemovesItsSocketAtTheEnd) {
-  const Folder folder;
+  const ScratchFolder folder;
   const auto path = folder / "control.sock";
   {
     const ControlServer server(path);
@@ -253,7 +239,7 @@ TEST(ControlServer, RemovesItsSocketAtTheEnd) {
 }
 
 TEST(ControlServer, MakesItsFolder) {
-  const Folder folder;
+  const ScratchFolder folder;
   const ControlServer server(folder / "new" / "control.sock");
   struct stat status{};
   ASSERT_EQ(::stat((folder / "new").c_str(), &status), 0);
@@ -261,7 +247,7 @@ TEST(ControlServer, MakesItsFolder) {
 }
 
 TEST(ControlServer, RefusesAFolderThatIsOpenToAll) {
-  const Folder folder;
+  const ScratchFolder folder;
   ASSERT_EQ(::mkdir((folder / "open").c_str(), 0700), 0);
   ASSERT_EQ(::chmod((folder / "open").c_str(), 0777), 0);
   EXPECT_THAT(message_of([&folder] { ControlServer server(folder / "open" / "control.sock"); }),
@@ -271,7 +257,7 @@ TEST(ControlServer, RefusesAFolderThatIsOpenToAll) {
 }
 
 TEST(ControlServer, ReplacesAStaleSocketButNeitherALiveOneNorAFile) {
-  const Folder folder;
+  const ScratchFolder folder;
   const auto path = folder / "control.sock";
   {
     const FileDescriptor dead(::socket(AF_UNIX, SOCK_STREAM, 0));
@@ -294,14 +280,14 @@ TEST(ControlServer, SaysWhyItCannotListen) {
 }
 
 TEST(ControlClient, SaysThatNobodyListens) {
-  const Folder folder;
+  const ScratchFolder folder;
   const auto path = folder / "control.sock";
   EXPECT_THAT(message_of([&path] { ask_router(path, "show", "ports", {}); }),
               testing::AllOf(HasSubstr(path.string()), HasSubstr("penumbra run")));
 }
 
 TEST(ControlClient, DoesNotWaitForEver) {
-  const Folder folder;
+  const ScratchFolder folder;
   const auto path = folder / "control.sock";
   const ControlServer silent(path);  // never started
   const auto ask = [&path] { ask_router(path, "show", "ports", {}, std::chrono::milliseconds(50)); };
@@ -309,7 +295,7 @@ TEST(ControlClient, DoesNotWaitForEver) {
 }
 
 TEST(ControlClient, AsksARunningRouter) {
-  const Folder folder;
+  const ScratchFolder folder;
   auto config = test::test_config({"wan"}, 1, 1, test::kSync);
   config.socket = folder / "control.sock";
   test::packet_memory();

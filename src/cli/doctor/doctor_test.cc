@@ -27,13 +27,13 @@ class MadeUp {
     for (const auto& [name, text] : files) write(name, text);
   }
   void write(const std::string& name, const std::string& text) const {
-    const std::filesystem::path path = folder_.file(name);
+    const std::filesystem::path path = folder_ / name;
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text << "\n";
   }
   void link(const std::string& name, const std::string& target) const {
-    std::filesystem::create_directories(std::filesystem::path(folder_.file(name)).parent_path());
-    std::filesystem::create_symlink(target, folder_.file(name));
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    std::filesystem::create_symlink(target, folder_ / name);
   }
   /// With the ports and the workers of a configuration, if there are any.
   void configure(const std::string& ports, std::vector<unsigned> cores = {0}) {
@@ -43,7 +43,7 @@ class MadeUp {
   std::map<std::string, InterfaceFeatures> features;
 
   std::vector<Finding> examine(const std::string& name) const {
-    const Machine machine(folder_.file(""), config_ ? &*config_ : nullptr,
+    const Machine machine(folder_.path(), config_ ? &*config_ : nullptr,
                           [this](const std::string& interface) -> std::optional<InterfaceFeatures> {
                             const auto found = features.find(interface);
                             if (found == features.end()) return std::nullopt;

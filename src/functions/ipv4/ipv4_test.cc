@@ -12,6 +12,7 @@
 #include <random>
 #include <set>
 
+#include "base/scratch_folder.h"
 #include "functions/ipv4/testing.h"
 
 namespace penumbra::ipv4 {
@@ -328,19 +329,10 @@ TEST_F(Ipv4Test, SaysWhereNoRouteLeads) {
   EXPECT_EQ(answer["note"], "203.0.113.9 unreachable");
 }
 
-/// A folder with files that goes away again.
 class Ipv4ConfigTest : public testing::Test {
- public:
-  ~Ipv4ConfigTest() override { std::filesystem::remove_all(folder_); }
-
  protected:
-  Ipv4ConfigTest() {
-    std::string name = testing::TempDir() + "/ipv4_test.XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-
   std::unique_ptr<Function> create(const std::string& config) {
-    return find_function("ipv4")->create(ConfigNode::parse(config, "test.yaml", folder_), {ports_, no_readers_});
+    return find_function("ipv4")->create(ConfigNode::parse(config, "test.yaml", folder_.path()), {ports_, no_readers_});
   }
   std::string error(const std::string& config) {
     try {
@@ -354,7 +346,7 @@ class Ipv4ConfigTest : public testing::Test {
 
   NoReaders no_readers_;
   std::vector<PortInfo> ports_ = router_ports();
-  std::filesystem::path folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(Ipv4ConfigTest, ReadsItsFiles) {
