@@ -97,7 +97,7 @@ void hand_down_json(CLI::App& parser) {
 
 /// On standard error for people. Who asked for JSON gets the error as such, too, unless something was written already.
 int report(ExitCode code, const CLI::App& parser, bool has_output, const std::string& message,
-           const InputError* input = nullptr) {
+           const InputError* input = nullptr, const std::string& hint = "") {
   if (!message.empty() && wants_json(parser) && !has_output) {
     nlohmann::ordered_json error{{"ok", false}, {"error", input == nullptr ? message : input->message()}};
     if (input != nullptr) {
@@ -107,7 +107,7 @@ int report(ExitCode code, const CLI::App& parser, bool has_output, const std::st
     write_output(error.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
     flush_output();
   }
-  return report(code, message.c_str());
+  return report(code, (message + hint).c_str());
 }
 
 int parse_and_run(CLI::App& parser, int argc, const char* const* argv) {
@@ -126,7 +126,8 @@ int parse_and_run(CLI::App& parser, int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     const CLI::App* command = innermost(&parser);
     const std::string name = full_name(command);
-    return report(ExitCode::usage, fmt::format("{}\nTry '{} --help'.", explain(error, parser, *command), name).c_str());
+    return report(ExitCode::usage, parser, false, explain(error, parser, *command), nullptr,
+                  fmt::format("\nTry '{} --help'.", name));
   }
 }
 
