@@ -225,6 +225,12 @@ class Bench:
         return {name: [f.data for f in read_capture(self.folder / sink).frames] for name, sink in sinks.items() if sink}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What engines measure in tests is not kept for the user's routers."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture
 def bench(tmp_path: pathlib.Path) -> Bench:
     return Bench(tmp_path)

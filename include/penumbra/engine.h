@@ -43,6 +43,14 @@ class EngineQueue {
   virtual Batch* poll() noexcept = 0;
 };
 
+/// What an engine has found best for a shader on tables of about one size, by measuring.
+struct EngineFinding {
+  std::string shader;
+  unsigned size_class = 0;  ///< Table::size_class()
+  std::uint64_t value = 0;  ///< what was found best, in the engine's own terms
+  double gain = 0;          ///< how many times as fast that is as the plainest way
+};
+
 /// A place where shaders run. Set-up only; the work goes through queues.
 class Engine {
  public:
@@ -64,6 +72,10 @@ class Engine {
   virtual std::unique_ptr<EngineQueue> open_queue() = 0;
   /// What it has found out and decided, a line each, for people. From any thread.
   virtual std::vector<std::string> notes() const { return {}; }
+  /// The same for another run on this machine. From any thread.
+  virtual std::vector<EngineFinding> findings() const { return {}; }
+  /// What an earlier run found, to begin with. Before the first batch. Findings may be of any value.
+  virtual void recall(std::vector<EngineFinding> /*findings*/) {}
 };
 
 /// A number that an engine can be told: "gopt,width=16". Without it the engine decides.

@@ -51,6 +51,8 @@ class Table {
 
   const std::string& name() const { return name_; }
   std::size_t view_bytes() const { return view_bytes_.load(std::memory_order_acquire); }
+  /// How large what the view points to is: so many bits have its bytes. Tables of one class are alike to a cache.
+  unsigned size_class() const { return size_class_.load(std::memory_order_relaxed); }
 
   /// The current view, for engines that read host memory; null before the first publish. Valid until a grace period
   /// after the next publish.
@@ -85,6 +87,7 @@ class Table {
   std::string name_;
   std::atomic<const void*> view_{nullptr};
   std::atomic<std::size_t> view_bytes_{0};
+  std::atomic<unsigned> size_class_{0};
   std::vector<TableRegion> regions_;
   std::vector<TableMirror*> mirrors_;
   std::atomic<bool> mirrored_{false};

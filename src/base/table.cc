@@ -2,6 +2,7 @@
 #include "penumbra/table.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace penumbra {
 
@@ -20,6 +21,9 @@ void Table::detach(TableMirror& mirror) {
 
 void Table::publish_bytes(const void* view, std::size_t bytes, std::vector<TableRegion> regions) {
   regions_ = std::move(regions);
+  std::size_t reached = 0;
+  for (const TableRegion& region : regions_) reached += region.bytes;
+  size_class_.store(static_cast<unsigned>(std::bit_width(reached)), std::memory_order_relaxed);
   view_bytes_.store(bytes, std::memory_order_release);
   view_.store(view, std::memory_order_release);
   for (auto* mirror : mirrors_) mirror->published({static_cast<const std::byte*>(view), bytes}, regions_);

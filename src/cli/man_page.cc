@@ -87,6 +87,16 @@ The control socket that
 use if nothing else is said: the first one in a service of systemd, the second one for root, the last one for others
 without
 .BR XDG_RUNTIME_DIR .
+.TP
+.I $CACHE_DIRECTORY/calibration.json
+.TQ
+.I $XDG_CACHE_HOME/penumbra/calibration.json
+.TQ
+.I ~/.cache/penumbra/calibration.json
+What the engines measured on this machine, kept by
+.B penumbra run
+for the next run, which begins with it: the first one in a service of systemd, the second one where that variable is
+set. It may be deleted.
 .SH ENVIRONMENT
 .TP
 .B XDG_RUNTIME_DIR

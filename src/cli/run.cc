@@ -22,6 +22,7 @@
 #include "cli/run_summary.h"
 #include "cli/service.h"
 #include "io/eal.h"
+#include "runtime/calibration.h"
 #include "runtime/router.h"
 
 namespace penumbra::cli {
@@ -124,11 +125,24 @@ RunSummary summarise(const control::RouterConfig& config, const runtime::Router&
   return summary;
 }
 
+/// Where a user has no folder to keep that in, nothing is lost but the first trials of the next run.
+void keep_findings(const runtime::Calibration& calibration, const runtime::Router& router) {
+  const auto findings = router.findings();
+  if (findings.empty()) return;
+  try {
+    calibration.keep(findings);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+  }
+}
+
 void run(const RunOptions& options) {
   stop_on_signal();
   const control::RouterConfig config = control::load_config(options.config);
   runtime::Router router(config);
   for (const auto& warning : router.warnings()) fmt::print(stderr, "{}\n", warning);
+  const runtime::Calibration calibration(runtime::Calibration::default_file());
+  router.recall(calibration.load());
   {
     const Stoppable stoppable(router);
     Progress progress(options.progress);
@@ -140,6 +154,7 @@ void run(const RunOptions& options) {
       reload.tick();
     });
   }
+  keep_findings(calibration, router);
   const RunSummary summary = summarise(config, router);
   write_output(options.json ? to_json(summary).dump(2) + "\n" : to_text(summary));
   flush_output();

@@ -149,6 +149,21 @@ std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues() {
   return queues;
 }
 
+std::map<std::string, std::vector<EngineFinding>> Pipeline::findings() const {
+  std::map<std::string, std::vector<EngineFinding>> all;
+  for (const auto& [choice, engine] : engines_) {
+    for (EngineFinding& each : engine->findings()) all[engine_name(choice)].push_back(std::move(each));
+  }
+  return all;
+}
+
+void Pipeline::recall(const std::map<std::string, std::vector<EngineFinding>>& findings) {
+  for (const auto& [choice, engine] : engines_) {
+    const auto found = findings.find(engine_name(choice));
+    if (found != findings.end()) engine->recall(found->second);
+  }
+}
+
 SparePipeline::SparePipeline(const control::RouterConfig& config)
     : feed_(std::make_unique<control::netlink::NetlinkFeed>(twins(config.ports), config.fpm, nullptr)),
       pipeline_(config.pipeline, port_infos(config.ports), no_readers_, feed_.get()) {

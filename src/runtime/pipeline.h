@@ -67,6 +67,10 @@ class Pipeline {
   /// A queue per stage for one worker; null for a stage without a shader. Throws std::runtime_error when an engine has
   /// no more.
   std::vector<std::unique_ptr<EngineQueue>> open_queues();
+  /// What the engines have found out by measuring, by engine's name; from any thread. And what they did in an earlier
+  /// run, to begin with: before the first packet.
+  std::map<std::string, std::vector<EngineFinding>> findings() const;
+  void recall(const std::map<std::string, std::vector<EngineFinding>>& findings);
 
  private:
   void exchange(Pipeline& next, std::span<const std::size_t> stages);

@@ -280,6 +280,14 @@ std::vector<std::pair<std::string, std::string>> Router::engines() const {
   return pairs;
 }
 
+std::map<std::string, std::vector<EngineFinding>> Router::findings() const {
+  return parts_->pipeline.findings();
+}
+
+void Router::recall(const std::map<std::string, std::vector<EngineFinding>>& findings) {
+  parts_->pipeline.recall(findings);
+}
+
 Router::~Router() {
   if (parts_->server != nullptr) parts_->server->stop();
 }

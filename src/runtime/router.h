@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -17,6 +18,7 @@
 
 #include "control/config.h"
 #include "io/port.h"
+#include "penumbra/engine.h"
 #include "penumbra/function.h"
 
 namespace penumbra::runtime {
@@ -99,6 +101,10 @@ class Router {
 
   /// The pipeline's stages that run a shader, in order, each with the name of the engine that runs it.
   std::vector<std::pair<std::string, std::string>> engines() const;
+  /// What they have found out by measuring, by engine's name; any thread. And what they did in an earlier run, to begin
+  /// with: before run().
+  std::map<std::string, std::vector<EngineFinding>> findings() const;
+  void recall(const std::map<std::string, std::vector<EngineFinding>>& findings);
 
   /// Answers `show TOPIC ARGUMENTS...`: an object, or an array of them. Any thread. Topics are ports [PORT],
   /// workers, functions, drops, engines and those of the pipeline's functions. Throws std::invalid_argument for what it

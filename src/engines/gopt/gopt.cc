@@ -33,6 +33,8 @@ struct Finding {
   std::atomic<const Table*> table{nullptr};
   std::atomic<std::uint32_t> width{0};  ///< 0: not known yet
   std::atomic<double> gain{0};          ///< over width 1
+  std::atomic<bool> recalled{false};    ///< both are from an earlier run
+  std::atomic<unsigned> size_class{0};  ///< of the table, when it was measured
   WidthChoice choice;
 };
 
@@ -47,12 +49,20 @@ class GoptEngine final : public Engine {
   bool fetches_ahead() const override { return true; }
   std::unique_ptr<EngineQueue> open_queue() override;
   std::vector<std::string> notes() const override;
+  std::vector<EngineFinding> findings() const override;
+  void recall(std::vector<EngineFinding> findings) override { recalled_ = std::move(findings); }
 
   void add(const GoptQueue* queue);
   void remove(const GoptQueue* queue);
+  /// Of an earlier run; null: none.
+  const EngineFinding* recalled(const Shader& shader, const Table& table) const noexcept;
 
  private:
+  template <class Use>
+  void each_finding(Use use) const;
+
   const std::uint32_t width_;
+  std::vector<EngineFinding> recalled_;
   mutable std::mutex mutex_;
   std::set<const GoptQueue*> queues_;
 };
@@ -77,7 +87,7 @@ class GoptQueue final : public EngineQueue {
     }
     const std::uint64_t begin = ticks();
     call(view, batch, finding.choice.tried());
-    if (finding.choice.measured(ticks() - begin, batch.items)) publish(finding);
+    if (finding.choice.measured(ticks() - begin, batch.items)) publish(finding, *batch.table);
     return Submitted::done;
   }
   Batch* poll() noexcept override { return nullptr; }
@@ -95,13 +105,22 @@ class GoptQueue final : public EngineQueue {
     Finding& place = findings_[next_++ % findings_.size()];
     place.width.store(0, std::memory_order_relaxed);
     place.choice = WidthChoice();
+    const EngineFinding* const earlier = engine_.recalled(shader, table);
+    const bool begins_there = earlier != nullptr && place.choice.recall(earlier->value);
+    place.recalled.store(begins_there, std::memory_order_relaxed);
+    if (begins_there) {
+      place.gain.store(earlier->gain, std::memory_order_relaxed);
+      place.width.store(place.choice.chosen(), std::memory_order_relaxed);
+    }
     place.shader.store(&shader, std::memory_order_relaxed);
     place.table.store(&table, std::memory_order_relaxed);
     return place;
   }
-  static void publish(Finding& finding) noexcept {
+  static void publish(Finding& finding, const Table& table) noexcept {
+    finding.size_class.store(table.size_class(), std::memory_order_relaxed);
     finding.gain.store(finding.choice.plain_cost() / std::max(finding.choice.cost(), 1e-9), std::memory_order_relaxed);
     finding.width.store(finding.choice.chosen(), std::memory_order_relaxed);
+    finding.recalled.store(false, std::memory_order_relaxed);
   }
 
   GoptEngine& engine_;
@@ -124,23 +143,51 @@ void GoptEngine::remove(const GoptQueue* queue) {
   queues_.erase(queue);
 }
 
-std::vector<std::string> GoptEngine::notes() const {
-  if (width_ != 0) return {"width " + std::to_string(width_) + ", as it was told"};
+const EngineFinding* GoptEngine::recalled(const Shader& shader, const Table& table) const noexcept {
+  const unsigned size_class = table.size_class();
+  for (const EngineFinding& each : recalled_) {
+    if (each.size_class == size_class && each.shader == shader.name) return &each;
+  }
+  return nullptr;
+}
+
+template <class Use>
+void GoptEngine::each_finding(Use use) const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> lines;
   for (const GoptQueue* queue : queues_) {
     for (const Finding& finding : queue->findings()) {
       const Shader* const shader = finding.shader.load(std::memory_order_relaxed);
-      if (shader == nullptr) continue;
-      const std::uint32_t width = finding.width.load(std::memory_order_relaxed);
-      std::array<char, 64> said{};
-      std::snprintf(said.data(), said.size(), width == 0 ? ": no width chosen yet" : ": width %u, %.2f times width 1",
-                    width, finding.gain.load(std::memory_order_relaxed));
-      lines.push_back(shader->name + said.data());
+      if (shader != nullptr) use(*shader, finding);
     }
   }
+}
+
+std::vector<std::string> GoptEngine::notes() const {
+  if (width_ != 0) return {"width " + std::to_string(width_) + ", as it was told"};
+  std::vector<std::string> lines;
+  each_finding([&lines](const Shader& shader, const Finding& finding) {
+    const std::uint32_t width = finding.width.load(std::memory_order_relaxed);
+    std::array<char, 64> said{};
+    std::snprintf(said.data(), said.size(), width == 0 ? ": no width chosen yet" : ": width %u, %.2f times width 1%s",
+                  width, finding.gain.load(std::memory_order_relaxed),
+                  finding.recalled.load(std::memory_order_relaxed) ? " in an earlier run" : "");
+    lines.push_back(shader.name + said.data());
+  });
   std::ranges::sort(lines);
   return lines;
+}
+
+std::vector<EngineFinding> GoptEngine::findings() const {
+  std::vector<EngineFinding> found;
+  each_finding([&found](const Shader& shader, const Finding& finding) {
+    const std::uint32_t width = finding.width.load(std::memory_order_relaxed);
+    if (width == 0 || finding.recalled.load(std::memory_order_relaxed)) return;
+    found.push_back({.shader = shader.name,
+                     .size_class = finding.size_class.load(std::memory_order_relaxed),
+                     .value = width,
+                     .gain = finding.gain.load(std::memory_order_relaxed)});
+  });
+  return found;
 }
 
 [[maybe_unused]] const bool kRegistered = register_engine(

@@ -5,6 +5,14 @@
 
 namespace penumbra::gopt {
 
+bool WidthChoice::recall(std::uint64_t width) noexcept {
+  const auto* const found = std::ranges::find(kWidths, width);
+  if (found == kWidths.end()) return false;
+  chosen_ = static_cast<std::size_t>(found - kWidths.begin());
+  left_ = kItemsBetween * kSamples * kSampleItems * kWidths.size();
+  return true;
+}
+
 bool WidthChoice::measured(std::uint64_t ticks, std::uint32_t items) noexcept {
   ticks_ += ticks;
   items_ += items;

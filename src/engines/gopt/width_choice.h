@@ -40,6 +40,10 @@ class WidthChoice {
   /// What the batch at width tried() took. Whether the trial is over, and chosen() may be another.
   bool measured(std::uint64_t ticks, std::uint32_t items) noexcept;
 
+  /// Begins at what was chosen in an earlier run; the next trial is as far as after a trial. False, and nothing has
+  /// changed, if that is none of kWidths.
+  bool recall(std::uint64_t width) noexcept;
+
   /// Ticks an item at the chosen width and at width 1, in the last trial; 0 before it.
   double cost() const noexcept { return cost_; }
   double plain_cost() const noexcept { return plain_cost_; }

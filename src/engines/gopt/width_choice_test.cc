@@ -53,6 +53,16 @@ TEST(WidthChoice, FollowsWhatChanges) {
   EXPECT_EQ(trial(choice, [](std::uint32_t width) { return 1'000'000.0 / width; }), 64U);
 }
 
+TEST(WidthChoice, BeginsWithWhatAnEarlierRunFoundAndStillFollows) {
+  WidthChoice choice;
+  EXPECT_FALSE(choice.recall(17));
+  EXPECT_TRUE(choice.measures(64));
+  EXPECT_TRUE(choice.recall(24));
+  EXPECT_EQ(choice.chosen(), 24U);
+  EXPECT_FALSE(choice.measures(64));
+  EXPECT_EQ(trial(choice, [](std::uint32_t width) { return width == 8 ? 8'000.0 : 10'000.0; }), 8U);
+}
+
 TEST(WidthChoice, MeasuresFewBatchesOfAnySizeAndNoSmallOnes) {
   WidthChoice small;
   EXPECT_FALSE(small.measures(WidthChoice::kLeastItems - 1));

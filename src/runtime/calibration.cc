@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/calibration.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
+
+#include "base/text_file.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::runtime {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+
+/// The processor as the kernel names it; what was measured on one says little of another.
+std::string machine() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(std::min(line.find(':') + 2, line.size()));
+  }
+  return "";
+}
+
+/// Another compiler, or another version of a shader, may be best at another width.
+std::string build() {
+  struct stat program{};
+  if (stat("/proc/self/exe", &program) != 0) return "";
+  return fmt::format("{} bytes of {}.{:09}", program.st_size, program.st_mtim.tv_sec, program.st_mtim.tv_nsec);
+}
+
+std::vector<EngineFinding> findings_of(const ordered_json& list) {
+  std::vector<EngineFinding> findings;
+  for (const auto& each : list) {
+    findings.push_back({.shader = each.at("shader").get<std::string>(),
+                        .size_class = each.at("table_size_class").get<unsigned>(),
+                        .value = each.at("value").get<std::uint64_t>(),
+                        .gain = each.at("gain").get<double>()});
+  }
+  return findings;
+}
+
+ordered_json to_json(const std::vector<EngineFinding>& findings) {
+  auto list = ordered_json::array();
+  for (const auto& each : findings) {
+    list.push_back(
+        {{"shader", each.shader}, {"table_size_class", each.size_class}, {"value", each.value}, {"gain", each.gain}});
+  }
+  return list;
+}
+
+bool is_of_same(const EngineFinding& one, const EngineFinding& other) {
+  return one.shader == other.shader && one.size_class == other.size_class;
+}
+
+[[noreturn]] void fail(const std::filesystem::path& file, int error) {
+  throw std::runtime_error(fmt::format("{}: what the engines measured is not kept: {}", file.string(),
+                                       std::generic_category().message(error)));
+}
+
+}  // namespace
+
+std::filesystem::path Calibration::default_file() {
+  const auto in = [](const char* variable, const char* below) -> std::filesystem::path {
+    const char* const value = std::getenv(variable);
+    if (value == nullptr || *value != '/') return {};
+    return std::filesystem::path(value) / below / "calibration.json";
+  };
+  for (const auto& file :
+       {in("CACHE_DIRECTORY", ""), in("XDG_CACHE_HOME", "penumbra"), in("HOME", ".cache/penumbra")}) {
+    if (!file.empty()) return file;
+  }
+  return {};
+}
+
+Calibration::Findings Calibration::load() const {
+  if (file_.empty()) return {};
+  Findings findings;
+  try {
+    const auto json = ordered_json::parse(read_text_file(file_, kMostBytes));
+    if (json.at("machine") != machine() || json.at("build") != build()) return {};
+    for (const auto& [engine, list] : json.at("engines").items()) findings[engine] = findings_of(list);
+  } catch (const InputError&) {
+    return {};
+  } catch (const nlohmann::json::exception&) {
+    return {};
+  }
+  return findings;
+}
+
+void Calibration::keep(const Findings& findings) const {
+  if (file_.empty()) return;
+  Findings all = load();
+  for (const auto& [engine, added] : findings) {
+    auto& known = all[engine];
+    for (const EngineFinding& each : added) {
+      std::erase_if(known, [&](const EngineFinding& old) { return is_of_same(old, each); });
+      known.push_back(each);
+    }
+  }
+  ordered_json json{{"machine", machine()}, {"build", build()}, {"engines", ordered_json::object()}};
+  for (const auto& [engine, list] : all) json["engines"][engine] = to_json(list);
+  std::error_code error;
+  std::filesystem::create_directories(file_.parent_path(), error);
+  if (error) fail(file_, error.value());
+  const std::filesystem::path unfinished = fmt::format("{}.{}", file_.string(), getpid());
+  errno = 0;
+  {
+    std::ofstream out(unfinished);
+    out << json.dump(2) << '\n';
+    out.close();
+    if (!out) fail(file_, errno);
+  }
+  std::filesystem::rename(unfinished, file_, error);
+  if (!error) return;
+  unlink(unfinished.c_str());
+  fail(file_, error.value());
+}
+
+}  // namespace penumbra::runtime

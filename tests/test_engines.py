@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What engines find out by measuring: seen while a router runs, and kept for the next one."""
+
+import json
+
+import pytest
+
+import conftest
+
+PORTS = [
+    {"name": "wan", "device": "synth:dst=prefixes:routes.txt", "sink": "count"},
+    {"name": "lan", "device": "synth:count=1", "sink": "count"},
+]
+ROUTES = "default via 192.0.2.2 dev lan\n"
+NEIGHBOURS = "192.0.2.2 dev lan lladdr 02:00:00:00:00:22\n"
+
+
+@pytest.fixture
+def router(bench):
+    listed = {each["engine"] for each in json.loads(conftest.penumbra("show", "engines", "-j").stdout)}
+    if "gopt" not in listed:
+        pytest.skip("the engine gopt is not built here (Clang 19 libraries)")
+    bench.configure(PORTS, ROUTES, NEIGHBOURS, engine="gopt")
+    return bench
+
+
+def notes(running):
+    return next(each["notes"] for each in running.show("engines") if each["engine"] == "gopt")
+
+
+def measured(running):
+    running.wait_for("a width", lambda: any("times width 1" in line for line in notes(running)))
+    return notes(running)
+
+
+def test_a_run_begins_with_what_the_last_one_measured(router, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with router.start() as running:
+        [line] = measured(running)
+        assert "earlier" not in line
+        running.stop()
+    kept = tmp_path / "cache" / "penumbra" / "calibration.json"
+    [finding] = json.loads(kept.read_text())["engines"]["gopt"]
+    assert finding["shader"] == "ipv4_dir24_8" and finding["table_size_class"] >= 25  # 32 MiB and more
+    slow = {**PORTS[0], "device": f"{PORTS[0]['device']},rate=1000"}  # too few packets for another trial
+    router.configure([slow, PORTS[1]], ROUTES, NEIGHBOURS, engine="gopt")
+    with router.start() as running:
+        found = f"ipv4_dir24_8: width {finding['value']}, {finding['gain']:.2f} times width 1 in an earlier run"
+        assert measured(running) == [found]
+        running.stop()
+
+
+def test_a_cache_that_cannot_be_written_is_said_and_changes_nothing_else(router, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with router.start() as running:
+        measured(running)
+        running.process.terminate()
+        _, stderr = running.process.communicate(timeout=conftest.PATIENCE)
+        assert running.process.returncode == 0
+        assert "calibration.json: what the engines measured is not kept: Not a directory" in stderr
