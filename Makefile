@@ -81,7 +81,7 @@ tsan: setup-test build $(VENV)/.ready ## all tests with ThreadSanitizer
 fuzz: setup-test build ## each fuzzer for FUZZ_SECONDS (60)
 	$(call build,asan,fuzzers)
 	@cmake -DPENUMBRA_FUZZ_SECONDS=$(FUZZ_SECONDS) build/asan >/dev/null
-	@cd build/asan && $(CTEST) -j $(JOBS) -L fuzz
+	@cd build/asan && $(CTEST) -j $$(( 2 * $(JOBS) )) -L fuzz
 
 # --- measuring, packing, order ----------------------------------------------------------------------------------------
 
