@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "chase.gopt.h"
+#include "gopt/comparators/amac.h"
+#include "gopt/comparators/coroutines.h"
+#include "gopt/comparators/group_prefetch.h"
+#include "gopt/random.h"
+#include "gopt/workload.h"
+#include "penumbra/huge_memory.h"
+
+namespace penumbra::bench {
+namespace {
+
+/// A permutation of the numbers below 2^bits without a pattern that a prefetcher could see. Of functions that are none,
+/// long chains come together in a small part of the table.
+class Permutation {
+ public:
+  Permutation(unsigned bits, std::uint64_t seed)
+      : mask_((std::uint64_t{1} << bits) - 1), shift_(bits / 2 + 1), factor_(Random::mixed(seed) | 1) {}
+  std::uint32_t operator()(std::uint32_t number) const {
+    std::uint64_t x = number;
+    for (int round = 0; round < 3; ++round) {
+      x = (x * factor_ + 0x5851F42D4C957F2DU) & mask_;
+      x ^= x >> shift_;
+    }
+    return static_cast<std::uint32_t>(x);
+  }
+
+ private:
+  std::uint64_t mask_;
+  unsigned shift_;
+  std::uint64_t factor_;
+};
+
+/// The answers step by step, all chains together, from the permutation itself.
+std::vector<std::uint32_t> follow(const Permutation& next, std::vector<std::uint32_t> at, std::uint32_t steps) {
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    for (std::uint32_t& each : at) each = next(each);
+  }
+  return at;
+}
+
+/// The answers of chase_and_work().
+std::vector<std::uint32_t> follow_and_work(const Permutation& next, std::vector<std::uint32_t> at, std::uint32_t steps,
+                                           std::uint32_t work) {
+  std::vector<std::uint32_t> sums(at.size(), 0);
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      std::uint32_t product = at[i] = next(at[i]);
+      for (std::uint32_t round = 0; round < work; ++round) product = product * 0x9E3779B1U + step;
+      sums[i] += product;
+    }
+  }
+  return sums;
+}
+
+class Chase final : public Workload {
+ public:
+  Chase(std::size_t bytes, std::uint32_t steps, std::uint32_t work, std::uint32_t item_count, std::uint64_t seed)
+      : Workload(fmt::format("chase of {}", steps), item_count), lines_(std::bit_floor(bytes / sizeof(chase_line))) {
+    const Permutation next(static_cast<unsigned>(std::countr_zero(lines_.size())), seed);
+    for (std::uint32_t line = 0; line < lines_.size(); ++line) lines_[line].next = next(line);
+    Random random(seed + 1);
+    starts_.resize(items);
+    for (std::uint32_t& start : starts_) start = random.below(static_cast<std::uint32_t>(lines_.size()));
+    view_ = {lines_.data(), steps, work};
+    accesses = steps;
+    input =
+        fmt::format("a permutation of {} cache lines; {} chains of {} from random ones", lines_.size(), items, steps);
+    table = std::as_bytes(std::span(lines_.data(), lines_.size()));
+    set_right(work == 0 ? follow(next, starts_, steps) : follow_and_work(next, starts_, steps, work));
+    if (work == 0) {
+      add_ways();
+    } else {
+      add_ways_with_work();
+    }
+  }
+
+ private:
+  void add_ways() {
+    ways.push_back({"plain loop", {1}, [this](std::uint32_t first, std::uint32_t n, std::uint32_t /*size*/) {
+                      chase(view_, &starts_[first], found_from<std::uint32_t>(first), n);
+                    }});
+    ways.push_back({"gopt", kGoptWidths, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
+                      chase_gopt(view_, &starts_[first], found_from<std::uint32_t>(first), n, size);
+                    }});
+    ways.push_back({"group prefetching", kGroups, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
+                      const ChaseGroups kernel{view_, &starts_[first], found_from<std::uint32_t>(first)};
+                      with_size<PENUMBRA_BENCH_GROUPS>(size,
+                                                       [&]<std::uint32_t Group> { group_prefetch<Group>(kernel, n); });
+                    }});
+    ways.push_back({"AMAC", kRings, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
+                      const ChaseAmac kernel{view_, &starts_[first], found_from<std::uint32_t>(first)};
+                      with_size<PENUMBRA_BENCH_RINGS>(size, [&]<std::uint32_t Ring> { amac<Ring>(kernel, n); });
+                    }});
+    ways.push_back({"coroutines", kCoroutines, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
+                      coroutines(ChaseCoroutines{view_, &starts_[first], found_from<std::uint32_t>(first)}, n, size);
+                    }});
+  }
+  void add_ways_with_work() {
+    ways.push_back({"plain loop", {1}, [this](std::uint32_t first, std::uint32_t n, std::uint32_t /*size*/) {
+                      chase_and_work(view_, &starts_[first], found_from<std::uint32_t>(first), n);
+                    }});
+    ways.push_back({"gopt", kGoptWidths, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
+                      chase_and_work_gopt(view_, &starts_[first], found_from<std::uint32_t>(first), n, size);
+                    }});
+  }
+
+  HugeArray<chase_line> lines_;
+  std::vector<std::uint32_t> starts_;
+  chase_view view_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_chase(std::size_t bytes, std::uint32_t steps, std::uint32_t items, std::uint64_t seed) {
+  return std::make_unique<Chase>(bytes, steps, 0, items, seed);
+}
+
+std::unique_ptr<Workload> make_chase_and_work(std::size_t bytes, std::uint32_t steps, std::uint32_t work,
+                                              std::uint32_t items, std::uint64_t seed) {
+  return std::make_unique<Chase>(bytes, steps, work, items, seed);
+}
+
+}  // namespace penumbra::bench

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Group prefetching (Chen, Ailamaki, Gibbons, Mowry: Improving Hash Join Performance through Prefetching, ICDE 2004),
+// written from the paper: a group of lookups goes through the stages together; each stage asks for what the next one
+// reads. Lookups that need no further stage leave the group.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gopt/kernels/chase.shader.h"
+#include "gopt/kernels/cuckoo.shader.h"
+#include "gopt/kernels/trie6.shader.h"
+#include "shaders/dir24_8/dir24_8.shader.h"
+
+namespace penumbra::bench {
+
+/// The groups' sizes that are tried.
+#define PENUMBRA_BENCH_GROUPS 8, 16, 24, 32, 48, 64, 128, 256
+inline const std::vector<std::uint32_t> kGroups{PENUMBRA_BENCH_GROUPS};
+
+/// A kernel has group<Group>(first, count): it does `count` items, at most Group of them, from `first` on. Whole groups
+/// are called with a constant, so that the compiler can unroll their loops.
+template <std::uint32_t Group, class Kernel>
+[[gnu::noinline]] void group_prefetch(Kernel kernel, std::uint32_t n) {
+  std::uint32_t first = 0;
+  for (; n - first >= Group; first += Group) kernel.template group<Group>(first, Group);
+  kernel.template group<Group>(first, n - first);
+}
+
+/// Chains of at least one step.
+struct ChaseGroups {
+  template <std::uint32_t Group>
+  [[gnu::always_inline]] void group(std::uint32_t first, std::uint32_t count) const {
+    std::uint32_t at[Group];
+    for (std::uint32_t j = 0; j < count; ++j) {
+      at[j] = begin[first + j];
+      __builtin_prefetch(&view.line[at[j]]);
+    }
+    for (std::uint32_t step = 1; step < view.steps; ++step) {
+      for (std::uint32_t j = 0; j < count; ++j) {
+        at[j] = view.line[at[j]].next;
+        __builtin_prefetch(&view.line[at[j]]);
+      }
+    }
+    for (std::uint32_t j = 0; j < count; ++j) end[first + j] = view.line[at[j]].next;
+  }
+
+  chase_view view;
+  const std::uint32_t* begin;
+  std::uint32_t* end;
+};
+
+struct CuckooGroups {
+  template <std::uint32_t Group>
+  [[gnu::always_inline]] void group(std::uint32_t first, std::uint32_t count) const {
+    std::uint32_t hash[Group], left[Group], lefts = 0;
+    for (std::uint32_t j = 0; j < count; ++j) {
+      hash[j] = cuckoo_hash(key[first + j]);
+      __builtin_prefetch(&view.bucket[cuckoo_first(view, hash[j])]);
+    }
+    for (std::uint32_t j = 0; j < count; ++j) {
+      const std::uint32_t found = cuckoo_search(&view.bucket[cuckoo_first(view, hash[j])], key[first + j]);
+      value[first + j] = found;
+      if (found == CUCKOO_NOT_FOUND) {
+        __builtin_prefetch(&view.bucket[cuckoo_second(view, hash[j])]);
+        left[lefts++] = j;
+      }
+    }
+    for (std::uint32_t l = 0; l < lefts; ++l) {
+      const std::uint32_t j = left[l];
+      value[first + j] = cuckoo_search(&view.bucket[cuckoo_second(view, hash[j])], key[first + j]);
+    }
+  }
+
+  cuckoo_view view;
+  const std::uint32_t* key;
+  std::uint32_t* value;
+};
+
+struct Trie6Groups {
+  template <std::uint32_t Group>
+  [[gnu::always_inline]] void group(std::uint32_t first, std::uint32_t count) const {
+    const std::uint32_t* slot[Group];
+    std::uint32_t left[Group], lefts = count;
+    for (std::uint32_t j = 0; j < count; ++j) {
+      slot[j] = &view.root[trie6_root_index(view, &address[first + j])];
+      __builtin_prefetch(slot[j]);
+      left[j] = j;
+    }
+    for (std::uint32_t byte = view.root_bytes; lefts > 0; ++byte) {
+      std::uint32_t kept = 0;
+      for (std::uint32_t l = 0; l < lefts; ++l) {
+        const std::uint32_t j = left[l];
+        const std::uint32_t entry = *slot[j];
+        if (entry >= TRIE6_NODE) {
+          slot[j] = trie6_slot(view, entry, address[first + j].byte[byte]);
+          __builtin_prefetch(slot[j]);
+          left[kept++] = j;
+        } else {
+          next_hop[first + j] = entry;
+        }
+      }
+      lefts = kept;
+    }
+  }
+
+  trie6_view view;
+  const trie6_address* address;
+  std::uint32_t* next_hop;
+};
+
+struct Ipv4Groups {
+  template <std::uint32_t Group>
+  [[gnu::always_inline]] void group(std::uint32_t first, std::uint32_t count) const {
+    const std::uint16_t* slot[Group];
+    std::uint32_t left[Group], lefts = 0;
+    for (std::uint32_t j = 0; j < count; ++j) __builtin_prefetch(&view.tbl24[address[first + j] >> 8]);
+    for (std::uint32_t j = 0; j < count; ++j) {
+      const std::uint32_t at = address[first + j];
+      const std::uint16_t entry = view.tbl24[at >> 8];
+      next_hop[first + j] = entry;
+      if (entry >= DIR24_8_NEXT_HOPS && entry != DIR24_8_NO_ROUTE) {
+        const auto group = static_cast<std::uint32_t>(entry - DIR24_8_NEXT_HOPS);
+        slot[lefts] = &view.tbl8[group * DIR24_8_GROUP_ENTRIES + (at & 0xFF)];
+        __builtin_prefetch(slot[lefts]);
+        left[lefts++] = j;
+      }
+    }
+    for (std::uint32_t l = 0; l < lefts; ++l) next_hop[first + left[l]] = *slot[l];
+  }
+
+  dir24_8_view view;
+  const std::uint32_t* address;
+  std::uint16_t* next_hop;
+};
+
+}  // namespace penumbra::bench

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What gopt gains, beside the techniques that hand-written code uses, on lookups in tables in and out of the cache.
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "bench.h"
+#include "gopt/instructions.h"
+#include "gopt/measure.h"
+#include "gopt/workload.h"
+#include "pin.h"
+
+namespace penumbra::bench {
+namespace {
+
+constexpr std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+constexpr std::size_t kLarge = kGiB;
+constexpr std::size_t kCached = 256 * kKiB;
+constexpr double kSampleSeconds = 0.1, kShortSampleSeconds = 0.05;
+
+constexpr std::uint32_t kLongChain = 100, kShortChain = 6;
+constexpr std::uint32_t kItems = 1U << 20;
+constexpr std::uint32_t kLongItems = 1U << 15;  ///< of a hundred accesses each
+
+constexpr std::uint32_t kCountedItems = 256;  ///< whose instructions are counted, one by one
+
+constexpr char kPlain[] = "plain loop", kGopt[] = "gopt", kCalibrated[] = "gopt, calibrated";
+constexpr char kLineRate[] = "line rate: as many random lines, asked for";
+
+std::string size_name(std::size_t bytes) {
+  if (bytes >= kGiB) return fmt::format("{} GiB", bytes / kGiB);
+  if (bytes >= kMiB) return fmt::format("{} MiB", bytes / kMiB);
+  return fmt::format("{} KiB", bytes / kKiB);
+}
+
+/// Bytes that programs can still have.
+std::size_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("MemAvailable:")) return std::stoull(line.substr(line.find_first_of("0123456789"))) * kKiB;
+  }
+  return std::numeric_limits<std::size_t>::max();
+}
+
+/// The rates of a workload's ways by name, with kCalibrated and kLineRate among them.
+using Rates = std::map<std::string, Series>;
+
+double median_ratio(const Rates& rates, const std::string& of, const std::string& to) {
+  return spread(ratio(rates.at(of), rates.at(to)).samples).median;
+}
+
+/// Ticks of the time stamp counter.
+double ticks_a_second() {
+  static const double kTicks = [] {
+    const double begin = now();
+    const std::uint64_t ticks = __builtin_ia32_rdtsc();
+    while (now() - begin < kSampleSeconds) {
+    }
+    return static_cast<double>(__builtin_ia32_rdtsc() - ticks) / (now() - begin);
+  }();
+  return kTicks;
+}
+
+/// Instructions an item and a tick of the ways whose rates are given.
+void report_instructions(const std::string& title, std::span<const Tuned> ways, std::span<const Series> rates,
+                         Report& report) {
+  std::vector<Series> an_item, a_tick;
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    const auto count = instructions([&] { ways[i].way->run(0, kCountedItems, ways[i].size); });
+    if (!count) {
+      report.note("instructions are not counted: this system lets no child be traced");
+      return;
+    }
+    const double each = static_cast<double>(*count) / kCountedItems;
+    an_item.push_back({rates[i].name, {each}});
+    a_tick.push_back({rates[i].name, {}});
+    for (const double rate : rates[i].samples) a_tick[i].samples.push_back(rate * 1e6 * each / ticks_a_second());
+  }
+  report.compare(title, "instructions an item", an_item, kPlain);
+  report.compare(title, "instructions a tick of the time stamp counter", a_tick, kPlain);
+}
+
+enum class Count { nothing, instructions };
+
+/// Checks all ways, measures each at its best by turns, and reports.
+Rates measure(Workload& workload, const std::string& title, double seconds, unsigned rounds, Report& report,
+              Count count = Count::nothing) {
+  const std::vector<Tuned> best = check_and_tune(workload);
+  Calibrated calibrated(workload);
+  std::vector<Contender> turns;
+  std::vector<std::string> keys;
+  for (const Tuned& tuned : best) {
+    keys.push_back(tuned.way->name);
+    const bool one_size = tuned.way->sizes.size() == 1;
+    turns.push_back({one_size ? keys.back() : fmt::format("{}, best: {} at a time", keys.back(), tuned.size),
+                     [&workload, seconds, tuned] {
+                       return rate(workload, seconds,
+                                   [&](std::uint32_t first) { tuned.way->run(first, workload.batch, tuned.size); });
+                     }});
+  }
+  keys.emplace_back(kCalibrated);
+  turns.push_back({fmt::format("{}: {} at a time", kCalibrated, calibrated.width()),
+                   [&] { return rate(workload, seconds, [&](std::uint32_t first) { calibrated.run(first); }); }});
+  keys.emplace_back(kLineRate);
+  turns.push_back({kLineRate, [&] { return line_rate(workload, seconds) / workload.accesses; }});
+  const std::vector<Series> series = interleave(turns, rounds);
+  report.compare(title, "M items/s/core", series, kPlain);
+  if (count == Count::instructions) report_instructions(title, best, series, report);
+  Rates rates;
+  for (std::size_t i = 0; i < keys.size(); ++i) rates[keys[i]] = series[i];
+  return rates;
+}
+
+std::string describe(const Workload& workload) {
+  return fmt::format("{}; {:.2f} accesses an item; batches of {}", workload.input, workload.accesses, workload.batch);
+}
+
+/// What all workloads are made from.
+struct Inputs {
+  explicit Inputs(const Options& options)
+      : seed(options.seed), routes(input_table(options)), addresses(uniform_addresses(kItems, seed)) {}
+
+  std::uint64_t seed;
+  InputTable routes;
+  InputAddresses addresses;
+};
+
+using Make = std::function<std::unique_ptr<Workload>(std::size_t bytes, const Inputs& inputs)>;
+
+Make chase_of(std::uint32_t steps) {
+  return [steps](std::size_t bytes, const Inputs& inputs) {
+    return make_chase(bytes, steps, steps >= kLongChain ? kLongItems : kItems, inputs.seed);
+  };
+}
+std::unique_ptr<Workload> cuckoo(std::size_t bytes, const Inputs& inputs) {
+  return make_cuckoo(bytes, kItems, inputs.seed);
+}
+std::unique_ptr<Workload> trie6(std::size_t bytes, const Inputs& inputs) {
+  return make_trie6(bytes, kItems / 2, inputs.seed);
+}
+std::unique_ptr<Workload> names(std::size_t bytes, const Inputs& inputs) {
+  return make_names(bytes, kItems, inputs.seed);
+}
+std::unique_ptr<Workload> aho_corasick(std::size_t bytes, const Inputs& inputs) {
+  return make_aho_corasick(bytes, kLongItems / 2, inputs.seed);
+}
+std::unique_ptr<Workload> ipv4(std::size_t /*bytes*/, const Inputs& inputs) {
+  return make_ipv4(inputs.routes, inputs.addresses);
+}
+
+/// Makes a workload of that size, if there is memory for it.
+std::unique_ptr<Workload> make(const Make& maker, const std::string& kind, std::size_t bytes, const Inputs& inputs,
+                               Report& report) {
+  const std::size_t needed = bytes + bytes / 4 + kGiB / 2;
+  if (available_memory() >= needed) return maker(bytes, inputs);
+  report.note(fmt::format("{} of {} is left out: {} MiB of memory are available, {} needed", kind, size_name(bytes),
+                          available_memory() / kMiB, needed / kMiB));
+  return nullptr;
+}
+
+void set_bars_beside_hand(const std::string& title, const Rates& rates, Report& report) {
+  for (const std::string by_hand : {"group prefetching", "AMAC"}) {
+    if (!rates.contains(by_hand)) continue;
+    report.bar(fmt::format("gopt / {}, both at their best, {}", by_hand, title), median_ratio(rates, kGopt, by_hand),
+               1.0, true);
+  }
+}
+
+/// A bar for gopt over the plain loop, if the memory has room for such a gain.
+void set_bar_over_plain(const std::string& title, const Rates& rates, double wanted, Report& report) {
+  const std::string what = "gopt at its best / plain loop, " + title;
+  const double gain = median_ratio(rates, kGopt, kPlain), most = median_ratio(rates, kLineRate, kPlain);
+  if (most < wanted) {
+    report.bar_not_shown(what, fmt::format("the core's line rate is {:.2f} of what the plain loop asks for, and {:.0f} "
+                                           "are wanted; gopt reaches {:.2f}",
+                                           most, wanted, gain));
+  } else {
+    report.bar(what, gain, wanted, true);
+  }
+}
+
+void measure_large(const Inputs& inputs, unsigned rounds, Report& report) {
+  const std::array<std::pair<std::string, Make>, 7> kinds{{{"cuckoo", &cuckoo},
+                                                           {"chase of 100", chase_of(kLongChain)},
+                                                           {"chase of 6", chase_of(kShortChain)},
+                                                           {"IPv6 trie", &trie6},
+                                                           {"IPv4", &ipv4},
+                                                           {"names", &names},
+                                                           {"Aho-Corasick", &aho_corasick}}};
+  for (const auto& [kind, maker] : kinds) {
+    const auto workload = make(maker, kind, kLarge, inputs, report);
+    if (!workload) continue;
+    const std::string title = kind == "IPv4" ? "IPv4, 32 MiB" : fmt::format("{}, {}", kind, size_name(kLarge));
+    report.input(title, describe(*workload));
+    // Counting takes microseconds an instruction: not for items of thousands of them.
+    const Count count = workload->accesses < kLongChain ? Count::instructions : Count::nothing;
+    const Rates rates = measure(*workload, title, kSampleSeconds, rounds, report, count);
+    set_bars_beside_hand(title, rates, report);
+    if (kind == "chase of 100") set_bar_over_plain(title, rates, 25, report);
+    if (kind == "chase of 6") {
+      set_bar_over_plain(title, rates, 4, report);
+      report.bar("gopt at its best / the core's line rate, " + title, median_ratio(rates, kGopt, kLineRate), 0.9, true);
+    }
+  }
+  report.checked("every answer of every way at every width equals the oracle's");
+}
+
+void measure_cached(const Inputs& inputs, unsigned rounds, Report& report) {
+  const std::array<std::tuple<std::string, Make, std::size_t>, 7> kinds{{{"chase of 1", chase_of(1), 16 * kKiB},
+                                                                         {"chase of 2", chase_of(2), kCached},
+                                                                         {"chase of 6", chase_of(6), 16 * kKiB},
+                                                                         {"chase of 6", chase_of(6), kCached},
+                                                                         {"cuckoo", &cuckoo, kCached},
+                                                                         {"IPv6 trie", &trie6, kCached},
+                                                                         {"names", &names, kCached}}};
+  for (const auto& [kind, maker, bytes] : kinds) {
+    const auto workload = maker(bytes, inputs);
+    const std::string title = fmt::format("{}, {}", kind, size_name(bytes));
+    const Rates rates = measure(*workload, title, kSampleSeconds, rounds, report);
+    report.bar("gopt at the calibrated width / plain loop, " + title, median_ratio(rates, kCalibrated, kPlain), 0.97,
+               true);
+  }
+}
+
+/// How the gain grows with the table.
+void measure_sizes(const Inputs& inputs, unsigned rounds, Report& report) {
+  const std::array<std::pair<std::string, Make>, 4> kinds{
+      {{"cuckoo", &cuckoo}, {"chase of 100", chase_of(kLongChain)}, {"IPv6 trie", &trie6}, {"names", &names}}};
+  for (const auto& [kind, maker] : kinds) {
+    for (const std::size_t bytes : {16 * kMiB, 64 * kMiB, 256 * kMiB, 4 * kGiB}) {
+      const auto workload = make(maker, kind, bytes, inputs, report);
+      if (!workload) continue;
+      measure(*workload, fmt::format("{}, {}", kind, size_name(bytes)), kShortSampleSeconds, rounds, report);
+    }
+  }
+}
+
+/// How the gain falls with the computation between two accesses: cycles of the time stamp counter, as the plain loop
+/// takes them on a table in the core's first cache.
+void measure_work(const Inputs& inputs, unsigned rounds, Report& report) {
+  constexpr std::uint32_t kSteps = 16;
+  for (const std::uint32_t work : {1, 10, 30, 100, 300, 800}) {
+    const std::uint32_t items = std::max(4096U, (1U << 18) / (1 + work / 10));
+    const auto cached = make_chase_and_work(16 * kKiB, kSteps, work, 4096, inputs.seed);
+    const std::uint64_t begin = __builtin_ia32_rdtsc();
+    double passes = 0;
+    rate(*cached, kShortSampleSeconds, [&](std::uint32_t first) {
+      cached->ways[0].run(first, cached->batch, 1);
+      ++passes;
+    });
+    const double cycles =
+        static_cast<double>(__builtin_ia32_rdtsc() - begin) / (passes * cached->batch * cached->accesses);
+    const auto workload = make_chase_and_work(kLarge, kSteps, work, items, inputs.seed);
+    measure(
+        *workload,
+        fmt::format("chase of {} in {} with {:.0f} cycles of computation an access", kSteps, size_name(kLarge), cycles),
+        kShortSampleSeconds, rounds, report);
+  }
+}
+
+/// Payloads searched by many automata, which the caches nearly hold.
+void measure_inspection(const Inputs& inputs, unsigned rounds, Report& report) {
+  constexpr std::size_t kBytes = 300 * kMiB;
+  constexpr std::uint32_t kAutomata = 450, kPayloads = 8192;
+  const auto workload = make(
+      [](std::size_t bytes, const Inputs& from) { return make_inspection(bytes, kAutomata, kPayloads, from.seed); },
+      "inspection", kBytes, inputs, report);
+  if (!workload) return;
+  const std::string title = fmt::format("inspection, {}", size_name(kBytes));
+  report.input(title, describe(*workload));
+  measure(*workload, title, kSampleSeconds, rounds, report);
+}
+
+void run_gopt(const Options& options, Report& report) {
+  pin_to_first_core();
+  const Inputs inputs(options);
+  measure_large(inputs, options.rounds, report);
+  measure_cached(inputs, options.rounds, report);
+  measure_sizes(inputs, options.rounds, report);
+  measure_work(inputs, options.rounds, report);
+  measure_inspection(inputs, options.rounds, report);
+}
+
+[[maybe_unused]] const bool kGoptBenchmark =
+    register_benchmark({.name = "gopt",
+                        .measures = "what gopt gains in lookups, beside group prefetching, AMAC and coroutines",
+                        .needs = "",
+                        .seconds = 240,
+                        .takes_routes = true,
+                        .run = &run_gopt});
+
+}  // namespace
+}  // namespace penumbra::bench

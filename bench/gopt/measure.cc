@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gopt/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gopt/random.h"
+
+namespace penumbra::bench {
+namespace {
+
+constexpr std::size_t kLine = 64;
+constexpr std::uint32_t kLinesInARow = 4096;
+
+/// Million items a second of one pass over all.
+double pass(Workload& workload, const Way& way, std::uint32_t size) {
+  return rate(workload, 0, [&](std::uint32_t first) { way.run(first, workload.batch, size); });
+}
+
+void check(Workload& workload, const Way& way, std::uint32_t size) {
+  const auto wrong = std::ranges::mismatch(workload.found, workload.right);
+  if (wrong.in1 == workload.found.end()) return;
+  throw WrongAnswer(fmt::format("{}: {}, {} at a time: byte {} of the answers is not the oracle's", workload.name,
+                                way.name, size, wrong.in1 - workload.found.begin()));
+}
+
+}  // namespace
+
+std::vector<Tuned> check_and_tune(Workload& workload) {
+  std::vector<Tuned> best;
+  for (const Way& way : workload.ways) {
+    std::vector<double> rates(way.sizes.size());
+    for (std::size_t s = 0; s < rates.size(); ++s) {
+      // No answer is right by being left over from the way before.
+      std::ranges::transform(workload.right, workload.found.begin(), [](std::byte right) { return ~right; });
+      rates[s] = pass(workload, way, way.sizes[s]);
+      check(workload, way, way.sizes[s]);
+    }
+    if (rates.size() > 1) {
+      for (std::size_t s = 0; s < rates.size(); ++s) {
+        rates[s] = std::max(rates[s], pass(workload, way, way.sizes[s]));
+      }
+    }
+    best.push_back({&way, way.sizes[static_cast<std::size_t>(std::ranges::max_element(rates) - rates.begin())]});
+  }
+  return best;
+}
+
+Calibrated::Calibrated(Workload& workload) : workload_(workload) {
+  for (std::uint32_t first = 0; choice_.cost() == 0; first = (first + workload.batch) % workload.items) run(first);
+}
+
+void Calibrated::run(std::uint32_t first) {
+  const bool measures = choice_.measures(workload_.batch);
+  const std::uint32_t width = measures ? choice_.tried() : choice_.chosen();
+  const std::uint64_t begin = measures ? __builtin_ia32_rdtsc() : 0;
+  workload_.ways[width == 1 ? 0 : 1].run(first, workload_.batch, width);
+  if (measures) choice_.measured(__builtin_ia32_rdtsc() - begin, workload_.batch);
+}
+
+double line_rate(const Workload& workload, double seconds) {
+  const std::uint64_t lines = workload.table.size() / kLine;
+  Random random(1);
+  std::uint64_t asked = 0;
+  const double begin = thread_time();
+  double end = begin;
+  for (; end - begin < seconds; end = thread_time()) {
+    for (std::uint32_t i = 0; i < kLinesInARow; ++i) {
+      __builtin_prefetch(&workload.table[((random.next() >> 32) * lines >> 32) * kLine]);
+    }
+    asked += kLinesInARow;
+  }
+  return static_cast<double>(asked) / (end - begin) * 1e-6;
+}
+
+}  // namespace penumbra::bench

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The lookups of `penumbra bench gopt`: every way of each, in batches of all sizes, against the oracle.
+#include "gopt/workload.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "gopt/instructions.h"
+#include "gopt/measure.h"
+
+namespace penumbra::bench {
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+
+std::unique_ptr<Workload> small_ipv4() {
+  InputTable routes;
+  for (std::uint32_t i = 0; i < 2000; ++i) {
+    // One of four is longer than 24 bits, and has a second level.
+    const unsigned length = i % 4 == 0 ? 28 : 20;
+    const Ipv4Prefix place{{(i * 0x9E3779B1U) & (~0U << (32 - length))}, static_cast<std::uint8_t>(length)};
+    routes.entries.push_back({place, static_cast<std::uint16_t>(i % 100)});
+  }
+  std::ranges::stable_sort(routes.entries, {}, [](const Dir24_8::Entry& entry) { return entry.prefix.length; });
+  return make_ipv4(routes, prefix_addresses(routes, 4096, 3));
+}
+
+struct Named {
+  const char* name;
+  std::function<std::unique_ptr<Workload>()> make;
+};
+
+void PrintTo(const Named& named, std::ostream* out) {
+  *out << named.name;
+}
+
+class Workloads : public testing::TestWithParam<Named> {};
+
+TEST_P(Workloads, AnswerLikeTheOracleInEachWay) {
+  const auto workload = GetParam().make();
+  const std::size_t bytes = workload->right.size() / workload->items;
+  EXPECT_GE(workload->ways.size(), 2U);
+  for (const Way& way : workload->ways) {
+    std::vector<std::uint32_t> sizes = way.sizes;
+    if (way.name == "gopt") sizes = {0, 1, 2, 7, 16, 64, 256, 300};
+    for (const std::uint32_t size : sizes) {
+      for (const std::uint32_t n : {0, 1, 2, 3, 7, 8, 15, 16, 17, 63, 64, 65, 100, 255, 256, 257, 600}) {
+        const std::uint32_t first = 3 * n;
+        std::ranges::transform(workload->right, workload->found.begin(), [](std::byte right) { return ~right; });
+        way.run(first, n, size);
+        for (std::size_t b = 0; b < workload->right.size(); ++b) {
+          const bool asked = b / bytes >= first && b / bytes < first + n;
+          ASSERT_EQ(workload->found[b] == workload->right[b], asked)
+              << way.name << ", " << size << " at a time, " << n << " items, answer " << b / bytes;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Workloads, HaveAnswersThatDiffer) {
+  const auto workload = GetParam().make();
+  EXPECT_NE(std::ranges::count(workload->right, workload->right.front()),
+            static_cast<std::ptrdiff_t>(workload->right.size()));
+  EXPECT_GE(workload->accesses, 1);
+  EXPECT_FALSE(workload->input.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Workloads,
+                         testing::Values(Named{"chase", [] { return make_chase(64 * kKiB, 6, 4096, 1); }},
+                                         Named{"chase_of_one", [] { return make_chase(64 * kKiB, 1, 4096, 1); }},
+                                         Named{"chase_and_work",
+                                               [] { return make_chase_and_work(64 * kKiB, 6, 5, 4096, 1); }},
+                                         Named{"cuckoo", [] { return make_cuckoo(64 * kKiB, 4096, 1); }},
+                                         Named{"small_trie6", [] { return make_trie6(64 * kKiB, 4096, 1); }},
+                                         Named{"trie6", [] { return make_trie6(4096 * kKiB, 4096, 1); }},
+                                         Named{"names", [] { return make_names(64 * kKiB, 4096, 1); }},
+                                         Named{"aho_corasick", [] { return make_aho_corasick(1024 * kKiB, 4096, 1); }},
+                                         Named{"inspection", [] { return make_inspection(4096 * kKiB, 4, 8192, 1); }},
+                                         Named{"ipv4", &small_ipv4}),
+                         [](const auto& named) { return std::string(named.param.name); });
+
+TEST(Instructions, AreAsManyForTheSameWorkAndMoreForMore) {
+  const auto workload = make_chase(64 * kKiB, 6, 4096, 1);
+  const auto count = [&](std::uint32_t n) { return instructions([&] { workload->ways[0].run(0, n, 1); }); };
+  const std::optional<std::uint64_t> few = count(16);
+  if (!few) GTEST_SKIP() << "no child may be traced here";
+  EXPECT_EQ(few, count(16));
+  const std::optional<std::uint64_t> more = count(32);
+  ASSERT_TRUE(more);
+  EXPECT_GE(*more - *few, 16 * 6 * 2) << "at least a load and a branch for each access";
+}
+
+TEST(CheckAndTune, RefusesAWrongAnswer) {
+  const auto workload = make_chase(64 * kKiB, 6, 4096, 1);
+  EXPECT_EQ(check_and_tune(*workload).size(), workload->ways.size());
+  workload->right[100] ^= std::byte{1};
+  EXPECT_THROW(check_and_tune(*workload), WrongAnswer);
+}
+
+TEST(Calibrated, ChoosesAWidth) {
+  const auto workload = make_chase(64 * kKiB, 6, kBatch, 1);
+  Calibrated calibrated(*workload);
+  const auto& widths = gopt::WidthChoice::kWidths;
+  EXPECT_NE(std::ranges::find(widths, calibrated.width()), widths.end());
+  std::ranges::fill(workload->found, std::byte{0xAA});
+  calibrated.run(0);
+  EXPECT_EQ(workload->found, workload->right);
+}
+
+}  // namespace
+}  // namespace penumbra::bench
