@@ -65,12 +65,13 @@ double line_rate(const Workload& workload, double seconds) {
   std::uint64_t asked = 0;
   const double begin = thread_time();
   double end = begin;
-  for (; end - begin < seconds; end = thread_time()) {
+  do {
     for (std::uint32_t i = 0; i < kLinesInARow; ++i) {
       __builtin_prefetch(&workload.table[((random.next() >> 32) * lines >> 32) * kLine]);
     }
     asked += kLinesInARow;
-  }
+    end = thread_time();
+  } while (end - begin < seconds);
   return static_cast<double>(asked) / (end - begin) * 1e-6;
 }
 

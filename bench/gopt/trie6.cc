@@ -18,6 +18,8 @@ namespace {
 
 constexpr unsigned kShortest = 48, kLongest = 64;  ///< bits: the prefixes of the paper's measurement
 
+constexpr std::size_t kLeastNodes = kLongest / 8;  ///< for one prefix
+
 /// A prefix's bits are the upper ones, the others 0.
 struct Prefix6 {
   std::uint64_t bits = 0;
@@ -57,7 +59,7 @@ class Trie6 final : public Workload {
       : Workload("IPv6 trie", item_count),
         root_bytes_(root_bytes(bytes)),
         root_entries_(std::size_t{1} << (8 * root_bytes_)),
-        entries_(std::max(bytes / sizeof(std::uint32_t), root_entries_ + kLongest / 8 * TRIE6_NODE_ENTRIES)) {
+        entries_(std::max(bytes / sizeof(std::uint32_t), root_entries_ + kLeastNodes * TRIE6_NODE_ENTRIES)) {
     Random random(seed);
     const std::vector<Prefix6> prefixes = random_prefixes(random);
     Dictionaries oracle;

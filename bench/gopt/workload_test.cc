@@ -33,10 +33,6 @@ struct Named {
   std::function<std::unique_ptr<Workload>()> make;
 };
 
-void PrintTo(const Named& named, std::ostream* out) {
-  *out << named.name;
-}
-
 class Workloads : public testing::TestWithParam<Named> {};
 
 TEST_P(Workloads, AnswerLikeTheOracleInEachWay) {

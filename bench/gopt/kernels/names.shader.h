@@ -39,8 +39,8 @@ PENUMBRA_SHADER uint64_t names_hash(const struct names_name* name, uint32_t comp
 }
 
 PENUMBRA_SHADER uint32_t names_search(const struct names_bucket* bucket, uint64_t hash) {
-  for (uint32_t slot = 0; slot < NAMES_SLOTS; ++slot) {
-    if (bucket->slot[slot].hash == hash) return bucket->slot[slot].port;
+  for (const struct names_slot* slot = bucket->slot; slot != bucket->slot + NAMES_SLOTS; ++slot) {
+    if (slot->hash == hash) return slot->port;
   }
   return NAMES_NO_PORT;
 }
