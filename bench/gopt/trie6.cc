@@ -111,7 +111,7 @@ class Trie6 final : public Workload {
       if (taken > nodes) break;
       prefixes.push_back({random.next() & mask(length), length, random.below(1000) + 1});
     }
-    std::ranges::stable_sort(prefixes, {}, &Prefix6::length);
+    std::ranges::sort(prefixes, {}, &Prefix6::length);
     return prefixes;
   }
   /// After all shorter ones.
