@@ -237,6 +237,7 @@ void measure_cached(const Inputs& inputs, unsigned rounds, Report& report) {
   for (const auto& [kind, maker, bytes] : kinds) {
     const auto workload = maker(bytes, inputs);
     const std::string title = fmt::format("{}, {}", kind, size_name(bytes));
+    report.input(title, describe(*workload));
     measure(*workload, title, kShortSampleSeconds, rounds, report);
     const Series ratios = calibrated_to_plain(*workload, kRoundsOfPairs * rounds);
     report.bar("gopt at the calibrated width / plain loop, " + title, spread(ratios.samples).median, 0.97, true);
@@ -251,7 +252,9 @@ void measure_sizes(const Inputs& inputs, unsigned rounds, Report& report) {
     for (const std::size_t bytes : {16 * kMiB, 64 * kMiB, 256 * kMiB, 4 * kGiB}) {
       const auto workload = make(maker, kind, bytes, inputs, report);
       if (!workload) continue;
-      measure(*workload, fmt::format("{}, {}", kind, size_name(bytes)), kShortSampleSeconds, rounds, report);
+      const std::string title = fmt::format("{}, {}", kind, size_name(bytes));
+      report.input(title, describe(*workload));
+      measure(*workload, title, kShortSampleSeconds, rounds, report);
     }
   }
 }
