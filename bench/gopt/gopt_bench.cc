@@ -148,6 +148,9 @@ std::unique_ptr<Workload> trie6(std::size_t bytes, const Inputs& inputs) {
 std::unique_ptr<Workload> names(std::size_t bytes, const Inputs& inputs) {
   return make_names(bytes, kItems, inputs.seed);
 }
+std::unique_ptr<Workload> memcached(std::size_t bytes, const Inputs& inputs) {
+  return make_memcached(bytes, kItems, inputs.seed);
+}
 std::unique_ptr<Workload> aho_corasick(std::size_t bytes, const Inputs& inputs) {
   return make_aho_corasick(bytes, kLongItems / 2, inputs.seed);
 }
@@ -187,12 +190,13 @@ void set_bar_over_plain(const std::string& title, const Rates& rates, double wan
 }
 
 void measure_large(const Inputs& inputs, unsigned rounds, Report& report) {
-  const std::array<std::pair<std::string, Make>, 7> kinds{{{"cuckoo", &cuckoo},
+  const std::array<std::pair<std::string, Make>, 8> kinds{{{"cuckoo", &cuckoo},
                                                            {"chase of 100", chase_of(kLongChain)},
                                                            {"chase of 6", chase_of(kShortChain)},
                                                            {"IPv6 trie", &trie6},
                                                            {"IPv4", &ipv4},
                                                            {"names", &names},
+                                                           {"memcached", &memcached},
                                                            {"Aho-Corasick", &aho_corasick}}};
   for (const auto& [kind, maker] : kinds) {
     const auto workload = make(maker, kind, kLarge, inputs, report);

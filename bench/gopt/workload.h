@@ -86,6 +86,8 @@ std::unique_ptr<Workload> make_cuckoo(std::size_t bytes, std::uint32_t items, st
 std::unique_ptr<Workload> make_trie6(std::size_t bytes, std::uint32_t items, std::uint64_t seed);
 /// Names of four components, longest prefix by hashing; a table of a power of two of bytes.
 std::unique_ptr<Workload> make_names(std::size_t bytes, std::uint32_t items, std::uint64_t seed);
+/// The hash table of memcached, a get of many keys at a time.
+std::unique_ptr<Workload> make_memcached(std::size_t bytes, std::uint32_t items, std::uint64_t seed);
 /// Payloads that are searched for patterns by an automaton of so many bytes.
 std::unique_ptr<Workload> make_aho_corasick(std::size_t bytes, std::uint32_t items, std::uint64_t seed);
 /// Payloads of a packet's size, most of them innocent, each searched by one of `automata`, which have so many bytes

@@ -36,14 +36,15 @@ PENUMBRA_SHADER void trie6_match(struct trie6_view view, const struct trie6_addr
   foreach (i, n) {
     const uint32_t* slot = &view.root[trie6_root_index(view, &address[i])];
     const uint8_t* byte = &address[i].byte[view.root_bytes];
-    g_expensive(slot);
-    uint32_t entry = *slot;
-    while (entry >= TRIE6_NODE) {
-      slot = trie6_slot(view, entry, *byte++);
+    for (;;) {
       g_expensive(slot);
-      entry = *slot;
+      const uint32_t entry = *slot;
+      if (entry < TRIE6_NODE) {
+        next_hop[i] = entry;
+        break;
+      }
+      slot = trie6_slot(view, entry, *byte++);
     }
-    next_hop[i] = entry;
   }
 }
 
