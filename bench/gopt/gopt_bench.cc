@@ -3,6 +3,7 @@
 // What gopt gains, beside the techniques that hand-written code uses, on lookups in tables in and out of the cache.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <limits>
@@ -27,7 +28,10 @@ constexpr unsigned kRoundsOfPairs = 5;
 
 constexpr std::uint32_t kLongChain = 100, kShortChain = 6;
 constexpr std::uint32_t kItems = 1U << 20;
-constexpr std::uint32_t kLongItems = 1U << 15;  ///< of a hundred accesses each
+/// Of all chains together: so many that no cache holds the lines of a large table that they read, again and again.
+constexpr std::size_t kLeastAccesses = 1U << 20, kMostAccesses = 1U << 23;
+constexpr std::size_t kLineBytes = 64;
+constexpr std::uint32_t kPayloads = 1U << 14;
 
 constexpr std::uint32_t kCountedItems = 256;  ///< whose instructions are counted, one by one
 
@@ -136,7 +140,9 @@ using Make = std::function<std::unique_ptr<Workload>(std::size_t bytes, const In
 
 Make chase_of(std::uint32_t steps) {
   return [steps](std::size_t bytes, const Inputs& inputs) {
-    return make_chase(bytes, steps, steps >= kLongChain ? kLongItems : kItems, inputs.seed);
+    const std::size_t lines = bytes / kLineBytes;
+    const auto accesses = static_cast<std::uint32_t>(std::clamp<std::size_t>(2 * lines, kLeastAccesses, kMostAccesses));
+    return make_chase(bytes, steps, accesses / steps, inputs.seed);
   };
 }
 std::unique_ptr<Workload> cuckoo(std::size_t bytes, const Inputs& inputs) {
@@ -152,7 +158,7 @@ std::unique_ptr<Workload> memcached(std::size_t bytes, const Inputs& inputs) {
   return make_memcached(bytes, kItems, inputs.seed);
 }
 std::unique_ptr<Workload> aho_corasick(std::size_t bytes, const Inputs& inputs) {
-  return make_aho_corasick(bytes, kLongItems / 2, inputs.seed);
+  return make_aho_corasick(bytes, kPayloads, inputs.seed);
 }
 std::unique_ptr<Workload> ipv4(std::size_t /*bytes*/, const Inputs& inputs) {
   return make_ipv4(inputs.routes, inputs.addresses);
@@ -289,9 +295,9 @@ void measure_work(const Inputs& inputs, unsigned rounds, Report& report) {
 /// Payloads searched by many automata, which the caches nearly hold.
 void measure_inspection(const Inputs& inputs, unsigned rounds, Report& report) {
   constexpr std::size_t kBytes = 300 * kMiB;
-  constexpr std::uint32_t kAutomata = 450, kPayloads = 8192;
+  constexpr std::uint32_t kAutomata = 450, kInspected = 8192;
   const auto workload = make(
-      [](std::size_t bytes, const Inputs& from) { return make_inspection(bytes, kAutomata, kPayloads, from.seed); },
+      [](std::size_t bytes, const Inputs& from) { return make_inspection(bytes, kAutomata, kInspected, from.seed); },
       "inspection", kBytes, inputs, report);
   if (!workload) return;
   const std::string title = fmt::format("inspection, {}", size_name(kBytes));

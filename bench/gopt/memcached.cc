@@ -30,8 +30,9 @@ class Memcached final : public Workload {
     view_ = {bucket(0), buckets_ - 1};
     for (std::uint32_t number = 0; number < stored_; ++number) store(number);
     ask(Random(seed + 1));
-    input = fmt::format("{} items in {} buckets, keys of {} bytes; {} gets of random ones, one of ten for a key that is not there",
-                        stored_, buckets_, kKeyBytes, items);
+    input = fmt::format(
+        "{} items in {} buckets, keys of {} bytes; {} gets of random ones, one of ten for a key that is not there",
+        stored_, buckets_, kKeyBytes, items);
     table = std::as_bytes(std::span(memory_.data(), memory_.size()));
     ways.push_back({"plain loop", {1}, [this](std::uint32_t first, std::uint32_t n, std::uint32_t /*size*/) {
                       memcached_find(view_, &keys_[first], found_from<const memcached_item*>(first), n);
@@ -42,9 +43,7 @@ class Memcached final : public Workload {
   }
 
  private:
-  memcached_item** bucket(std::uint64_t number) {
-    return reinterpret_cast<memcached_item**>(memory_.data()) + number;
-  }
+  memcached_item** bucket(std::uint64_t number) { return reinterpret_cast<memcached_item**>(memory_.data()) + number; }
   memcached_item* stored(std::uint32_t number) {
     return reinterpret_cast<memcached_item*>(memory_.data() + buckets_ * sizeof(void*) + number * kChunk);
   }
