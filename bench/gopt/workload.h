@@ -54,7 +54,7 @@ struct Workload {
   template <class Answer>
   void set_right(const std::vector<Answer>& answers) {
     right.resize(answers.size() * sizeof(Answer));
-    std::memcpy(right.data(), answers.data(), right.size());
+    std::memcpy(right.data(), static_cast<const void*>(answers.data()), right.size());
     found.resize(right.size());
   }
   template <class Answer>

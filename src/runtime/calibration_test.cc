@@ -18,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-auto Finding(const std::string& shader, unsigned size_class, std::uint64_t value) {
+auto finding(const std::string& shader, unsigned size_class, std::uint64_t value) {
   return testing::AllOf(testing::Field(&EngineFinding::shader, shader),
                         testing::Field(&EngineFinding::size_class, size_class),
                         testing::Field(&EngineFinding::value, value));
@@ -43,8 +43,8 @@ TEST_F(CalibrationTest, KeepsWhatWasFoundAndReplacesWhatIsFoundAgain) {
                      {"other", {{.shader = "a", .size_class = 20, .value = 7, .gain = 1}}}});
   calibration_.keep({{"gopt", {{.shader = "a", .size_class = 20, .value = 4, .gain = 1.25}}}});
   const Calibration::Findings found = calibration_.load();
-  EXPECT_THAT(found.at("gopt"), ElementsAre(Finding("a", 25, 16), Finding("b", 20, 1), Finding("a", 20, 4)));
-  EXPECT_THAT(found.at("other"), ElementsAre(Finding("a", 20, 7)));
+  EXPECT_THAT(found.at("gopt"), ElementsAre(finding("a", 25, 16), finding("b", 20, 1), finding("a", 20, 4)));
+  EXPECT_THAT(found.at("other"), ElementsAre(finding("a", 20, 7)));
   EXPECT_EQ(found.at("gopt").back().gain, 1.25);
 }
 
