@@ -29,7 +29,7 @@ constexpr unsigned kRoundsOfPairs = 5;
 constexpr std::uint32_t kLongChain = 100, kShortChain = 6;
 constexpr std::uint32_t kItems = 1U << 20;
 /// Of all chains together: so many that no cache holds the lines of a large table that they read, again and again.
-constexpr std::size_t kLeastAccesses = 1U << 20, kMostAccesses = 1U << 23;
+constexpr std::size_t kLeastAccesses = 1U << 20, kMostAccesses = 1U << 24;
 constexpr std::size_t kLineBytes = 64;
 constexpr std::uint32_t kPayloads = 1U << 14;
 

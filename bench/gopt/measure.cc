@@ -63,8 +63,10 @@ void Calibrated::run(std::uint32_t first) {
 
 double line_rate(const Workload& workload, double seconds) {
   const std::uint64_t lines = workload.table.size() / kLine;
+  // The same lines again and again, as in passes over the items, so that a cache holds as many of them.
+  const auto lines_of_pass = static_cast<std::uint64_t>(workload.accesses * workload.items);
   Random random(1);
-  std::uint64_t asked = 0;
+  std::uint64_t asked = 0, pass_ends = lines_of_pass;
   const double begin = thread_time();
   double end = begin;
   do {
@@ -72,6 +74,10 @@ double line_rate(const Workload& workload, double seconds) {
       __builtin_prefetch(&workload.table[((random.next() >> 32) * lines >> 32) * kLine]);
     }
     asked += kLinesInARow;
+    if (asked >= pass_ends) {
+      random = Random(1);
+      pass_ends = asked + lines_of_pass;
+    }
     end = thread_time();
   } while (end - begin < seconds);
   return static_cast<double>(asked) / (end - begin) * 1e-6;

@@ -165,12 +165,29 @@ void Rib::for_each_route(Visit&& visit) {
   each(ipv6_);
 }
 
-void Rib::remove_object(ObjectRef ref) {
-  const auto target = targets_.find(ref);
-  if (!targets_.remove_object(ref) || !target) return;
+/// Withdraws the routes that `is_lost` says, in one round over the table, and those that lead to one of the objects,
+/// which it removes.
+template <class IsLost>
+void Rib::withdraw(const std::vector<ObjectRef>& objects, IsLost&& is_lost) {
+  std::vector<bool> removed;  // by target
+  for (const ObjectRef ref : objects) {
+    const auto target = targets_.find(ref);
+    if (!targets_.remove_object(ref) || !target) continue;
+    if (removed.size() <= *target) removed.resize(*target + std::size_t{1});
+    removed[*target] = true;
+  }
   for_each_route([&](auto& family, auto& entry) {
-    if (entry.target == *target && !entry.removed) retire(family, entry);
+    if (entry.removed) return;
+    if (is_lost(entry) || (entry.target < removed.size() && removed[entry.target])) retire(family, entry);
   });
+}
+
+void Rib::remove_object(ObjectRef ref) {
+  if (!targets_.find(ref)) {  // no route leads there
+    targets_.remove_object(ref);
+    return;
+  }
+  withdraw({ref}, [](const auto& /*entry*/) { return false; });
 }
 
 void Rib::detach_objects(RibSource source) {
@@ -200,10 +217,7 @@ void Rib::begin_sync(RibSource source) {
 
 void Rib::end_sync(RibSource source) {
   syncing_[source] = false;
-  for (const ObjectRef ref : targets_.stale(source)) remove_object(ref);
-  for_each_route([&](auto& family, auto& entry) {
-    if (entry.source == source && entry.stale && !entry.removed) retire(family, entry);
-  });
+  withdraw(targets_.stale(source), [source](const auto& entry) { return entry.source == source && entry.stale; });
 }
 
 /// Reports what counts for the prefix if that is another target than before, or `leads_elsewhere`, and takes out what

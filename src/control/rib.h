@@ -135,6 +135,8 @@ class Rib {
   void settle_all(Family<Prefix>& family, const std::vector<bool>& changed);
   template <class Visit>
   void for_each_route(Visit&& visit);
+  template <class IsLost>
+  void withdraw(const std::vector<ObjectRef>& objects, IsLost&& is_lost);
 
   RouteListener& listener_;
   RibTargets targets_;

@@ -97,8 +97,13 @@ Subscription::Subscription(const FeedRequest& request, RouteListener& listener)
 void Subscription::replace_own(const FeedRequest& request) {
   const std::lock_guard lock(mutex_);
   rib_.begin_sync(kStatic);
-  for (const auto& route : request.routes) {
-    rib_.put(RibKey{route.prefix, kStatic, route.metric}, request.targets.at(route.target), RibPlace::only);
+  try {
+    for (const auto& route : request.routes) {
+      rib_.put(RibKey{route.prefix, kStatic, route.metric}, request.targets.at(route.target), RibPlace::only);
+    }
+  } catch (...) {
+    rib_.cancel_sync(kStatic);
+    throw;
   }
   rib_.end_sync(kStatic);
   rib_.commit();

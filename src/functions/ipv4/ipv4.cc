@@ -177,6 +177,7 @@ void Ipv4Function::exchange(Function& next) {
     forget_neighbours(other.neighbours, configuration_.neighbours);
     for (const auto& neighbour : configuration_.neighbours) fib_.set_neighbour(neighbour);
     fib_.commit();
+    if (subscription_ != nullptr) subscription_->replace_own(to_request(configuration_, ports_));
     throw;
   }
   forget_neighbours(configuration_.neighbours, other.neighbours);
