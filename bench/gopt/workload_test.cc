@@ -85,7 +85,9 @@ TEST(Instructions, AreAsManyForTheSameWorkAndMoreForMore) {
   const auto count = [&](std::uint32_t n) { return instructions([&] { workload->ways[0].run(0, n, 1); }); };
   const std::optional<std::uint64_t> few = count(16);
   if (!few) GTEST_SKIP() << "no child may be traced here";
-  EXPECT_EQ(few, count(16));
+  const std::optional<std::uint64_t> again = count(16);
+  ASSERT_TRUE(again);
+  EXPECT_NEAR(static_cast<double>(*again), static_cast<double>(*few), 16) << "a sanitizer's own may differ by a few";
   const std::optional<std::uint64_t> more = count(32);
   ASSERT_TRUE(more);
   EXPECT_GE(*more - *few, 16 * 6 * 2) << "at least a load and a branch for each access";
