@@ -115,7 +115,7 @@ def test_a_flood_of_what_is_not_forwarded(bench, namespace, reason):
         router.wait_for_packets("in", GOOD_PACKETS)
         summary = router.stop()
     flood = summary.received_by_port["flood"]
-    assert flood > GOOD_PACKETS
+    assert flood > GOOD_PACKETS / 4
     assert summary.sent_by_port["out"] == GOOD_PACKETS
     assert set(summary.reasons) == {("punt", reason), ("drop", f"{reason}_over_limit")}
     assert sum(summary.reasons.values()) == flood
