@@ -319,7 +319,7 @@ void run_gopt(const Options& options, Report& report) {
     register_benchmark({.name = "gopt",
                         .measures = "what gopt gains in lookups, beside group prefetching, AMAC and coroutines",
                         .needs = "",
-                        .seconds = 320,
+                        .seconds = 520,
                         .takes_routes = true,
                         .run = &run_gopt});
 
