@@ -29,11 +29,20 @@ endforeach()
 list(JOIN archives "," archives)
 
 set(definitions ${DPDK_CFLAGS})
-list(FILTER definitions EXCLUDE REGEX "^-march=|^-I")  # the project chooses the instruction set
+# The project chooses the instruction set.
+list(FILTER definitions EXCLUDE REGEX "^-march=|^-I|^-include$|^rte_config.h$")
+# DPDK's headers want this one before them. GCC takes precompiled headers only if nothing was included earlier: where
+# there are any, this is the first of them.
+set(config "SHELL:-include rte_config.h")
+if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+  set(has_headers "$<BOOL:$<TARGET_PROPERTY:PRECOMPILE_HEADERS>>")
+  set(reuses_headers "$<BOOL:$<TARGET_PROPERTY:PRECOMPILE_HEADERS_REUSE_FROM>>")
+  set(config "$<$<NOT:$<OR:${has_headers},${reuses_headers}>>:${config}>")
+endif()
 
 add_library(Penumbra::dpdk INTERFACE IMPORTED)
 target_include_directories(Penumbra::dpdk SYSTEM INTERFACE ${DPDK_INCLUDE_DIRS})
-target_compile_options(Penumbra::dpdk INTERFACE ${definitions})
+target_compile_options(Penumbra::dpdk INTERFACE ${definitions} ${config})
 # The rings' variant with C11 atomics, which ThreadSanitizer understands; the same in all files.
 target_compile_definitions(Penumbra::dpdk INTERFACE ALLOW_EXPERIMENTAL_API RTE_USE_C11_MEM_MODEL)
 target_link_libraries(Penumbra::dpdk INTERFACE

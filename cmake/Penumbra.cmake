@@ -125,7 +125,7 @@ function(penumbra_test_headers target)
     add_library(penumbra_test_headers OBJECT ${PROJECT_BINARY_DIR}/test_headers.cc)
     target_link_libraries(penumbra_test_headers PRIVATE penumbra GTest::gtest GTest::gmock)
     target_compile_options(penumbra_test_headers PRIVATE ${PENUMBRA_COLD_OPTIMISATION})
-    target_precompile_headers(penumbra_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h>
+    target_precompile_headers(penumbra_test_headers PRIVATE <rte_config.h> <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h>
                               <nlohmann/json.hpp> <rte_ethdev.h> <filesystem> <thread>)
   endif()
   target_precompile_headers(${target} REUSE_FROM penumbra_test_headers)
