@@ -9,6 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "base/proc.h"
+
 namespace penumbra::bench {
 namespace {
 
@@ -18,18 +20,6 @@ std::string first_line(const std::string& path) {
   std::string line;
   std::getline(file, line);
   return line;
-}
-
-/// The value of the first `KEY : VALUE` line of a file in the style of /proc.
-std::string field(const std::string& path, const std::string& key) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos || line.compare(0, key.size(), key) != 0) continue;
-    const std::size_t value = line.find_first_not_of(" \t", colon + 1);
-    return value == std::string::npos ? "" : line.substr(value);
-  }
-  return "";
 }
 
 std::string caches() {
@@ -52,11 +42,11 @@ void put(nlohmann::json& object, const char* key, std::string value) {
 
 nlohmann::json describe_machine() {
   nlohmann::json machine = nlohmann::json::object();
-  put(machine, "processor", field("/proc/cpuinfo", "model name"));
+  put(machine, "processor", proc_value("/proc/cpuinfo", "model name"));
   machine["cores"] = std::thread::hardware_concurrency();
   put(machine, "caches", caches());
-  put(machine, "memory", field("/proc/meminfo", "MemTotal"));
-  put(machine, "huge pages", field("/proc/meminfo", "HugePages_Total"));
+  put(machine, "memory", proc_value("/proc/meminfo", "MemTotal"));
+  put(machine, "huge pages", proc_value("/proc/meminfo", "HugePages_Total"));
   put(machine, "transparent huge pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled"));
   utsname system{};
   if (uname(&system) == 0) put(machine, "kernel", fmt::format("{} {}", system.sysname, system.release));

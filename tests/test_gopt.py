@@ -8,6 +8,7 @@ import pathlib
 import random
 import shutil
 import subprocess
+import textwrap
 
 import pytest
 
@@ -221,3 +222,6 @@ def test_the_page_shows_what_is_written():
     written = written[written.index("void lookup_gopt") :].split("\n#if defined")[0].rstrip("\n")
     assert f"```c\n{written}\n```" in page
     assert f"```\n{explained}```" in page
+    kernel = (conftest.ROOT / "bench" / "gopt" / "kernels" / "memcached.shader.h").read_text()
+    body = kernel[kernel.index("  foreach (i, n)") : kernel.index("\n}\n\n#endif")]
+    assert f"```c\n{textwrap.dedent(body)}\n```" in page

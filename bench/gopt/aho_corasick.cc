@@ -7,9 +7,9 @@
 #include <unordered_set>
 
 #include "aho_corasick.gopt.h"
+#include "base/random.h"
 #include "gopt/comparators/interchange.h"
 #include "gopt/footprint.h"
-#include "gopt/random.h"
 #include "gopt/workload.h"
 #include "penumbra/huge_memory.h"
 
@@ -200,7 +200,7 @@ class AhoCorasick : public Workload {
 class Inspection final : public AhoCorasick {
  public:
   Inspection(const Shape& shape, std::uint32_t item_count, std::uint64_t seed)
-      : AhoCorasick("inspection", shape, item_count, 8192, seed) {
+      : AhoCorasick("inspection", shape, item_count, item_count, seed) {
     ways.push_back({"interchanged", kInterchanged, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
                       interchange(view(), payloads(first), found_from<std::uint32_t>(first), n, size);
                     }});

@@ -3,11 +3,11 @@
 
 #include <bit>
 
+#include "base/random.h"
 #include "chase.gopt.h"
 #include "gopt/comparators/amac.h"
 #include "gopt/comparators/coroutines.h"
 #include "gopt/comparators/group_prefetch.h"
-#include "gopt/random.h"
 #include "gopt/workload.h"
 #include "penumbra/huge_memory.h"
 
@@ -87,18 +87,13 @@ class Chase final : public Workload {
     ways.push_back({"gopt", kGoptWidths, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
                       chase_gopt(view_, &starts_[first], found_from<std::uint32_t>(first), n, size);
                     }});
-    ways.push_back({"group prefetching", kGroups, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
-                      const ChaseGroups kernel{view_, &starts_[first], found_from<std::uint32_t>(first)};
-                      with_size<PENUMBRA_BENCH_GROUPS>(size,
-                                                       [&]<std::uint32_t Group> { group_prefetch<Group>(kernel, n); });
-                    }});
-    ways.push_back({"AMAC", kRings, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
-                      const ChaseAmac kernel{view_, &starts_[first], found_from<std::uint32_t>(first)};
-                      with_size<PENUMBRA_BENCH_RINGS>(size, [&]<std::uint32_t Ring> { amac<Ring>(kernel, n); });
-                    }});
-    ways.push_back({"coroutines", kCoroutines, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
-                      coroutines(ChaseCoroutines{view_, &starts_[first], found_from<std::uint32_t>(first)}, n, size);
-                    }});
+    ways.push_back(by_group_prefetching(
+        [this](std::uint32_t first) { return ChaseGroups{view_, &starts_[first], found_from<std::uint32_t>(first)}; }));
+    ways.push_back(by_amac(
+        [this](std::uint32_t first) { return ChaseAmac{view_, &starts_[first], found_from<std::uint32_t>(first)}; }));
+    ways.push_back(by_coroutines([this](std::uint32_t first) {
+      return ChaseCoroutines{view_, &starts_[first], found_from<std::uint32_t>(first)};
+    }));
   }
   void add_ways_with_work() {
     ways.push_back({"plain loop", {1}, [this](std::uint32_t first, std::uint32_t n, std::uint32_t /*size*/) {

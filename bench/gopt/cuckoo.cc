@@ -5,11 +5,11 @@
 #include <bit>
 #include <stdexcept>
 
+#include "base/random.h"
 #include "cuckoo.gopt.h"
 #include "gopt/comparators/amac.h"
 #include "gopt/comparators/coroutines.h"
 #include "gopt/comparators/group_prefetch.h"
-#include "gopt/random.h"
 #include "gopt/workload.h"
 #include "penumbra/huge_memory.h"
 
@@ -93,18 +93,13 @@ class Cuckoo final : public Workload {
     ways.push_back({"gopt", kGoptWidths, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
                       cuckoo_find_gopt(view_, &keys_[first], found_from<std::uint32_t>(first), n, size);
                     }});
-    ways.push_back({"group prefetching", kGroups, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
-                      const CuckooGroups kernel{view_, &keys_[first], found_from<std::uint32_t>(first)};
-                      with_size<PENUMBRA_BENCH_GROUPS>(size,
-                                                       [&]<std::uint32_t Group> { group_prefetch<Group>(kernel, n); });
-                    }});
-    ways.push_back({"AMAC", kRings, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
-                      const CuckooAmac kernel{view_, &keys_[first], found_from<std::uint32_t>(first)};
-                      with_size<PENUMBRA_BENCH_RINGS>(size, [&]<std::uint32_t Ring> { amac<Ring>(kernel, n); });
-                    }});
-    ways.push_back({"coroutines", kCoroutines, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
-                      coroutines(CuckooCoroutines{view_, &keys_[first], found_from<std::uint32_t>(first)}, n, size);
-                    }});
+    ways.push_back(by_group_prefetching(
+        [this](std::uint32_t first) { return CuckooGroups{view_, &keys_[first], found_from<std::uint32_t>(first)}; }));
+    ways.push_back(by_amac(
+        [this](std::uint32_t first) { return CuckooAmac{view_, &keys_[first], found_from<std::uint32_t>(first)}; }));
+    ways.push_back(by_coroutines([this](std::uint32_t first) {
+      return CuckooCoroutines{view_, &keys_[first], found_from<std::uint32_t>(first)};
+    }));
   }
 
   HugeArray<cuckoo_bucket> buckets_;

@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <limits>
 #include <map>
 #include <string>
 
+#include "base/proc.h"
 #include "bench.h"
 #include "gopt/instructions.h"
 #include "gopt/measure.h"
@@ -42,15 +41,6 @@ std::string size_name(std::size_t bytes) {
   if (bytes >= kGiB) return fmt::format("{} GiB", bytes / kGiB);
   if (bytes >= kMiB) return fmt::format("{} MiB", bytes / kMiB);
   return fmt::format("{} KiB", bytes / kKiB);
-}
-
-/// Bytes that programs can still have.
-std::size_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("MemAvailable:")) return std::stoull(line.substr(line.find_first_of("0123456789"))) * kKiB;
-  }
-  return std::numeric_limits<std::size_t>::max();
 }
 
 /// The rates of a workload's ways by name, with kCalibrated and kLineRate among them.
@@ -168,9 +158,10 @@ std::unique_ptr<Workload> ipv4(std::size_t /*bytes*/, const Inputs& inputs) {
 std::unique_ptr<Workload> make(const Make& maker, const std::string& kind, std::size_t bytes, const Inputs& inputs,
                                Report& report) {
   const std::size_t needed = bytes + bytes / 4 + kGiB / 2;
-  if (available_memory() >= needed) return maker(bytes, inputs);
+  const std::uint64_t available = available_memory();
+  if (available == 0 || available >= needed) return maker(bytes, inputs);
   report.note(fmt::format("{} of {} is left out: {} MiB of memory are available, {} needed", kind, size_name(bytes),
-                          available_memory() / kMiB, needed / kMiB));
+                          available / kMiB, needed / kMiB));
   return nullptr;
 }
 

@@ -45,15 +45,11 @@ class Ipv4 final : public Workload {
     ways.push_back({"gopt", kGoptWidths, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
                       dir24_8_lookup_gopt(view_, &addresses_[first], found_from<std::uint16_t>(first), n, size);
                     }});
-    ways.push_back({"group prefetching", kGroups, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
-                      const Ipv4Groups kernel{view_, &addresses_[first], found_from<std::uint16_t>(first)};
-                      with_size<PENUMBRA_BENCH_GROUPS>(size,
-                                                       [&]<std::uint32_t Group> { group_prefetch<Group>(kernel, n); });
-                    }});
-    ways.push_back({"AMAC", kRings, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
-                      const Ipv4Amac kernel{view_, &addresses_[first], found_from<std::uint16_t>(first)};
-                      with_size<PENUMBRA_BENCH_RINGS>(size, [&]<std::uint32_t Ring> { amac<Ring>(kernel, n); });
-                    }});
+    ways.push_back(by_group_prefetching([this](std::uint32_t first) {
+      return Ipv4Groups{view_, &addresses_[first], found_from<std::uint16_t>(first)};
+    }));
+    ways.push_back(by_amac(
+        [this](std::uint32_t first) { return Ipv4Amac{view_, &addresses_[first], found_from<std::uint16_t>(first)}; }));
   }
 
   NoReaders no_readers_;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "gopt/random.h"
+#include "base/random.h"
 
 namespace penumbra::bench {
 namespace {

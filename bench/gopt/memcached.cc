@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/random.h"
 #include "gopt/footprint.h"
-#include "gopt/random.h"
 #include "gopt/workload.h"
 #include "memcached.gopt.h"
 #include "penumbra/huge_memory.h"

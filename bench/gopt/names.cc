@@ -3,8 +3,8 @@
 
 #include <bit>
 
+#include "base/random.h"
 #include "gopt/footprint.h"
-#include "gopt/random.h"
 #include "gopt/workload.h"
 #include "names.gopt.h"
 #include "penumbra/huge_memory.h"

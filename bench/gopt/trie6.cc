@@ -5,10 +5,10 @@
 #include <array>
 #include <unordered_map>
 
+#include "base/random.h"
 #include "gopt/comparators/amac.h"
 #include "gopt/comparators/group_prefetch.h"
 #include "gopt/footprint.h"
-#include "gopt/random.h"
 #include "gopt/workload.h"
 #include "penumbra/huge_memory.h"
 #include "trie6.gopt.h"
@@ -144,15 +144,12 @@ class Trie6 final : public Workload {
     ways.push_back({"gopt", kGoptWidths, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
                       trie6_match_gopt(view_, &addresses_[first], found_from<std::uint32_t>(first), n, size);
                     }});
-    ways.push_back({"group prefetching", kGroups, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
-                      const Trie6Groups kernel{view_, &addresses_[first], found_from<std::uint32_t>(first)};
-                      with_size<PENUMBRA_BENCH_GROUPS>(size,
-                                                       [&]<std::uint32_t Group> { group_prefetch<Group>(kernel, n); });
-                    }});
-    ways.push_back({"AMAC", kRings, [this](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
-                      const Trie6Amac kernel{view_, &addresses_[first], found_from<std::uint32_t>(first)};
-                      with_size<PENUMBRA_BENCH_RINGS>(size, [&]<std::uint32_t Ring> { amac<Ring>(kernel, n); });
-                    }});
+    ways.push_back(by_group_prefetching([this](std::uint32_t first) {
+      return Trie6Groups{view_, &addresses_[first], found_from<std::uint32_t>(first)};
+    }));
+    ways.push_back(by_amac([this](std::uint32_t first) {
+      return Trie6Amac{view_, &addresses_[first], found_from<std::uint32_t>(first)};
+    }));
   }
 
   unsigned root_bytes_;

@@ -90,8 +90,8 @@ std::unique_ptr<Workload> make_names(std::size_t bytes, std::uint32_t items, std
 std::unique_ptr<Workload> make_memcached(std::size_t bytes, std::uint32_t items, std::uint64_t seed);
 /// Payloads that are searched for patterns by an automaton of so many bytes.
 std::unique_ptr<Workload> make_aho_corasick(std::size_t bytes, std::uint32_t items, std::uint64_t seed);
-/// Payloads of a packet's size, most of them innocent, each searched by one of `automata`, which have so many bytes
-/// together; beside gopt what can be done by hand: the loops interchanged, the batch sorted.
+/// One batch of payloads of a packet's size, most of them innocent, each searched by one of `automata`, which have so
+/// many bytes together; beside gopt what can be done by hand: the loops interchanged, the batch sorted.
 std::unique_ptr<Workload> make_inspection(std::size_t bytes, std::uint32_t automata, std::uint32_t items,
                                           std::uint64_t seed);
 /// The table and addresses of `penumbra bench lookup`. Its first level has 32 MiB, whatever the routes.

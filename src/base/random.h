@@ -11,15 +11,15 @@ class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
-  std::uint64_t next() {
-    state_ += 0x9E3779B97F4A7C15U;
-    std::uint64_t z = state_;
+  std::uint64_t next() { return mixed(state_ += 0x9E3779B97F4A7C15U); }
+  /// 0 to `bound` - 1, by multiplication (Lemire 2019, without the rejection: the bias is at most bound / 2^32).
+  std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>((next() >> 32) * bound >> 32); }
+  /// The same number for the same input; no two inputs share one.
+  static std::uint64_t mixed(std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
     return z ^ (z >> 31);
   }
-  /// 0 to `bound` - 1, by multiplication (Lemire 2019, without the rejection: the bias is at most bound / 2^32).
-  std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>((next() >> 32) * bound >> 32); }
 
  private:
   std::uint64_t state_;

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "base/proc.h"
 #include "base/text_file.h"
 #include "penumbra/errors.h"
 
@@ -23,13 +23,9 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
-/// The processor as the kernel names it; what was measured on one says little of another.
+/// What was measured on one processor says little of another.
 std::string machine() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(std::min(line.find(':') + 2, line.size()));
-  }
-  return "";
+  return proc_value("/proc/cpuinfo", "model name");
 }
 
 /// Another compiler, or another version of a shader, may be best at another width.

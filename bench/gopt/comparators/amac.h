@@ -11,6 +11,7 @@
 #include "gopt/kernels/chase.shader.h"
 #include "gopt/kernels/cuckoo.shader.h"
 #include "gopt/kernels/trie6.shader.h"
+#include "gopt/workload.h"
 #include "shaders/dir24_8/dir24_8.shader.h"
 
 namespace penumbra::bench {
@@ -36,6 +37,15 @@ template <std::uint32_t Ring, class Kernel>
     }
     if (at == active) at = 0;
   }
+}
+
+/// `make(first)` makes the kernel of the items from `first` on.
+template <class Make>
+Way by_amac(Make make) {
+  return {"AMAC", kRings, [make](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
+            const auto kernel = make(first);
+            with_size<PENUMBRA_BENCH_RINGS>(size, [&]<std::uint32_t Ring> { amac<Ring>(kernel, n); });
+          }};
 }
 
 /// Chains of at least one step.

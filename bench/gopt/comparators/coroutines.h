@@ -112,6 +112,13 @@ void coroutines(const Kernel& kernel, std::uint32_t n, std::uint32_t at_a_time) 
   }
 }
 
+/// `make(first)` makes the kernel of the items from `first` on.
+template <class Make>
+Way by_coroutines(Make make) {
+  return {"coroutines", kCoroutines,
+          [make](std::uint32_t first, std::uint32_t n, std::uint32_t size) { coroutines(make(first), n, size); }};
+}
+
 struct ChaseCoroutines {
   Lookup<ChaseCoroutines> look_up(std::uint32_t i) const {
     std::uint32_t at = begin[i];

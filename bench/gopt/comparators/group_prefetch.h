@@ -11,6 +11,7 @@
 #include "gopt/kernels/chase.shader.h"
 #include "gopt/kernels/cuckoo.shader.h"
 #include "gopt/kernels/trie6.shader.h"
+#include "gopt/workload.h"
 #include "shaders/dir24_8/dir24_8.shader.h"
 
 namespace penumbra::bench {
@@ -26,6 +27,15 @@ template <std::uint32_t Group, class Kernel>
   std::uint32_t first = 0;
   for (; n - first >= Group; first += Group) kernel.template group<Group>(first, Group);
   kernel.template group<Group>(first, n - first);
+}
+
+/// `make(first)` makes the kernel of the items from `first` on.
+template <class Make>
+Way by_group_prefetching(Make make) {
+  return {"group prefetching", kGroups, [make](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
+            const auto kernel = make(first);
+            with_size<PENUMBRA_BENCH_GROUPS>(size, [&]<std::uint32_t Group> { group_prefetch<Group>(kernel, n); });
+          }};
 }
 
 /// Chains of at least one step.
