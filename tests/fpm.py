@@ -72,11 +72,11 @@ def nexthop(number: int, hop: Hop) -> bytes:
     return _message(NEWNEXTHOP, body + _attribute(_NHA_GATEWAY, ipaddress.ip_address(hop[0]).packed))
 
 
-def group(number: int, members: Iterable[tuple[int, int]]) -> bytes:
+def group(number: int, members: Iterable[tuple[int, int]], behind: bytes = b"") -> bytes:
     """Of next hops by number, with their weights."""
     body = struct.pack("BBBBI", 0, 0, 0, 0, 0) + _attribute(_NHA_ID, struct.pack("I", number))
     packed = b"".join(struct.pack("IBBH", member, weight - 1, 0, 0) for member, weight in members)
-    return _message(NEWNEXTHOP, body + _attribute(_NHA_GROUP, packed))
+    return _message(NEWNEXTHOP, body + _attribute(_NHA_GROUP, packed + behind))
 
 
 def delete_nexthop(number: int) -> bytes:

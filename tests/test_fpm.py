@@ -248,6 +248,16 @@ def test_without_a_client_routes_go_in_the_end(start, kernel, via):
 
 GOOD = route("20.0.0.0/8")
 OTHER = route("30.0.0.0/8")
+#: Behind 52 bytes stand the gateway, or both next hops, of which each begins with its length.
+ONE_WAY = route("30.0.0.0/8", (A, 2, 1))
+TWO_WAYS = route("30.0.0.0/8", (A, 2, 1), (B, 2, 1))
+HALF_A_MEMBER = group(7, [(1, 1)], behind=bytes(4))
+
+
+def length_at(message, offset, length):
+    return frame(message[:offset] + struct.pack("H", length) + message[offset + 2 :])
+
+
 MALFORMED = {
     "version 2": (struct.pack("!BBH", 2, 1, len(OTHER) + 4) + OTHER, "a frame of version 2, not 1"),
     "protobuf": (struct.pack("!BBH", 1, 2, len(OTHER) + 4) + OTHER, "a frame of type 2, not 1 (netlink)"),
@@ -261,6 +271,12 @@ MALFORMED = {
     "a message without an end": (frame(OTHER, b"\xff\xff\xff\xff" + OTHER[4:]), "a frame of malformed netlink messages"),
     "a message of length 0": (frame(OTHER, b"\0\0\0\0" + OTHER[4:]), "a frame of malformed netlink messages"),
     "a prefix of 33 bits": (frame(OTHER, OTHER[:17] + b"\x21" + OTHER[18:]), "a frame of malformed netlink messages"),
+    "a gateway longer than its message": (length_at(ONE_WAY, 52, 40), "a frame of malformed netlink messages"),
+    "a gateway of three bytes": (length_at(ONE_WAY, 52, 7), "a frame of malformed netlink messages"),
+    "a metric of three bytes": (length_at(ONE_WAY, 36, 7), "a frame of malformed netlink messages"),
+    "a next hop longer than all": (length_at(TWO_WAYS, 72, 200), "a frame of malformed netlink messages"),
+    "a next hop of no length": (length_at(TWO_WAYS, 72, 0), "a frame of malformed netlink messages"),
+    "half a member of a group": (frame(HALF_A_MEMBER), "a frame of malformed netlink messages"),
     "a route cut off": (frame(OTHER, struct.pack("IHHIII", 20, 24, 0, 0, 0, 2)), "a frame of malformed netlink messages"),
 }
 

@@ -183,11 +183,9 @@ void Rib::withdraw(const std::vector<ObjectRef>& objects, IsLost&& is_lost) {
 }
 
 void Rib::remove_object(ObjectRef ref) {
-  if (!targets_.find(ref)) {  // no route leads there
-    targets_.remove_object(ref);
-    return;
-  }
-  withdraw({ref}, [](const auto& /*entry*/) { return false; });
+  const bool is_used = targets_.find(ref).has_value();
+  if (is_used) return withdraw({ref}, [](const auto& /*entry*/) { return false; });
+  targets_.remove_object(ref);
 }
 
 void Rib::detach_objects(RibSource source) {
@@ -230,7 +228,8 @@ void Rib::settle(Family<Prefix>& family, Prefix prefix, const LeadsElsewhere& le
   family.table.for_each(prefix, [&](RibEntry<Prefix>& entry) {
     if (entry.announced) announced = &entry;
     removed |= entry.removed;
-    if (!entry.removed && (best == nullptr || counts_before(entry, *best))) best = &entry;
+    const bool counts = !entry.removed && targets_.is_known(entry.target);
+    if (counts && (best == nullptr || counts_before(entry, *best))) best = &entry;
   });
   if (best != nullptr) {
     if (announced == nullptr || announced->target != best->target || leads_elsewhere(*announced)) {
@@ -255,7 +254,8 @@ void Rib::settle_all(Family<Prefix>& family, const std::vector<bool>& changed) {
   std::vector<Prefix> moved;
   if (!changed.empty()) {
     family.table.for_each([&](const RibEntry<Prefix>& entry) {
-      if (entry.announced && !entry.removed && is_changed(entry)) moved.push_back(entry.prefix());
+      // One that does not count may do so now that its object is known.
+      if (!entry.removed && is_changed(entry)) (entry.announced ? moved : family.dirty).push_back(entry.prefix());
     });
   }
   for (const Prefix& prefix : moved) settle(family, prefix, is_changed);

@@ -3,6 +3,8 @@
 
 namespace penumbra::control {
 
+const FeedTarget RibTargets::kUnreachable{.kind = FeedTarget::Kind::unreachable, .hops = {}};
+
 RibTargets::Id RibTargets::acquire(const Spec& spec) {
   const auto [at, fresh] = numbers_.try_emplace(spec, 0);
   if (fresh) {
@@ -35,17 +37,18 @@ std::optional<std::uint32_t> RibTargets::object_id(Id id) const {
   return ref == nullptr ? std::nullopt : std::optional(ref->id);
 }
 
-FeedTarget RibTargets::work_out(const Spec& spec) const {
+std::optional<FeedTarget> RibTargets::work_out(const Spec& spec) const {
   if (const auto* const target = std::get_if<FeedTarget>(&spec)) return *target;
-  FeedTarget unreachable{.kind = FeedTarget::Kind::unreachable, .hops = {}};
   const auto ref = std::get<ObjectRef>(spec);
   const auto object = objects_.find(ref);
-  if (object == objects_.end()) return unreachable;
+  if (object == objects_.end()) return std::nullopt;
   if (const auto* const target = std::get_if<FeedTarget>(&object->second.content)) return *target;
   FeedTarget sum;
+  bool any = false;
   for (const auto& member : std::get<ObjectGroup>(object->second.content).members) {
     const auto found = objects_.find({ref.source, member.id});
     if (found == objects_.end()) continue;
+    any = true;
     const auto* const target = std::get_if<FeedTarget>(&found->second.content);
     if (target == nullptr || target->kind != FeedTarget::Kind::unicast) continue;
     for (FeedHop hop : target->hops) {
@@ -53,7 +56,8 @@ FeedTarget RibTargets::work_out(const Spec& spec) const {
       sum.hops.push_back(std::move(hop));
     }
   }
-  return sum.hops.empty() ? unreachable : sum;
+  if (!any) return std::nullopt;
+  return sum.hops.empty() ? kUnreachable : sum;
 }
 
 void RibTargets::set_object(ObjectRef ref, ObjectContent content) {
@@ -94,7 +98,7 @@ std::vector<bool> RibTargets::update() {
   for (Id id = 0; id < targets_.size(); ++id) {
     Target& target = targets_[id];
     if (target.spec == nullptr || !std::holds_alternative<ObjectRef>(*target.spec)) continue;
-    FeedTarget now = work_out(*target.spec);
+    auto now = work_out(*target.spec);
     if (now == target.leads) continue;
     target.leads = std::move(now);
     changed.resize(targets_.size());

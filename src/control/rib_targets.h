@@ -50,8 +50,14 @@ class RibTargets {
   void release(Id id);
   /// The number of a target that has one.
   std::optional<Id> find(const Spec& spec) const;
-  /// Where it leads now. A target whose object is not known is unreachable.
-  const FeedTarget& leads(Id id) const { return targets_[id].leads; }
+  /// Where it leads now. A target that is not known is unreachable.
+  const FeedTarget& leads(Id id) const {
+    const auto& target = targets_[id].leads;
+    return target ? *target : kUnreachable;
+  }
+  /// Whether the object that it goes by has been told of, of a group one member at least. FRR tells of a route before
+  /// its object if both come about while it tells everything to a client that has just come.
+  bool is_known(Id id) const { return targets_[id].leads.has_value(); }
   /// The object that it goes by.
   std::optional<std::uint32_t> object_id(Id id) const;
 
@@ -72,17 +78,20 @@ class RibTargets {
   std::size_t size() const { return numbers_.size(); }
 
  private:
+  static const FeedTarget kUnreachable;
+
   struct Target {
     const Spec* spec = nullptr;  ///< the key in numbers_; null: free
     std::uint32_t references = 0;
-    FeedTarget leads;
+    std::optional<FeedTarget> leads;
   };
   struct Object {
     ObjectContent content;
     bool stale = false;
   };
 
-  FeedTarget work_out(const Spec& spec) const;
+  /// Where it leads; nothing if that is not known.
+  std::optional<FeedTarget> work_out(const Spec& spec) const;
 
   std::map<Spec, Id> numbers_;
   std::deque<Target> targets_;

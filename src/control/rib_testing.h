@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For the RIB's tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "control/rib.h"
+
+namespace penumbra::control {
+
+/// What the listener was told, as a table.
+class Told final : public RouteListener {
+ public:
+  void set_route(Ipv4Prefix prefix, const FeedTarget& target) override { set(ipv4, prefix, target); }
+  void set_route(Ipv6Prefix prefix, const FeedTarget& target) override { set(ipv6, prefix, target); }
+  void remove_route(Ipv4Prefix prefix) override { remove(ipv4, prefix); }
+  void remove_route(Ipv6Prefix prefix) override { remove(ipv6, prefix); }
+  void set_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/, MacAddress /*mac*/) override {}
+  void remove_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/) override {}
+  void commit() override {
+    ++commits;
+    told_of_.clear();
+  }
+
+  std::map<Ipv4Prefix, FeedTarget> ipv4;
+  std::map<Ipv6Prefix, FeedTarget> ipv6;
+  std::size_t changes = 0, commits = 0;
+
+ private:
+  void set(auto& table, auto prefix, const FeedTarget& target) {
+    count(prefix);
+    table[prefix] = target;
+  }
+  void remove(auto& table, auto prefix) {
+    count(prefix);
+    EXPECT_EQ(table.erase(prefix), 1U) << to_string(prefix) << " was not known";
+  }
+  /// Packets come while a batch is told, so a prefix never leads where it does not lead afterwards.
+  void count(auto prefix) {
+    ++changes;
+    EXPECT_TRUE(told_of_.insert(to_string(prefix)).second) << to_string(prefix) << " is told of twice in a batch";
+  }
+
+  std::set<std::string> told_of_;
+};
+
+inline FeedTarget via(std::uint32_t gateway, std::uint16_t port = 0) {
+  FeedTarget target;
+  target.hops.push_back({.port = port, .interface = {}, .gateway = Ipv4Address{gateway}});
+  return target;
+}
+inline const FeedTarget kBlackhole{.kind = FeedTarget::Kind::blackhole, .hops = {}};
+inline const FeedTarget kUnreachable{.kind = FeedTarget::Kind::unreachable, .hops = {}};
+
+inline Ipv4Prefix net(const char* text) {
+  return parse_ipv4_prefix(text).value();
+}
+
+}  // namespace penumbra::control
