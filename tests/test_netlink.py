@@ -35,8 +35,9 @@ def kernel():
 
 @pytest.fixture
 def start(bench, kernel):
-    """Starts a router that follows the kernel, with more keys if wanted."""
+    """Starts a router that follows the kernel, with more keys if wanted. It ends as it should, its packets all told of."""
     with contextlib.ExitStack() as running:
+        routers = []
 
         def run(keys="", routes="", dst="uniform"):
             ports = [
@@ -45,9 +46,13 @@ def start(bench, kernel):
             ]
             pipeline = f"  - ipv4: {{follow: [kernel]{keys}}}"
             bench.configure(ports, routes, pipeline=pipeline)
-            return running.enter_context(bench.start(command=kernel.command()))
+            routers.append(running.enter_context(bench.start(command=kernel.command())))
+            return routers[-1]
 
         yield run
+        for router in routers:
+            if router.process.poll() is None:
+                router.stop()
 
 
 def agree(router, kernel, *tables):

@@ -16,12 +16,22 @@
 namespace penumbra::control::netlink {
 namespace {
 
+/// Whether all that was read of a message made sense: a route of which a part does not is not to become another route.
+class Sense {
+ public:
+  void require(bool holds) { made_ = made_ && holds; }
+  bool made() const { return made_; }
+
+ private:
+  bool made_ = true;
+};
+
 /// The attributes of one message or nest, by type. Of several of one type the last counts, unknown ones are passed
-/// over, as is what comes after one that does not fit.
+/// over. One that is longer than what is left makes no sense, nor does a number of fewer bytes than it should have.
 template <std::size_t kTypes>
 class Attributes {
  public:
-  explicit Attributes(std::span<const std::uint8_t> payload) {
+  Attributes(std::span<const std::uint8_t> payload, Sense& sense) : sense_(sense) {
     const std::uint8_t* const end = payload.data() + payload.size();
     const auto* attribute = reinterpret_cast<const nlattr*>(payload.data());
     const auto left = [&] { return static_cast<int>(end - reinterpret_cast<const std::uint8_t*>(attribute)); };
@@ -29,6 +39,7 @@ class Attributes {
       const std::uint16_t type = mnl_attr_get_type(attribute);
       if (type < kTypes) by_type_[type] = attribute;
     }
+    sense.require(left() < MNL_ALIGNTO);  // padding
   }
 
   /// The attribute's bytes; empty if there is none.
@@ -38,8 +49,10 @@ class Attributes {
     return {static_cast<const std::uint8_t*>(mnl_attr_get_payload(attribute)), mnl_attr_get_payload_len(attribute)};
   }
   bool contains(std::uint16_t type) const { return by_type_[type] != nullptr; }
+  Sense& sense() const { return sense_; }
   std::optional<std::uint32_t> u32(std::uint16_t type) const {
     const auto found = bytes(type);
+    sense_.require(!contains(type) || found.size() >= 4);
     return found.size() < 4 ? std::nullopt : std::optional(load<std::uint32_t>(found.data()));
   }
   std::string text(std::uint16_t type) const {
@@ -50,6 +63,7 @@ class Attributes {
 
  private:
   const nlattr* by_type_[kTypes] = {};
+  Sense& sense_;
 };
 
 /// A message's fixed part, or null if it is cut off.
@@ -72,8 +86,9 @@ std::optional<std::variant<Ipv4Address, Ipv6Address>> to_address(unsigned family
   return std::nullopt;
 }
 
-FeedHop::Gateway to_gateway(unsigned family, std::span<const std::uint8_t> bytes) {
+FeedHop::Gateway to_gateway(unsigned family, std::span<const std::uint8_t> bytes, Sense& sense) {
   const auto address = to_address(family, bytes);
+  sense.require(address || bytes.empty());
   if (!address) return std::monostate{};
   return std::visit([](auto known) -> FeedHop::Gateway { return known; }, *address);
 }
@@ -84,39 +99,43 @@ HopMessage to_hop(const Attributes<RTA_MAX + 1>& attributes, unsigned family, st
   hop.interface = interface;
   hop.dead = (flags & RTNH_F_DEAD) != 0;
   hop.encapsulated = attributes.contains(RTA_ENCAP) || attributes.contains(RTA_NEWDST);
-  hop.gateway = to_gateway(family, attributes.bytes(RTA_GATEWAY));
+  hop.gateway = to_gateway(family, attributes.bytes(RTA_GATEWAY), attributes.sense());
   if (const auto via = attributes.bytes(RTA_VIA); via.size() > sizeof(rtvia)) {
-    hop.gateway = to_gateway(load<std::uint16_t>(via.data()), via.subspan(sizeof(rtvia)));
+    hop.gateway = to_gateway(load<std::uint16_t>(via.data()), via.subspan(sizeof(rtvia)), attributes.sense());
+  } else {
+    attributes.sense().require(!attributes.contains(RTA_VIA));
   }
   return hop;
 }
 
-std::vector<HopMessage> to_hops(std::span<const std::uint8_t> bytes, unsigned family) {
+std::vector<HopMessage> to_hops(std::span<const std::uint8_t> bytes, unsigned family, Sense& sense) {
   std::vector<HopMessage> hops;
   while (bytes.size() >= sizeof(rtnexthop)) {
     rtnexthop head;
     std::memcpy(&head, bytes.data(), sizeof head);
     if (head.rtnh_len < sizeof head || head.rtnh_len > bytes.size()) break;
-    const Attributes<RTA_MAX + 1> attributes(bytes.subspan(sizeof head, head.rtnh_len - sizeof head));
+    const Attributes<RTA_MAX + 1> attributes(bytes.subspan(sizeof head, head.rtnh_len - sizeof head), sense);
     hops.push_back(to_hop(attributes, family, static_cast<std::uint32_t>(head.rtnh_ifindex), head.rtnh_flags));
     hops.back().weight = head.rtnh_hops + 1U;
     bytes = bytes.subspan(std::min<std::size_t>(RTNH_ALIGN(head.rtnh_len), bytes.size()));
   }
+  sense.require(bytes.empty());
   return hops;
 }
 
 Content read_link(const nlmsghdr* header) {
   const auto* const fixed = fixed_part<ifinfomsg>(header);
   if (fixed == nullptr || fixed->ifi_family != AF_UNSPEC) return {};  // a bridge tells of its ports, too
-  const Attributes<IFLA_MAX + 1> attributes(behind(fixed, header));
+  Sense sense;  // little of it is read, and that much is right or missing
+  const Attributes<IFLA_MAX + 1> attributes(behind(fixed, header), sense);
   LinkMessage link;
   link.removed = header->nlmsg_type == RTM_DELLINK;
   link.index = static_cast<std::uint32_t>(fixed->ifi_index);
   link.name = attributes.text(IFLA_IFNAME);
   link.up = (fixed->ifi_flags & IFF_UP) != 0;
-  const Attributes<IFLA_INFO_MAX + 1> info(attributes.bytes(IFLA_LINKINFO));
+  const Attributes<IFLA_INFO_MAX + 1> info(attributes.bytes(IFLA_LINKINFO), sense);
   if (info.text(IFLA_INFO_KIND) == "vrf") {
-    link.vrf_table = Attributes<IFLA_VRF_MAX + 1>(info.bytes(IFLA_INFO_DATA)).u32(IFLA_VRF_TABLE);
+    link.vrf_table = Attributes<IFLA_VRF_MAX + 1>(info.bytes(IFLA_INFO_DATA), sense).u32(IFLA_VRF_TABLE);
   }
   return link;
 }
@@ -124,7 +143,9 @@ Content read_link(const nlmsghdr* header) {
 Content read_neighbour(const nlmsghdr* header) {
   const auto* const fixed = fixed_part<ndmsg>(header);
   if (fixed == nullptr || (fixed->ndm_flags & NTF_PROXY) != 0) return {};
-  const Attributes<NDA_MAX + 1> attributes(behind(fixed, header));
+  Sense sense;
+  const Attributes<NDA_MAX + 1> attributes(behind(fixed, header), sense);
+  if (!sense.made()) return {};
   const auto address = to_address(fixed->ndm_family, attributes.bytes(NDA_DST));
   if (!address) return {};
   NeighbourMessage neighbour;
@@ -160,7 +181,8 @@ Content read_route(const nlmsghdr* header) {
   const auto* const fixed = fixed_part<rtmsg>(header);
   if (fixed == nullptr) return MalformedMessage{};
   if (fixed->rtm_family != AF_INET && fixed->rtm_family != AF_INET6) return {};
-  const Attributes<RTA_MAX + 1> attributes(behind(fixed, header));
+  Sense sense;
+  const Attributes<RTA_MAX + 1> attributes(behind(fixed, header), sense);
   const auto prefix = to_prefix(fixed->rtm_family, fixed->rtm_dst_len, attributes.bytes(RTA_DST));
   if (!prefix) return MalformedMessage{};
   if (fixed->rtm_src_len != 0) return {};
@@ -174,19 +196,21 @@ Content read_route(const nlmsghdr* header) {
   route.cloned = (fixed->rtm_flags & RTM_F_CLONED) != 0;
   route.metric = attributes.u32(RTA_PRIORITY).value_or(0);
   route.object = attributes.u32(RTA_NH_ID);
-  route.hops = to_hops(attributes.bytes(RTA_MULTIPATH), fixed->rtm_family);
+  route.hops = to_hops(attributes.bytes(RTA_MULTIPATH), fixed->rtm_family, sense);
   if (route.hops.empty()) {
     HopMessage hop =
         to_hop(attributes, fixed->rtm_family, attributes.u32(RTA_OIF).value_or(0), fixed->rtm_flags & 0xFFU);
     if (hop.interface != 0 || hop.gateway.index() != 0) route.hops.push_back(hop);
   }
+  if (!sense.made()) return MalformedMessage{};
   return route;
 }
 
 Content read_object(const nlmsghdr* header) {
   const auto* const fixed = fixed_part<nhmsg>(header);
   if (fixed == nullptr) return MalformedMessage{};
-  const Attributes<NHA_MAX + 1> attributes(behind(fixed, header));
+  Sense sense;
+  const Attributes<NHA_MAX + 1> attributes(behind(fixed, header), sense);
   const auto id = attributes.u32(NHA_ID);
   if (!id) return MalformedMessage{};
   ObjectMessage object;
@@ -194,6 +218,7 @@ Content read_object(const nlmsghdr* header) {
   object.id = *id;
   object.blackhole = attributes.contains(NHA_BLACKHOLE);
   const auto members = attributes.bytes(NHA_GROUP);
+  sense.require(members.size() % sizeof(nexthop_grp) == 0);
   for (std::size_t at = 0; at + sizeof(nexthop_grp) <= members.size(); at += sizeof(nexthop_grp)) {
     // Kernels from 6.12 on give a weight's upper byte in what was reserved before.
     const std::uint32_t weight = (members[at + 4] | std::uint32_t{members[at + 5]} << 8) + 1;
@@ -202,11 +227,12 @@ Content read_object(const nlmsghdr* header) {
   if (object.group.empty() && !object.blackhole) {
     HopMessage hop;
     hop.interface = attributes.u32(NHA_OIF).value_or(0);
-    hop.gateway = to_gateway(fixed->nh_family, attributes.bytes(NHA_GATEWAY));
+    hop.gateway = to_gateway(fixed->nh_family, attributes.bytes(NHA_GATEWAY), sense);
     hop.dead = (fixed->nh_flags & RTNH_F_DEAD) != 0;
     hop.encapsulated = attributes.contains(NHA_ENCAP);
     object.hop = hop;
   }
+  if (!sense.made()) return MalformedMessage{};
   return object;
 }
 
