@@ -261,6 +261,16 @@ def test_port_that_cannot_open(folder, case):
     assert [f.data for f in read_capture(folder / "wan.pcap").frames] == [bytes(99)]
 
 
+def test_a_start_that_fails_late_leaves_the_sinks_as_they_were(folder):
+    late = GOOD.replace(WAN, WAN.replace("}", ", twin: lo}")).replace("sink: count", "sink: new.pcap")
+    write("router.yaml", late)
+    assert conftest.penumbra("check", "router.yaml").returncode == 0
+    done = conftest.penumbra("run", "router.yaml")
+    assert done.returncode == 3 and "port 'wan': its twin" in done.stderr
+    assert [f.data for f in read_capture(folder / "wan.pcap").frames] == [bytes(99)]
+    assert not (folder / "new.pcap").exists()
+
+
 def test_two_sinks_are_one_file_that_is_not_there_yet(folder):
     config = GOOD.replace("wan.pcap", "new.pcap").replace("sink: count", "sink: §./new.pcap")
     refused("run", write("router.yaml", config), ["port 'wan' has the same sink"])

@@ -81,6 +81,7 @@ void capture(const Wish& wish) {
   connected(wish.router, [&](const std::filesystem::path& socket) {
     runtime::CaptureClient client(socket, wish.what == kDrops ? "drops" : "port", wish.arguments());
     io::CaptureFile file(piped ? "/dev/stdout" : wish.file);
+    file.begin();
     write(client, file, interruption);
     const auto report = client.report();
     if (wish.router.json) return write_output(report.dump() + "\n");

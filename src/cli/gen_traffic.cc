@@ -62,6 +62,7 @@ void generate(const TrafficOptions& options) {
   refuse_precious(options.output);
   const io::Traffic traffic(source, io::TrafficMix{.odd_share = options.odd_percent / 100});
   io::CaptureFile file(to_output ? "/dev/stdout" : options.output);
+  file.begin();
   io::CaptureWriter writer(file);
   std::vector<std::uint8_t> frame(control::SynthSource::kLargestFrame);
   constexpr std::uint64_t kNanosecondsApart = 1000;

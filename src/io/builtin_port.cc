@@ -73,6 +73,11 @@ void BuiltinPort::open(const PacketPool& pool) {
   }
 }
 
+void BuiltinPort::start() {
+  if (file_) file_->begin();
+  replay_.start();
+}
+
 std::uint64_t BuiltinPort::unwritten() const noexcept {
   std::uint64_t packets = 0;
   for (const auto& queue : tx_queues_) packets += queue->unwritten().packets;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 namespace penumbra::io {
 namespace {
@@ -42,19 +43,34 @@ std::size_t whole_bytes(std::span<const std::uint8_t> records, std::size_t writt
 }  // namespace
 
 CaptureFile::CaptureFile(const std::filesystem::path& path) : path_(path) {
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+  descriptor_ = ::open(path.c_str(), kFlags | O_EXCL, 0666);
+  is_ours_ = descriptor_ >= 0;
+  if (!is_ours_) descriptor_ = ::open(path.c_str(), kFlags, 0666);
   if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "cannot create " + path.string());
-  const FileHeader header;
-  std::array<std::uint8_t, sizeof header> bytes{};
-  std::memcpy(bytes.data(), &header, sizeof header);
-  if (write(bytes) != bytes.size()) {
+  struct stat status{};
+  is_regular_ = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+  try {
+    if (!is_regular_) begin();  // and whether it can be written to is seen at once
+  } catch (...) {
     ::close(descriptor_);
-    throw std::system_error(error(), std::generic_category(), "cannot write to " + path.string());
+    throw;
   }
 }
 
 CaptureFile::~CaptureFile() {
   ::close(descriptor_);
+  if (is_ours_ && !begun_) ::unlink(path_.c_str());
+}
+
+void CaptureFile::begin() {
+  if (std::exchange(begun_, true)) return;
+  const FileHeader header;
+  std::array<std::uint8_t, sizeof header> bytes{};
+  std::memcpy(bytes.data(), &header, sizeof header);
+  if (is_regular_ && ::ftruncate(descriptor_, 0) != 0) error_.store(errno, std::memory_order_relaxed);
+  if (write(bytes) == bytes.size()) return;
+  throw std::system_error(error(), std::generic_category(), "cannot write to " + path_.string());
 }
 
 std::size_t CaptureFile::append(std::span<const std::uint8_t> records) noexcept {
@@ -83,7 +99,7 @@ std::size_t CaptureFile::write(std::span<const std::uint8_t> bytes) noexcept {
 /// From the file's end; what went into a pipe is gone.
 void CaptureFile::take_off(std::size_t bytes) const noexcept {
   struct stat status{};
-  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return;
+  if (!is_regular_ || ::fstat(descriptor_, &status) != 0) return;
   // Should this fail, the file ends in a cut record: nothing more can be done, and its readers say so.
   [[maybe_unused]] const int failure = ::ftruncate(descriptor_, status.st_size - static_cast<off_t>(bytes));
 }

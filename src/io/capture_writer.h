@@ -37,12 +37,16 @@ struct CaptureRecord {
 /// may be cut, and what was buffered is missing.
 class CaptureFile {
  public:
-  /// Creates the file anew and writes its header. Throws std::system_error.
+  /// Opens the file, or makes it; what is in a regular one stays until begin(), any other is begun at once. Throws
+  /// std::system_error.
   explicit CaptureFile(const std::filesystem::path& path);
   CaptureFile(const CaptureFile&) = delete;
   CaptureFile& operator=(const CaptureFile&) = delete;
+  /// A file that was made and never begun goes again.
   ~CaptureFile();
 
+  /// Empties it and writes its header; before anything is appended. Throws std::system_error.
+  void begin();
   /// Appends records in one go. Returns how many bytes of whole records were written: fewer after an error, and then
   /// none any more. Any thread.
   std::size_t append(std::span<const std::uint8_t> records) noexcept;
@@ -55,6 +59,9 @@ class CaptureFile {
   void take_off(std::size_t bytes) const noexcept;
 
   std::filesystem::path path_;
+  bool is_ours_ = false;     ///< it was not there before
+  bool is_regular_ = false;  ///< and no pipe or device
+  bool begun_ = false;
   std::mutex mutex_;  ///< held while something is appended
   int descriptor_ = -1;
   std::atomic<int> error_{0};

@@ -166,7 +166,7 @@ TEST_F(EthdevPortTest, GivesASinkTheTimeOfSendingForWhatADeviceReceived) {
       port_config("net_pcap0,rx_pcap=" + (folder_ / "in.pcap").string(), "count", 0),
       port_config("none", (folder_ / "out.pcap").string(), 1)};
   const auto ports = open_ports(configs, 1);
-  ports[0]->start();
+  for (const auto& port : ports) port->start();
   std::array<rte_mbuf*, 8> packets{};
   ASSERT_EQ(ports[0]->rx_queue(0).receive(packets.data(), packets.size()), 1);
   ASSERT_EQ(ports[1]->tx_queue(0).send(packets.data(), 1), 1);

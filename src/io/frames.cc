@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/proc.h"
 #include "io/flow_spread.h"
 #include "penumbra/errors.h"
 
@@ -19,16 +20,6 @@ namespace penumbra::io {
 namespace {
 
 using Capture = std::unique_ptr<pcap_t, decltype(&pcap_close)>;
-
-/// Bytes of memory that can be had without swapping; 0 if the system does not say.
-std::uint64_t available_memory() {
-  std::ifstream table("/proc/meminfo");
-  for (std::string name; table >> name;) {
-    std::uint64_t kibibytes = 0;
-    if (name == "MemAvailable:" && table >> kibibytes) return kibibytes * 1024;
-  }
-  return 0;
-}
 
 InputError too_large(const std::filesystem::path& file) {
   return {{file.string()}, "does not fit into memory; split it (editcap -c PACKETS IN OUT) or replay a part of it"};

@@ -92,6 +92,7 @@ class Port {
   virtual std::uint16_t rx_queues() const = 0;
   virtual RxQueue& rx_queue(std::uint16_t queue) = 0;
   virtual TxQueue& tx_queue(std::uint16_t worker) = 0;
+  /// Until then nothing has been done that cannot be undone: what a sink's file holds goes here.
   virtual void start() = 0;
   /// Frees what is still held back (after a packet limit, say).
   virtual void stop() noexcept = 0;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -81,20 +79,6 @@ void require_folder(const std::filesystem::path& file) {
   throw std::system_error(reason, std::generic_category(), "cannot create " + file.string());
 }
 
-/// Throws std::system_error if the capture cannot be written. Leaves things as they were: an error in a later port must
-/// find this one's file whole.
-void require_writable(const std::filesystem::path& file) {
-  require_folder(file);
-  std::error_code ignored;
-  const auto kind = std::filesystem::status(file, ignored).type();
-  const bool is_new = kind == std::filesystem::file_type::not_found;
-  if (!is_new && kind != std::filesystem::file_type::regular) return;  // opening a pipe, say, is more than looking
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CLOEXEC | (is_new ? O_CREAT | O_EXCL : 0), 0666);
-  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "cannot create " + file.string());
-  ::close(descriptor);
-  if (is_new) ::unlink(file.c_str());
-}
-
 }  // namespace
 
 void check_port_files(std::span<const control::PortConfig> configs) {
@@ -110,7 +94,7 @@ void check_port_files(std::span<const control::PortConfig> configs) {
 
 std::vector<std::unique_ptr<Port>> open_ports(std::span<const control::PortConfig> configs, std::uint16_t workers) {
   check_sinks(configs);
-  // What only reads goes first, files that are written last, so that an error leaves none overwritten.
+  // Files that are written last: a pipe is begun when it is opened.
   std::vector<std::unique_ptr<Port>> ports(configs.size());
   std::vector<std::pair<BuiltinPort*, const control::PortConfig*>> builtin;
   std::uint32_t largest_frame = 0;
@@ -125,9 +109,6 @@ std::vector<std::unique_ptr<Port>> open_ports(std::span<const control::PortConfi
   for (std::size_t i = 0; i < configs.size(); ++i) {
     if (ports[i] != nullptr) continue;
     ports[i] = for_device(configs[i], [&] { return std::make_unique<EthdevPort>(configs[i], workers, pool); });
-  }
-  for (const control::PortConfig& config : configs) {
-    if (const auto* file = sink_file(config)) for_sink(config, [&] { require_writable(*file); });
   }
   for (const auto& opening : builtin) {
     for_sink(*opening.second, [&] { opening.first->open(pool); });

@@ -33,18 +33,15 @@ void Captures::start(std::string_view what, std::span<const std::string> argumen
   }
   Slot& slot = slots_[static_cast<std::size_t>(free - sessions_.begin())];
   auto session = std::make_unique<CaptureSession>(std::move(wish), std::move(reasons), workers_, std::move(connection),
-                                                  [this, &slot] { detach(slot); });
-  session->start();  // it cannot be detached before mutex_ is free
-  slot.store(session.get(), std::memory_order_release);
-  armed_.store(true, std::memory_order_relaxed);
+                                                  [this, &slot](CaptureSession* shown) { expose(slot, shown); });
+  session->start();
   *free = std::move(session);
 }
 
-/// By the session's own thread.
-void Captures::detach(Slot& slot) {
+void Captures::expose(Slot& slot, CaptureSession* session) {
   {
     const std::lock_guard lock(mutex_);
-    slot.store(nullptr, std::memory_order_release);
+    slot.store(session, std::memory_order_release);
     const bool any = std::ranges::any_of(slots_, [](const Slot& each) { return each.load() != nullptr; });
     armed_.store(any, std::memory_order_relaxed);
   }

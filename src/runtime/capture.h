@@ -51,7 +51,8 @@ class Captures {
   /// A capture has one for as long as workers know of it.
   using Slot = std::atomic<CaptureSession*>;
 
-  void detach(Slot& slot);
+  /// By the session's own thread: what workers find in `slot`; returns when each of them goes by that.
+  void expose(Slot& slot, CaptureSession* session);
   void for_each(auto action) noexcept {
     for (auto& slot : slots_) {
       if (CaptureSession* session = slot.load(std::memory_order_acquire); session != nullptr) action(*session);

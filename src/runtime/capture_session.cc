@@ -27,11 +27,11 @@ std::uint64_t wall_clock() noexcept {
 }  // namespace
 
 CaptureSession::CaptureSession(CaptureWish wish, std::vector<std::string> reason_names, std::uint16_t workers,
-                               FileDescriptor connection, std::function<void()> detach)
+                               FileDescriptor connection, Expose expose)
     : wish_(std::move(wish)),
       reason_names_(std::move(reason_names)),
       connection_(std::move(connection)),
-      detach_(std::move(detach)),
+      expose_(std::move(expose)),
       by_reason_(reason_names_.size()) {
   for (std::uint16_t i = 0; i < workers; ++i) lanes_.push_back(std::make_unique<Lane>());
 }
@@ -109,14 +109,16 @@ void CaptureSession::run() noexcept {
 }
 
 void CaptureSession::stream() {
-  struct Detached {
-    const std::function<void()>& detach;
-    bool attached = true;
-    void now() {
-      if (std::exchange(attached, false)) detach();
+  struct Exposed {
+    CaptureSession* session;
+    explicit Exposed(CaptureSession* shown) : session(shown) { session->expose_(session); }
+    Exposed(const Exposed&) = delete;
+    Exposed& operator=(const Exposed&) = delete;
+    void end() {
+      if (auto* shown = std::exchange(session, nullptr); shown != nullptr) shown->expose_(nullptr);
     }
-    ~Detached() { now(); }
-  } detached{detach_};
+    ~Exposed() { end(); }
+  } exposed(this);
   const std::string line = R"({"ok": true, "result": {}})"
                            "\n";
   send_all(line.data(), line.size());
@@ -125,7 +127,7 @@ void CaptureSession::stream() {
     pollfd polled{connection_.get(), static_cast<short>(client_ends_ ? 0 : POLLIN), 0};
     ::poll(&polled, 1, kNapMilliseconds);
   }
-  detached.now();
+  exposed.end();
   while (drain()) {
   }
   send_frame();

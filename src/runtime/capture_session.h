@@ -30,10 +30,13 @@ class CaptureSession {
   /// So long a client that takes nothing is waited for once the router ends.
   static constexpr std::chrono::seconds kPatience{5};
 
-  /// `detach` takes the session away from the workers and returns when none of them uses it any more. It is called by
-  /// the session's thread, once.
+  /// Gives a session to the workers, or takes it away (null), and returns when all of them go by that.
+  using Expose = std::function<void(CaptureSession*)>;
+
+  /// `expose` is called by the session's thread: before it tells the client that the capture has begun, and when it has
+  /// ended.
   CaptureSession(CaptureWish wish, std::vector<std::string> reason_names, std::uint16_t workers,
-                 FileDescriptor connection, std::function<void()> detach);
+                 FileDescriptor connection, Expose expose);
   CaptureSession(const CaptureSession&) = delete;
   CaptureSession& operator=(const CaptureSession&) = delete;
   /// Ends it, as end() does, and waits for its thread.
@@ -46,7 +49,7 @@ class CaptureSession {
   void sending(std::uint16_t worker, std::uint16_t port, rte_mbuf* const* packets, std::uint16_t count) noexcept;
   void sent(std::uint16_t worker, std::uint16_t port, std::uint16_t taken) noexcept;
 
-  /// Starts its thread. After it may be used by workers.
+  /// Starts its thread.
   void start();
   /// The router ends: what is there goes to the client, and the report.
   void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
@@ -93,7 +96,7 @@ class CaptureSession {
   const io::MbufTime time_;
   std::vector<std::unique_ptr<Lane>> lanes_;  ///< by worker
   FileDescriptor connection_;
-  const std::function<void()> detach_;
+  const Expose expose_;
   std::atomic<bool> ended_{false}, done_{false};
   bool client_ends_ = false;
   std::vector<std::uint8_t> frame_;

@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "io/capture_writer.h"
@@ -17,6 +19,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
+
+constexpr std::chrono::seconds kPatience{20};
 
 /// What a client received: whole packets, and the report.
 struct Received {
@@ -42,14 +46,24 @@ class Capture : public testing::Test {
   }
   ~Capture() override { rte_pktmbuf_free_bulk(packets_.data(), packets_.size()); }
 
-  /// The client's end.
-  FileDescriptor start(std::string_view what, const Words& arguments) {
+  /// The client's end of a capture that is to begin.
+  FileDescriptor ask(std::string_view what, const Words& arguments) {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
     FileDescriptor ours(ends[0]), theirs(ends[1]);
     captures_.start(what, arguments, theirs);
     EXPECT_FALSE(theirs);
     return ours;
+  }
+  static bool is_told(const FileDescriptor& client, std::chrono::milliseconds patience) {
+    pollfd polled{client.get(), POLLIN, 0};
+    return ::poll(&polled, 1, static_cast<int>(patience.count())) == 1;
+  }
+  /// The client's end of a capture that has begun.
+  FileDescriptor start(std::string_view what, const Words& arguments) {
+    FileDescriptor client = ask(what, arguments);
+    EXPECT_TRUE(is_told(client, kPatience));
+    return client;
   }
   std::string refusal(std::string_view what, const Words& arguments) {
     FileDescriptor connection(::socket(AF_UNIX, SOCK_STREAM, 0));
@@ -143,6 +157,19 @@ TEST_F(Capture, ABurstThatBeganBeforeItIsNotHalfTaken) {
   const FileDescriptor socket = start("port", {"lan", "--direction", "tx"});
   captures_.sent(0, 1, 6);
   EXPECT_THAT(finish(socket).sequences, ElementsAre());
+}
+
+TEST_F(Capture, HasBegunWhenEachWorkerKnows) {
+  FileDescriptor socket;
+  {
+    QsbrGracePeriods::Reader worker(grace_periods_, 0);
+    socket = ask("port", {"wan"});
+    EXPECT_FALSE(is_told(socket, std::chrono::milliseconds(50)));
+    worker.quiescent();
+    EXPECT_TRUE(is_told(socket, kPatience));
+    captures_.received(chunk_);
+  }
+  EXPECT_EQ(finish(socket).sequences.size(), 6U);
 }
 
 TEST_F(Capture, TellsReasonsApart) {

@@ -296,8 +296,9 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   constexpr std::chrono::milliseconds kTick{100};
   Parts& parts = *parts_;
   if (parts.ran.exchange(true)) throw std::logic_error("a router runs once");
-  const StartedPorts started(parts.ports);
+  // Ports last: what was in their files goes when they start.
   const StartedFeed following(parts.feed);
+  const StartedPorts started(parts.ports);
   PacketQuota quota(limits.packets);
   RollCall roll(static_cast<unsigned>(parts.workers.size()));
   if (parts.host != nullptr) parts.host->start();

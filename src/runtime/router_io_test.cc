@@ -69,6 +69,7 @@ TEST(RouterWithPorts, KeepsAPacketLimitThoughRingsOverflow) {
       std::filesystem::temp_directory_path() / ("penumbra-limit-" + std::to_string(getpid()) + ".pcap");
   {
     io::CaptureFile file(capture);
+    file.begin();
     io::CaptureWriter writer(file);
     const io::Traffic traffic(control::SynthSource{});
     std::vector<std::uint8_t> frame(control::SynthSource::kLargestFrame);
