@@ -102,11 +102,16 @@ def test_what_is_wrong_changes_nothing(bench, router, old, new, code, message):
 def test_a_plan_names_what_takes_a_restart(bench, router):
     other = bench.folder / "other.yaml"
     other.write_text(bench.config.read_text().replace("rate=5k", "rate=6k") + "punts: {each: 5}\n")
+    (bench.folder / "routes.txt").write_text(ROUTES + "10.0.0.0/8 dev dmz\n")
+    changes = ["ipv4: routes: 1 added, 0 removed, 0 changed, 1 as before"]
     plan = json.loads(ask(bench, "plan", other).stdout)
-    assert plan == {"file": str(other), "changes": [], "restart": ["ports", "punts"]}
+    assert plan == {"file": str(other), "changes": changes, "restart": ["ports", "punts"]}
     assert penumbra("plan", other, "--socket", bench.folder / "ctl").stdout == (
-        "ports: takes a restart\npunts: takes a restart\n"
+        f"ports: takes a restart\npunts: takes a restart\n{changes[0]}\n"
     )
+    other.write_text(other.read_text().replace("  - ipv4", "  - echo\n  - ipv4"))
+    plan = json.loads(ask(bench, "plan", other).stdout)
+    assert plan == {"file": str(other), "changes": [], "restart": ["ports", "punts", "pipeline"]}
     router.stop()
 
 

@@ -51,7 +51,8 @@ class Table {
 
   const std::string& name() const { return name_; }
   std::size_t view_bytes() const { return view_bytes_.load(std::memory_order_acquire); }
-  /// How large what the view points to is: so many bits have its bytes. Tables of one class are alike to a cache.
+  /// How many binary digits the size of what the view points to has, in bytes: tables of one class are alike to a
+  /// cache.
   unsigned size_class() const { return size_class_.load(std::memory_order_relaxed); }
 
   /// The current view, for engines that read host memory; null before the first publish. Valid until a grace period

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
@@ -12,6 +13,13 @@
 
 namespace penumbra::runtime {
 namespace {
+
+std::vector<std::string> ports_of(const control::RouterConfig& config) {
+  std::vector<std::string> names;
+  names.reserve(config.ports.size());
+  for (const auto& port : config.ports) names.push_back(port.info.name);
+  return names;
+}
 
 std::vector<std::pair<std::string, std::string>> stages_of(const control::RouterConfig& config) {
   std::vector<std::pair<std::string, std::string>> stages;
@@ -29,7 +37,14 @@ Reloader::Reloader(const control::RouterConfig& config, Pipeline& pipeline) : pi
 void Reloader::adopt(const control::RouterConfig& config) {
   if (!config.file.empty()) file_ = std::filesystem::absolute(config.file);  // a text in memory has none
   sections_ = config.sections;
+  ports_ = ports_of(config);
   stages_ = stages_of(config);
+}
+
+/// Functions are compared one by one, and speak of ports by their numbers.
+bool Reloader::comparable(const control::RouterConfig& next) const {
+  const auto by_function = [](const auto& a, const auto& b) { return a.first == b.first; };
+  return ports_ == ports_of(next) && std::ranges::equal(stages_, stages_of(next), by_function);
 }
 
 /// The top-level keys that say something else and are no function's own matter.
@@ -64,7 +79,7 @@ nlohmann::ordered_json Reloader::command(std::string_view action, std::span<cons
   }
   std::vector<std::string> changes;
   try {
-    if (restart.empty()) changes = pipeline_.reload(spare.pipeline(), next.pipeline, apply);
+    if (comparable(next)) changes = pipeline_.reload(spare.pipeline(), next.pipeline, apply);
   } catch (const InputError& error) {
     throw std::runtime_error(error.what());  // not a wrong file, as the spare is made of it: only not for this router
   }

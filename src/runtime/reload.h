@@ -27,12 +27,14 @@ class Reloader {
 
  private:
   std::vector<std::string> restarts(const control::RouterConfig& next) const;
+  bool comparable(const control::RouterConfig& next) const;
   void adopt(const control::RouterConfig& config);
 
   std::mutex mutex_;
   Pipeline& pipeline_;
   std::filesystem::path file_;  ///< absolute
   std::map<std::string, std::string> sections_;
+  std::vector<std::string> ports_;                           ///< by name
   std::vector<std::pair<std::string, std::string>> stages_;  ///< function, engine
 };
 

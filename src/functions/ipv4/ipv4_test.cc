@@ -7,10 +7,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
+#include <stdexcept>
+#include <utility>
 
 #include "base/scratch_folder.h"
 #include "functions/ipv4/testing.h"
@@ -329,10 +332,43 @@ TEST_F(Ipv4Test, SaysWhereNoRouteLeads) {
   EXPECT_EQ(answer["note"], "203.0.113.9 unreachable");
 }
 
+/// A feed that keeps what it is told and, when it is to, fails in the midst of that once.
+class FragileFeed final : public RouteFeed {
+ public:
+  void check_source(const std::string& /*name*/) const override {}
+  void check_table(const std::string& /*text*/) const override {}
+  std::unique_ptr<RouteSubscription> subscribe(const FeedRequest& request, RouteListener& /*listener*/) override {
+    own = request.routes.size();
+    return std::make_unique<Subscription>(*this);
+  }
+
+  std::size_t own = 0;  ///< how many routes of the configuration stand
+  bool fails = false;
+
+ private:
+  class Subscription final : public RouteSubscription {
+   public:
+    explicit Subscription(FragileFeed& feed) : feed_(feed) {}
+    void replace_own(const FeedRequest& request) override {
+      feed_.own = request.routes.size();
+      if (std::exchange(feed_.fails, false)) throw std::length_error("there is no room");
+    }
+    void visit(Ipv4Prefix /*prefix*/, const std::function<void(const FeedRow&)>& /*visit*/) const override {}
+    void visit(Ipv6Prefix /*prefix*/, const std::function<void(const FeedRow&)>& /*visit*/) const override {}
+    std::vector<Ipv6Prefix> ipv6_prefixes() const override { return {}; }
+    std::vector<FeedNeighbour> neighbours() const override { return {}; }
+    std::vector<FeedSource> sources() const override { return {}; }
+
+   private:
+    FragileFeed& feed_;
+  };
+};
+
 class Ipv4ConfigTest : public testing::Test {
  protected:
-  std::unique_ptr<Function> create(const std::string& config) {
-    return find_function("ipv4")->create(ConfigNode::parse(config, "test.yaml", folder_.path()), {ports_, no_readers_});
+  std::unique_ptr<Function> create(const std::string& config, RouteFeed* feed = nullptr) {
+    return find_function("ipv4")->create(ConfigNode::parse(config, "test.yaml", folder_.path()),
+                                         {ports_, no_readers_, feed});
   }
   std::string error(const std::string& config) {
     try {
@@ -360,6 +396,19 @@ TEST_F(Ipv4ConfigTest, ReadsItsFiles) {
   runner.process(chunk, packets);
   EXPECT_EQ(chunk.verdicts[0], Verdict::send(0));
   EXPECT_NO_THROW(create("{}"));
+}
+
+TEST_F(Ipv4ConfigTest, KeepsItsRoutesWhereTheFeedFailsAtOthers) {
+  write("one.txt", "default via 192.0.2.254 dev wan\n");
+  write("two.txt", "default via 192.0.2.254 dev wan\n10.1.0.0/16 via 192.0.2.254 dev wan\n");
+  FragileFeed feed, spare;
+  const auto function = create("{follow: [kernel], routes: one.txt}", &feed);
+  const auto next = create("{follow: [kernel], routes: two.txt}", &spare);
+  feed.fails = true;
+  EXPECT_THROW(function->exchange(*next), std::length_error);
+  EXPECT_EQ(feed.own, 1U);
+  function->exchange(*next);
+  EXPECT_EQ(feed.own, 2U);
 }
 
 TEST_F(Ipv4ConfigTest, SaysWhatIsWrongAndWhere) {
