@@ -24,7 +24,7 @@ DATA = ROOT / os.environ.get("PENUMBRA_SHARED_DATA", "../shared/data")
 CACHE = ROOT / "build" / "captures"
 ORACLE_CACHE = ROOT / "build" / "oracle"
 #: A sanitizer makes the program slow; whoever waits for it waits longer.
-SANITIZED = any(word in str(PROGRAM) for word in ("asan", "tsan"))
+SANITIZED = any(part in ("asan", "tsan") for part in os.path.relpath(PROGRAM, ROOT).split(os.sep))
 os.environ.setdefault("LSAN_OPTIONS", f"suppressions={ROOT / 'tests' / 'lsan.supp'}:print_suppressions=0")
 os.environ.setdefault("TSAN_OPTIONS", f"suppressions={ROOT / 'tests' / 'tsan.supp'}:print_suppressions=0")
 PATIENCE = 120 if SANITIZED else 60  # seconds, for anything that should take a few

@@ -11,6 +11,8 @@ import subprocess
 import time
 from collections.abc import Iterable, Iterator
 
+import conftest
+
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _CLONE_NEWNET = 0x40000000
 _ETH_P_ALL = 3
@@ -19,6 +21,8 @@ _SOL_PACKET = 263
 _SO_RCVBUFFORCE = 33
 #: Seconds. All namespaces share a lock of the kernel's, which is held for long where many routes come or go.
 PATIENCE = 120
+#: Seconds between two bursts that a test sends: a sanitizer takes the core for long.
+PAUSE = 0.01 if conftest.SANITIZED else 0.002
 _serial_numbers = itertools.count()
 
 
@@ -111,11 +115,12 @@ def veth(a: Namespace, name_a: str, b: Namespace, name_b: str, queues: int = 1, 
 
 
 def send(raw: socket.socket, frames: Iterable[bytes], burst: int = 32) -> None:
-    """Sends with pauses, so that no ring on the way has to hold more than it can."""
+    """Sends with pauses, so that no ring on the way has to hold more than it can: the kernel's between the ends of a veth
+    has 1000 places."""
     for i, frame in enumerate(frames):
         raw.send(frame)
         if i % burst == burst - 1:
-            time.sleep(0.002)
+            time.sleep(PAUSE)
 
 
 def receive(raw: socket.socket, count: int, patience: float = 20) -> list[bytes]:

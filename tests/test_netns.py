@@ -192,6 +192,7 @@ def test_two_queues_keep_the_order_of_flows(bench, network):
         received = netns.receive(outward, len(expected.sent))
         workers = router.show("workers")
         summary = router.stop()
+    assert (summary.received, summary.sent) == (len(frames), len(expected.sent))
     compare(expected, {"b": received}, total_order=False)
     assert summary.reasons == dict(expected.counted)
     assert len(workers) == 2
