@@ -132,6 +132,18 @@ CONFIGURATIONS = {
     "sink twice": ("sink: count", "sink: §wan.pcap", "port 'wan' has the same sink"),
     "sink twice, in other words": ("sink: count", "sink: §./wan.pcap", "port 'wan' has the same sink"),
     "sink over the source": ("sink: count", "sink: §in.pcap", "the capture that port 'wan' reads"),
+    "sink over what a DPDK device reads": (
+        f"{WAN}\n  - {LAN}",
+        '{name: wan, device: "net_pcap0,rx_pcap=in.pcap,tx_pcap=x.pcap"}\n'
+        "  - {name: lan, device: none, sink: §./in.pcap}",
+        "the capture that port 'wan' has open",
+    ),
+    "sink over what a DPDK device writes": (
+        f"{WAN}\n  - {LAN}",
+        '{name: wan, device: "net_pcap0,rx_pcap=in.pcap,tx_pcap=x.pcap"}\n'
+        "  - {name: lan, device: none, sink: §./x.pcap}",
+        "the capture that port 'wan' has open",
+    ),
     "sink over the routes": ("sink: count", "sink: §'pcap:routes.txt'", "routes.txt, which is no capture"),
     "sink over the configuration": ("sink: count", "sink: §'pcap:router.yaml'", "router.yaml, which is no capture"),
     "socket's path too long": ("socket: ctl", f"socket: §{'x' * 200}", "long"),

@@ -15,8 +15,9 @@ import conftest
 
 ROUTES = "10.0.0.0/8 via 192.0.2.1 dev lan\n"
 NEIGHBOURS = "192.0.2.1 dev lan lladdr 02:aa:00:00:00:01\n"
+#: As many packets as keep a fast core busy for a share that two decimals show.
 PORTS = [
-    {"name": "wan", "device": "synth:size=imix,rate=5000,seed=3", "sink": "count"},
+    {"name": "wan", "device": "synth:size=imix,rate=300k,seed=3", "sink": "count"},
     {"name": "lan", "device": "none", "sink": "count"},
 ]
 WIRE_BYTES = 24  # of a frame, besides what is counted: FCS, preamble, gap

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 
@@ -44,6 +45,20 @@ const std::filesystem::path* source_file(const control::PortConfig& config) {
   return source == nullptr ? nullptr : &source->file;
 }
 
+/// The captures that a port's device has open: its source, or what DPDK's net_pcap reads and writes.
+std::vector<std::filesystem::path> device_files(const control::PortConfig& config) {
+  if (const auto* source = source_file(config)) return {*source};
+  std::vector<std::filesystem::path> files;
+  const auto* ethdev = std::get_if<control::Ethdev>(&config.device);
+  std::istringstream arguments(ethdev == nullptr ? "" : ethdev->devargs);
+  for (std::string argument; std::getline(arguments, argument, ',');) {
+    for (const std::string_view key : {"rx_pcap=", "tx_pcap="}) {
+      if (argument.starts_with(key)) files.emplace_back(argument.substr(key.size()));
+    }
+  }
+  return files;
+}
+
 /// A sink writes its file anew: nobody else may read or write it, and nothing but a capture is overwritten.
 void check_sinks(std::span<const control::PortConfig> configs) {
   for (const control::PortConfig& config : configs) {
@@ -53,9 +68,10 @@ void check_sinks(std::span<const control::PortConfig> configs) {
     const auto* sink = sink_file(config);
     if (sink == nullptr) continue;
     for (const control::PortConfig& other : configs) {
-      if (const auto* source = source_file(other); source != nullptr && same_file(*sink, *source)) {
-        refuse(fmt::format("its sink would overwrite the capture that port '{}' reads; write to another file",
-                           other.info.name));
+      for (const auto& file : device_files(other)) {
+        if (!same_file(*sink, file)) continue;
+        refuse(fmt::format("its sink would overwrite the capture that port '{}' {}; write to another file",
+                           other.info.name, source_file(other) == nullptr ? "has open" : "reads"));
       }
       if (const auto* earlier = sink_file(other);
           &other < &config && earlier != nullptr && same_file(*sink, *earlier)) {
