@@ -2,6 +2,7 @@
 #include "functions/ipv4/feed_listener.h"
 
 #include <stdexcept>
+#include <utility>
 
 namespace penumbra::ipv4 {
 namespace {
@@ -43,17 +44,36 @@ bool is_taken(const Change& change) {
 
 }  // namespace
 
-/// Returns whether the table has taken the change.
+/// Returns whether the table has taken the change; else it is tried again later.
 template <class Change>
-bool FeedListener::try_to(Ipv4Prefix prefix, const Change& change) {
+bool FeedListener::try_to(const Subject& subject, Change change) {
   const bool taken = is_taken(change);
   if (taken) {
-    refused_.erase(prefix);
+    refused_.erase(subject);
   } else {
-    refused_.insert(prefix);
+    refused_.insert_or_assign(subject, std::move(change));
   }
   refused_count_ = refused_.size();
   return taken;
+}
+
+/// Where something has gone there may be room. A failure costs microseconds, so a table that stays full is tried with a
+/// few only, with others the next time.
+void FeedListener::try_again() {
+  constexpr int kMostFailures = 8;
+  int failures = 0;
+  auto at = refused_.upper_bound(last_tried_);
+  for (std::size_t left = refused_.size(); left > 0 && failures < kMostFailures; --left) {
+    if (at == refused_.end()) at = refused_.begin();
+    last_tried_ = at->first;
+    if (is_taken(at->second)) {
+      at = refused_.erase(at);
+    } else {
+      ++failures;
+      ++at;
+    }
+  }
+  refused_count_ = refused_.size();
 }
 
 /// Where it led before is wrong now.
@@ -63,7 +83,8 @@ void FeedListener::give_to_host(Ipv4Prefix prefix) {
 }
 
 void FeedListener::set_route(Ipv4Prefix prefix, const FeedTarget& target) {
-  if (!try_to(prefix, [&] { fib_.replace_route(prefix, kMetric, to_target(target)); })) give_to_host(prefix);
+  const auto change = [this, prefix, to = to_target(target)] { fib_.replace_route(prefix, kMetric, to); };
+  if (!try_to({prefix, std::nullopt}, change)) give_to_host(prefix);
 }
 
 /// IPv6 packets are punted, whatever their destination.
@@ -72,15 +93,21 @@ void FeedListener::remove_route(Ipv6Prefix /*prefix*/) {}
 
 void FeedListener::remove_route(Ipv4Prefix prefix) {
   // Its neighbours may need more room by the shorter way than by its own.
-  if (!try_to(prefix, [&] { fib_.remove_route(prefix, kMetric); })) give_to_host(prefix);
+  const auto change = [this, prefix] { fib_.remove_route(prefix, kMetric); };
+  if (!try_to({prefix, std::nullopt}, change)) give_to_host(prefix);
 }
 
 void FeedListener::set_neighbour(std::uint16_t port, Ipv4Address address, MacAddress mac) {
-  try_to({address, 32}, [&] { fib_.set_neighbour(port, address, mac); });
+  try_to({{address, 32}, port}, [this, port, address, mac] { fib_.set_neighbour(port, address, mac); });
 }
 
 void FeedListener::remove_neighbour(std::uint16_t port, Ipv4Address address) {
-  try_to({address, 32}, [&] { fib_.remove_neighbour(port, address); });
+  try_to({{address, 32}, port}, [this, port, address] { fib_.remove_neighbour(port, address); });
+}
+
+void FeedListener::commit() {
+  try_again();
+  fib_.commit();
 }
 
 }  // namespace penumbra::ipv4

@@ -98,11 +98,33 @@ TEST_F(FeedListenerTest, WhatFindsNoRoomIsTheHosts) {
   EXPECT_GT(count, 32'000U);
   const std::string last = to_string(Ipv4Address{0x50000000 + (count - 1) * 256 + 7});
   EXPECT_EQ(slot(last).outcome, Outcome::via_host);
-  listener_.remove_route(Ipv4Prefix{{0x50000000}, 24});
-  told(count - 1);
+  for (const std::uint32_t more : {0U, 1U, 2U}) told(count + more);
+  listener_.commit();
+  EXPECT_EQ(listener_.refused(), 4U);
+  EXPECT_EQ(slot(last).outcome, Outcome::via_host);
+
+  for (const std::uint32_t i : {0U, 1U, 2U}) listener_.remove_route(Ipv4Prefix{{0x50000000 + i * 256}, 24});
+  listener_.commit();
+  EXPECT_EQ(listener_.refused(), 1U);
+  listener_.remove_route(Ipv4Prefix{{0x50000300}, 24});
   listener_.commit();
   EXPECT_EQ(listener_.refused(), 0U);
   EXPECT_EQ(slot(last).outcome, Outcome::unknown_neighbour);
+}
+
+TEST_F(FeedListenerTest, WhatFoundNoRoomAndGoesIsForgotten) {
+  set("20.0.0.0/8", Kind::unicast, {hop(FeedHop::kHost)});
+  std::uint32_t count = 0;
+  const auto prefix = [](std::uint32_t i) { return Ipv4Prefix{{0x50000000 + i * 256}, 24}; };
+  for (; listener_.refused() < 2; ++count) {
+    listener_.set_route(prefix(count), {.kind = Kind::unicast, .hops = {hop(0, Ipv4Address{count + 1})}});
+  }
+  listener_.remove_route(prefix(count - 1));
+  listener_.remove_route(prefix(0));
+  listener_.commit();
+  EXPECT_EQ(listener_.refused(), 0U);
+  EXPECT_EQ(fib_.lookup(prefix(count - 1).address), std::nullopt);
+  EXPECT_EQ(slot(to_string(prefix(count - 2).address)).outcome, Outcome::unknown_neighbour);
 }
 
 TEST_F(FeedListenerTest, ARouteThatCannotGoForWantOfRoomIsTheHosts) {
