@@ -183,11 +183,11 @@ void Follower::synchronize() {
 
 /// Returns whether nothing can have been missed.
 bool Follower::tell_everything(Batches& batches) {
-  bool complete = true;
-  links_.clear();
-  complete &= dumps_->dump(RTM_GETLINK, AF_UNSPEC, [this](const Message& message) {
+  links_.begin_sync();
+  bool complete = dumps_->dump(RTM_GETLINK, AF_UNSPEC, [this](const Message& message) {
     if (const auto* const link = std::get_if<LinkMessage>(&message.content)) links_.update(*link);
   });
+  links_.end_sync(complete);
   const Visit visit = [&](const Message& message) { apply(message, batches); };
   for (const auto& batch : batches) batch->begin_sync(Teller::kernel);
   neighbours_.begin_sync();

@@ -33,9 +33,10 @@ TEST(KernelNeighbours, OneOnAnInterfaceThatWasMadeAnewStays) {
       neighbours.apply({.interface = index, .address = kAddress, .mac = mac, .state = NUD_REACHABLE}, links, tell);
     };
     told(old_index, {0xA});
-    links.clear();  // nobody has said that it is gone
+    links.begin_sync();  // nobody has said that it is gone
     neighbours.begin_sync();
     told(new_index, {0xB});
+    links.end_sync(true);
     neighbours.end_sync(true, tell);
     ASSERT_EQ(adjacent.macs.size(), 1U);
     EXPECT_EQ((adjacent.macs.at({0, kAddress})), MacAddress{0xB});

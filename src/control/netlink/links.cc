@@ -19,6 +19,15 @@ bool Links::update(const LinkMessage& message) {
          (now.vrf_table && before.name != now.name);
 }
 
+void Links::begin_sync() {
+  for (auto& [index, link] : by_index_) link.told_again = false;
+}
+
+void Links::end_sync(bool complete) {
+  if (!complete) return;
+  std::erase_if(by_index_, [](const auto& each) { return !each.second.told_again; });
+}
+
 const Link* Links::find(std::uint32_t index) const {
   const auto found = by_index_.find(index);
   return found == by_index_.end() ? nullptr : &found->second;

@@ -18,6 +18,7 @@ struct Link {
   bool up = false;
   std::optional<std::uint32_t> vrf_table;
   std::optional<std::uint16_t> port;  ///< whose twin it is
+  bool told_again = true;             ///< since begin_sync()
 };
 
 class Links {
@@ -29,8 +30,9 @@ class Links {
   /// now: an interface went down or away (with it go IPv4 routes and next hops), or up (next hops come again), a name
   /// has come to stand for a port or ceased to, a VRF has another table.
   bool update(const LinkMessage& message);
-  /// Forgets all.
-  void clear() { by_index_.clear(); }
+  /// What is updated between the two is all there is; only if it is `complete`, the others are forgotten.
+  void begin_sync();
+  void end_sync(bool complete);
 
   /// The interface of that number, or null.
   const Link* find(std::uint32_t index) const;
