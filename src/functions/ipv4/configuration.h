@@ -3,6 +3,7 @@
 // The function's part of the configuration, with the files that it names.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct Configuration {
   std::string table;                ///< of the host's, that is followed
 
   bool follows() const { return !follow.empty(); }
+  /// Whether the host has the same routes.
+  bool follows_host() const { return std::ranges::find(follow, "kernel") != follow.end(); }
 };
 
 /// Reads it. Throws InputError at what is wrong.

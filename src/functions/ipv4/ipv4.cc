@@ -45,7 +45,7 @@ void Ipv4Function::bind(std::span<const PortInfo> ports) {
 
 Verdict Ipv4Function::verdict(Outcome outcome) const {
   const auto index = static_cast<std::uint16_t>(outcome);
-  return outcome_reasons()[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
+  return (*reasons_)[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
 }
 
 void Ipv4Function::pre_shade(Chunk& chunk) noexcept {
@@ -126,8 +126,8 @@ std::string Ipv4Function::trace(const Chunk& chunk, std::uint16_t packet) const 
     const MacAddress neighbour{std::uint64_t{load_be16(frame)} << 32 | load_be32(frame + 2)};
     return line + ": to " + to_string(neighbour) + " out of " + ports_[verdict.value].name;
   }
-  for (std::size_t i = 0; i < outcome_reasons().size(); ++i) {
-    if (this->verdict(static_cast<Outcome>(i)) == verdict) return line + ": " + outcome_reasons()[i].name;
+  for (std::size_t i = 0; i < reasons_->size(); ++i) {
+    if (this->verdict(static_cast<Outcome>(i)) == verdict) return line + ": " + (*reasons_)[i].name;
   }
   return line;
 }
@@ -150,6 +150,7 @@ void Ipv4Function::configure(const ConfigNode& config, const FunctionContext& co
     throw file.present() ? file.error(file.path().string() + ": " + error.what()) : config.error(error.what());
   }
   configuration_ = std::move(configuration);
+  reasons_ = &outcome_reasons(configuration_.follows_host());
 }
 
 std::vector<std::string> Ipv4Function::differences(const Function& next, const ConfigNode& config) const {

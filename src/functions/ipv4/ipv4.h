@@ -30,7 +30,7 @@ class Ipv4Function final : public Function {
   /// before differences() and exchange().
   void configure(const ConfigNode& config, const FunctionContext& context);
 
-  const std::vector<Reason>& reasons() const override { return outcome_reasons(); }
+  const std::vector<Reason>& reasons() const override { return *reasons_; }
   std::string shader() const override { return "ipv4_dir24_8"; }
   Table* table() override { return &fib_.table(); }
   void bind(std::span<const PortInfo> ports) override;
@@ -48,6 +48,7 @@ class Ipv4Function final : public Function {
   nlohmann::ordered_json show_neighbours() const;
   nlohmann::ordered_json show_sources() const;
 
+  const std::vector<Reason>* reasons_ = &outcome_reasons();
   std::vector<PortInfo> ports_;
   std::vector<StationFilter> stations_;  ///< by port
   Ipv4Fib fib_;

@@ -2,11 +2,12 @@
 #include "functions/ipv4/outcome.h"
 
 namespace penumbra::ipv4 {
+namespace {
 
-const std::vector<Reason>& outcome_reasons() {
+std::vector<Reason> reasons(Verdict::Kind no_route) {
   constexpr auto kDrop = Verdict::Kind::drop;
   constexpr auto kPunt = Verdict::Kind::punt;
-  static const std::vector<Reason> kReasons{
+  return {
       {"runt", kDrop, "frame shorter than an Ethernet header"},
       {"wrong_mac", kDrop, "unicast frame to another station's MAC address"},
       {"arp", kPunt, "ARP"},
@@ -24,7 +25,7 @@ const std::vector<Reason>& outcome_reasons() {
       {"link_broadcast", kDrop, "unicast packet in a broadcast or multicast frame"},
       {"options", kPunt, "header with options"},
       {"local", kPunt, "to an address of this router"},
-      {"no_route", kDrop, "no route to the destination"},
+      {"no_route", no_route, "no route to the destination"},
       {"blackhole", kDrop, "a blackhole route"},
       {"unreachable", kDrop, "an unreachable route"},
       {"via_host", kPunt, "the route leads to an interface of the host that is no port's"},
@@ -32,7 +33,13 @@ const std::vector<Reason>& outcome_reasons() {
       {"unknown_neighbour", kPunt, "the next hop's MAC address is not known"},
       {"fragmentation_needed", kPunt, "longer than the egress port's MTU"},
   };
-  return kReasons;
+}
+
+}  // namespace
+
+const std::vector<Reason>& outcome_reasons(bool host_has_routes) {
+  static const std::vector<Reason> kAlone = reasons(Verdict::Kind::drop), kBesideHost = reasons(Verdict::Kind::punt);
+  return host_has_routes ? kBesideHost : kAlone;
 }
 
 }  // namespace penumbra::ipv4
