@@ -118,6 +118,18 @@ def test_the_host_answers_for_the_router(network, start, driver):
     assert "twin-" not in network.router.ip("-brief", "link", "show")  # the twins went with the router
 
 
+def test_the_host_says_that_there_is_no_way(bench, network):
+    """It has the same routes, so that what has none is its to answer."""
+    bench.configure(network.ports(), pipeline="  - ipv4: {follow: [kernel]}")
+    with bench.start(command=network.router.command()) as router:
+        network.address_twins()
+        router.wait_for("a route", lambda: router.show("routes", "10.1.0.0/24")["routes"])
+        nowhere = network.h1.run("ping", "-c", "1", "-W", "5", "203.0.113.1", check=False).stdout
+        summary = router.stop()
+    assert "From 10.1.0.1" in nowhere and "Destination Net Unreachable" in nowhere, nowhere
+    assert summary.reasons[("punt", "no_route")] == 1
+
+
 def test_too_long_for_the_way(network, start):
     """The host says so, and how long a packet may be."""
     with start(mtus={"b": 1400}) as router:
@@ -127,6 +139,18 @@ def test_too_long_for_the_way(network, start):
         summary = router.stop()
     assert "mtu = 1400" in done.stdout, done.stdout
     assert summary.from_host > 0
+
+
+def test_a_twin_with_a_larger_mtu_than_its_port(network, start):
+    """What the host then sends that the port does not is dropped and counted; the rest goes on."""
+    with start() as router:
+        ping(network.h2, "10.2.0.1")
+        network.router.ip("link", "set", "twin-b", "mtu", "9000")
+        lost = network.router.run("ping", "-c", "3", "-i", "0.05", "-W", "1", "-M", "do", "-s", "6000", "10.2.0.2", check=False)
+        assert "0 received" in lost.stdout, lost.stdout
+        ping(network.router, "10.2.0.2")
+        summary = router.stop()
+    assert summary.reasons[("drop", "host_too_long")] == 3
 
 
 def test_the_hosts_stack_keeps_off_the_wire(network, start):

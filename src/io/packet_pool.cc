@@ -86,7 +86,8 @@ PoolSize host_pool_size(std::span<const control::PortConfig> ports, std::uint16_
   std::uint32_t packets = workers * (kRingSlots + kInHand) + (workers + 1U) * (kCache * 3 / 2);
   std::uint32_t room = RTE_MBUF_DEFAULT_BUF_SIZE;
   for (const auto& port : ports) {
-    room = std::max(room, port.info.mtu + kLinkBytes + RTE_PKTMBUF_HEADROOM);
+    // With a byte more, by which a frame shows that is too long.
+    room = std::max(room, port.info.mtu + kLinkBytes + RTE_PKTMBUF_HEADROOM + 1);
     // A network card keeps what it has sent until it needs the descriptor again: with nothing but the host's packets to
     // send, all of a transmit queue's are the host's. A queue that workers share has a ring in front.
     if (std::holds_alternative<control::Ethdev>(port.device)) packets += workers * kDescriptors + kRingSlots;

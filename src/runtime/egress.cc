@@ -113,7 +113,13 @@ void Egress::send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept {
   Refused refused;
   for (std::uint16_t i = 0; i < count; ++i) {
     Group& group = groups_[packets[i]->port];
-    group.packets[group.count++] = packets[i];
+    if (host_->is_too_long(*packets[i])) [[unlikely]] {
+      counters_.reason(static_cast<std::size_t>(RuntimeReason::host_too_long)).add(1);
+      if (captures_.armed()) captures_.refused(worker_, *packets[i], drop_as(RuntimeReason::host_too_long));
+      refused.packets[refused.count++] = packets[i];
+    } else {
+      group.packets[group.count++] = packets[i];
+    }
     // One port after the other: those of a burst mostly are of one.
     if (i + 1 == count || packets[i + 1]->port != packets[i]->port) send(packets[i]->port, refused);
   }

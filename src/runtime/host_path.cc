@@ -5,10 +5,9 @@
 #include <fmt/ranges.h>
 #include <pthread.h>
 #include <rte_cycles.h>
+#include <rte_ether.h>
 #include <rte_mbuf.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -71,8 +70,7 @@ HostPath::HostPath(const control::RouterConfig& config, Ports ports, const Pipel
     limits_.emplace_back(config.punts.limit_of(pipeline.reason_name(static_cast<std::uint16_t>(reason))), ticks);
   }
   poll_ = require(epoll_create1(EPOLL_CLOEXEC));
-  wake_up_ = require(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  watch(poll_, wake_up_.get());
+  doorbell_.join(poll_);
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (!config.ports[i].twin.empty()) add_twin(config.ports[i], *ports[i]);
   }
@@ -115,8 +113,10 @@ void HostPath::bring_up(Twin& twin) {
   twin.up.store(true, std::memory_order_relaxed);
 }
 
-void HostPath::serve(std::uint16_t port, std::uint16_t worker) {
-  if (has_twin(port)) twin_of_port_[port]->worker = worker;
+void HostPath::serve(std::uint16_t port, std::uint16_t worker, Doorbell& doorbell) {
+  if (!has_twin(port)) return;
+  twin_of_port_[port]->worker = worker;
+  twin_of_port_[port]->doorbell = &doorbell;
 }
 
 void HostPath::start() {
@@ -138,11 +138,9 @@ Verdict HostPath::punt(std::uint16_t worker, std::uint16_t port, std::uint16_t r
   return {Verdict::Kind::drop, static_cast<std::uint16_t>(RuntimeReason::host_full)};
 }
 
-void HostPath::wake() noexcept {
-  if (!asleep_.exchange(false)) return;
-  const std::uint64_t one = 1;
-  // It fails only when the counter is full: then the thread has been woken already.
-  [[maybe_unused]] const ssize_t written = write(wake_up_.get(), &one, sizeof one);
+bool HostPath::is_too_long(const rte_mbuf& packet) const noexcept {
+  constexpr std::uint32_t kLinkBytes = RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN;
+  return rte_pktmbuf_pkt_len(&packet) > twin_of_port_[packet.port]->port->info().mtu + kLinkBytes;
 }
 
 void HostPath::run() noexcept {
@@ -207,6 +205,7 @@ bool HostPath::read_from(Twin& twin) noexcept {
     packets[count++] = packet;
   }
   ring.put(packets.data(), count);
+  if (count > 0) twin.doorbell->ring();
   return count > 0;
 }
 
@@ -238,16 +237,14 @@ void HostPath::sleep() noexcept {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
     return;
   }
-  asleep_.store(true);
+  doorbell_.listen();
   // A worker that punts from now on wakes this thread up; what was punted before is seen here.
   const bool waiting = std::any_of(to_host_.begin(), to_host_.end(), [](const auto& ring) { return !ring.empty(); });
   if (!waiting && !stopping_.load()) {
     epoll_event event{};
     epoll_wait(poll_.get(), &event, 1, kSleepMilliseconds);
-    std::uint64_t times = 0;
-    [[maybe_unused]] const ssize_t bytes = read(wake_up_.get(), &times, sizeof times);
   }
-  asleep_.store(false);
+  doorbell_.ignore();
 }
 
 nlohmann::ordered_json HostPath::show(std::uint16_t port) const {

@@ -27,6 +27,7 @@
 #include "io/tap.h"
 #include "penumbra/chunk.h"
 #include "runtime/counters.h"
+#include "runtime/doorbell.h"
 #include "runtime/pipeline.h"
 
 namespace penumbra::runtime {
@@ -42,8 +43,8 @@ class HostPath {
   HostPath& operator=(const HostPath&) = delete;
   ~HostPath();
 
-  /// Which worker takes what the host sends out of a port. Before start().
-  void serve(std::uint16_t port, std::uint16_t worker);
+  /// Which worker takes what the host sends out of a port, and how to wake it. Before start().
+  void serve(std::uint16_t port, std::uint16_t worker, Doorbell& doorbell);
   /// Between the two the thread runs. stop() returns when everything that was punted is written; the workers have left.
   void start();
   void stop() noexcept;
@@ -56,11 +57,13 @@ class HostPath {
   Verdict punt(std::uint16_t worker, std::uint16_t port, std::uint16_t reason, rte_mbuf* packet,
                std::uint64_t now) noexcept;
   /// After the punts of a chunk: the thread may be asleep.
-  void wake() noexcept;
+  void wake() noexcept { doorbell_.ring(); }
   /// What the host sends, at most `count`; each packet's mbuf says out of which port.
   std::uint16_t take(std::uint16_t worker, rte_mbuf** packets, std::uint16_t count) noexcept {
     return from_host_[worker].take(packets, count);
   }
+  /// Whether that is longer than its port sends: the host's administrator may have given the twin another MTU.
+  bool is_too_long(const rte_mbuf& packet) const noexcept;
 
   // For anybody:
   /// Punted packets of that reason that the host did not take. Final after stop().
@@ -77,7 +80,8 @@ class HostPath {
     const io::Port* port = nullptr;
     std::string name;
     std::uint16_t worker = 0;
-    std::optional<io::Tap> tap;  ///< none: it was deleted and cannot be made anew yet
+    Doorbell* doorbell = nullptr;  ///< the worker's
+    std::optional<io::Tap> tap;    ///< none: it was deleted and cannot be made anew yet
     Clock::time_point created;
     std::atomic<bool> up{false};
     std::optional<io::QuietInterface> quiet;
@@ -102,9 +106,10 @@ class HostPath {
   std::vector<std::uint16_t> over_limit_;            ///< by reason of a punt: the drop in its place
   std::vector<Counter> lost_;                        ///< by reason
   std::vector<std::string> warnings_;
-  FileDescriptor poll_, wake_up_;
+  FileDescriptor poll_;
+  Doorbell doorbell_;
   bool blocked_ = false;  ///< there is no room for what the host sends
-  std::atomic<bool> asleep_{false}, stopping_{false};
+  std::atomic<bool> stopping_{false};
   Clock::time_point looked_after_;
   std::jthread thread_;
 };

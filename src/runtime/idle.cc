@@ -39,10 +39,11 @@ void Idle::set_up_thread() {
   prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
   std::erase_if(queues_, [](const io::RxQueue* queue) { return queue->exhausted(); });
   const auto silent = std::erase_if(queues_, [](const io::RxQueue* queue) { return queue->interrupts().empty(); });
-  if (queues_.empty() || longest_.count() == 0) return;
-  if (silent == 0) policy_.set_longest(std::max(longest_, kLongestOnInterrupts));
+  if (longest_.count() == 0) return;
+  if (silent == 0 && !queues_.empty()) policy_.set_longest(std::max(longest_, kLongestOnInterrupts));
   epoll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) throw std::system_error(errno, std::generic_category(), "no epoll set for a worker");
+  doorbell_.join(epoll_);
   for (const io::RxQueue* queue : queues_) {
     for (const int interrupt : queue->interrupts()) {
       // By edges: what the descriptor holds is the driver's to read.
@@ -61,7 +62,7 @@ bool Idle::rest(QsbrGracePeriods::Reader& reader) noexcept {
     return false;
   }
   // What came before the interrupts were armed raises none: they are armed one round before the first sleep.
-  if (!armed_ && !queues_.empty()) {
+  if (!armed_) {
     arm(true);
     return false;
   }
@@ -69,12 +70,18 @@ bool Idle::rest(QsbrGracePeriods::Reader& reader) noexcept {
   reader.offline();
   sleep(duration);
   reader.online();
+  doorbell_.listen();  // it may have rung
   counters_.add(rte_rdtsc() - begin);
   return true;
 }
 
 void Idle::arm(bool on) noexcept {
   armed_ = on;
+  if (on) {
+    doorbell_.listen();
+  } else {
+    doorbell_.ignore();
+  }
   for (io::RxQueue* queue : queues_) queue->arm(on);
 }
 

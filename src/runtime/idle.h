@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a worker does when it has nothing to do: it looks again for a short while, and then sleeps, longer and longer up
-// to a bound. A packet ends the sleep where the driver has an RX interrupt.
+// to a bound. A packet ends the sleep where the driver has an RX interrupt, and so does the doorbell.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,7 @@
 #include "base/file_descriptor.h"
 #include "io/port.h"
 #include "runtime/counters.h"
+#include "runtime/doorbell.h"
 #include "runtime/rcu.h"
 
 namespace penumbra::runtime {
@@ -62,6 +63,8 @@ class Idle {
   /// Nothing came, and nothing is in flight. Returns whether it slept. The reader is offline while it does: owners of
   /// tables do not wait.
   bool rest(QsbrGracePeriods::Reader& reader) noexcept;
+  /// For those who have work for the worker that comes by no queue.
+  Doorbell& doorbell() { return doorbell_; }
 
  private:
   void arm(bool on) noexcept;
@@ -71,6 +74,7 @@ class Idle {
   IdlePolicy policy_;
   std::vector<io::RxQueue*> queues_;  ///< after set_up_thread() only those with an interrupt
   SleepCounters& counters_;
+  Doorbell doorbell_;
   FileDescriptor epoll_;
   bool armed_ = false;
 };

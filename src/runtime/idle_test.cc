@@ -152,5 +152,34 @@ TEST(Idle, IsWokenByAnInterruptAndKeepsNoOwnerWaiting) {
   EXPECT_EQ(queue.switched(), 2U);
 }
 
+TEST(Idle, IsWokenByTheDoorbellAgainAndAgain) {
+  QsbrGracePeriods periods(1);
+  SleepCounters counters;
+  Idle idle(hours(2), {}, counters);
+  std::atomic<unsigned> work{0};
+  std::jthread sleeper([&] {
+    QsbrGracePeriods::Reader reader(periods, 0);
+    idle.set_up_thread();
+    rest_until_slept(idle, reader, counters, 40);  // the next one takes hours
+    for (unsigned done = 0; done < 100;) {
+      if (work.exchange(0) == 0) {
+        idle.rest(reader);
+        continue;
+      }
+      // Some work is followed by more before the next sleep, some is not.
+      if (++done % 3 == 0) idle.worked();
+    }
+  });
+  while (counters.sleeps.get() < 40) {
+    idle.doorbell().ring();
+    std::this_thread::yield();
+  }
+  for (unsigned given = 0; given < 100; ++given) {
+    work.store(1);
+    idle.doorbell().ring();
+    while (work.load() != 0) std::this_thread::yield();
+  }
+}
+
 }  // namespace
 }  // namespace penumbra::runtime

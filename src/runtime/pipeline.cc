@@ -42,6 +42,8 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
       {"router", {"host_full", Kind::drop, "punted, but the host's thread did not keep up"}},
       {"router",
        {"host_lost", Kind::drop, "punted, but the port's twin did not take it (down, out of memory, deleted)"}},
+      {"router",
+       {"host_too_long", Kind::drop, "from the host, but longer than the port's MTU: its twin has another one"}},
   };
   std::map<std::string, unsigned> uses;
   for (const auto& config : configs) {

@@ -17,7 +17,15 @@
 namespace penumbra::runtime {
 
 /// The runtime's own reasons: the first of the pipeline's list, in this order, under the stage "router".
-enum class RuntimeReason : std::uint16_t { undecided, tx_full, rss_ring_full, sink_failed, host_full, host_lost };
+enum class RuntimeReason : std::uint16_t {
+  undecided,
+  tx_full,
+  rss_ring_full,
+  sink_failed,
+  host_full,
+  host_lost,
+  host_too_long
+};
 
 struct PipelineReason {
   std::string stage;

@@ -187,9 +187,10 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
     setups.push_back(std::move(setup));
   }
   std::size_t turn = 0;
+  std::vector<std::uint16_t>
+      host_workers;  // by port: one that has a queue of it, so that it is there as long as that is
   for (const auto& port : ports) {
-    // A worker that has a queue of the port, so that it is there as long as the port is.
-    if (host != nullptr) host->serve(port->info().index, static_cast<std::uint16_t>(turn % setups.size()));
+    host_workers.push_back(static_cast<std::uint16_t>(turn % setups.size()));
     for (std::uint16_t queue = 0; queue < port->rx_queues(); ++queue) {
       setups[turn++ % setups.size()].receive.push_back({&port->rx_queue(queue), port->info().index, queue});
     }
@@ -197,6 +198,10 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
   std::vector<std::unique_ptr<Worker>> made;
   made.reserve(setups.size());
   for (auto& setup : setups) made.push_back(std::make_unique<Worker>(std::move(setup)));
+  for (std::size_t port = 0; host != nullptr && port < ports.size(); ++port) {
+    const std::uint16_t worker = host_workers[port];
+    host->serve(ports[port]->info().index, worker, made[worker]->doorbell());
+  }
   return made;
 }
 

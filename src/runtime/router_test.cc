@@ -275,7 +275,7 @@ TEST(Router, ShowsItsParts) {
   EXPECT_THAT(workers[0]["rx_queues"], testing::ElementsAre("wan:0", "lan:0"));
   EXPECT_EQ(router.show("functions", {})[0]["engine"], test::kSync);
   EXPECT_EQ(router.show("drops", {}).size(), 0U);
-  EXPECT_EQ(router.show("drops", std::vector<std::string>{"all"}).size(), 6U + 4U + 1U);
+  EXPECT_EQ(router.show("drops", std::vector<std::string>{"all"}).size(), 7U + 4U + 1U);
   EXPECT_EQ(router.show("judges", {})["stage"], 0);
   bool used = false;
   for (const auto& row : router.show("engines", {})) used = used || row["used_by"] == std::vector{"test_judge"};

@@ -54,6 +54,8 @@ class Worker {
   unsigned core() const { return core_; }
   const std::vector<ReceiveQueue>& receive_queues() const { return receive_; }
   const WorkerCounters& counters() const { return counters_; }
+  /// For those who have packets for it that come by no queue.
+  Doorbell& doorbell() { return idle_.doorbell(); }
   /// Cycles since it began to work, or that it worked.
   std::uint64_t cycles() const;
 
