@@ -232,6 +232,9 @@ TEST(Doctor, KnowsWhoForwards) {
       packet(Files{{"proc/sys/net/ipv4/conf/eth1/forwarding", "1"}});
   twin.configure(kTwinPort);
   EXPECT_EQ(twin.only("forwarding by Linux").command, "sysctl -w net.ipv4.ip_forward=1");
+  MadeUp six(Files{{"proc/sys/net/ipv4/ip_forward", "1"}, {"proc/sys/net/ipv6/conf/all/forwarding", "0"}});
+  six.configure(kTwinPort);
+  EXPECT_EQ(six.only("forwarding by Linux").command, "sysctl -w net.ipv6.conf.all.forwarding=1");
   packet.configure(kPacketPort);
   EXPECT_EQ(packet.only("forwarding by Linux").command, "sysctl -w net.ipv4.conf.eth1.forwarding=0");
   packet.configure("{name: a, device: 'net_af_xdp0,iface=eth1'}");

@@ -9,6 +9,7 @@ namespace {
 
 const std::string kInterfaces = "sys/class/net/";
 const std::string kSettings = "proc/sys/net/ipv4/";
+const std::string kSettings6 = "proc/sys/net/ipv6/";
 
 /// The interface at the other end of a veth; empty if that is in another namespace.
 std::string peer_of(const Machine& machine, const std::string& interface) {
@@ -71,11 +72,14 @@ std::vector<Finding> partial_checksums(const Machine& machine) {
 
 /// With a twin the host does what the fast path cannot; without one it must keep its hands off.
 std::vector<Finding> forwarding(const Machine& machine) {
-  const bool on = machine.number(kSettings + "ip_forward").value_or(0) != 0;
   if (!machine.twins().empty()) {
-    if (on) return {{State::ok, "the host forwards what the fast path punts", ""}};
-    return {{State::hint, "the host does not forward, so what is punted to be forwarded is lost",
-             "sysctl -w net.ipv4.ip_forward=1"}};
+    std::string command;
+    if (machine.number(kSettings + "ip_forward").value_or(0) == 0) command += " net.ipv4.ip_forward=1";
+    const auto forwards6 = machine.number(kSettings6 + "conf/all/forwarding");  // none: the host has no IPv6
+    if (forwards6.value_or(1) == 0) command += " net.ipv6.conf.all.forwarding=1";
+    if (command.empty()) return {{State::ok, "the host forwards what the fast path punts", ""}};
+    return {
+        {State::hint, "the host does not forward, so what is punted to be forwarded is lost", "sysctl -w" + command}};
   }
   std::vector<Finding> findings;
   for (const auto& [name, xdp] : machine.interface_ports()) {
