@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong around a router that carries good traffic: cables that flap, floods of packets that are not forwarded."""
+"""What goes wrong around a router that carries good traffic: cables that flap, twins that are deleted, messages of the
+kernel that are lost, floods of packets that are not forwarded."""
+
+import signal
 
 import pytest
 from scapy.layers.inet import IP, UDP
@@ -8,6 +11,7 @@ from scapy.layers.l2 import Ether
 import conftest
 import netns
 from captures import frames_of, write_pcap
+from kernel import Kernel, lost_messages, many_prefixes
 from test_twin import Network, ping
 
 pytestmark = [
@@ -34,6 +38,76 @@ def namespace():
     namespace = netns.Namespace("r")
     yield namespace
     namespace.delete()
+
+
+@pytest.fixture
+def kernel():
+    """With an interface `spare`, whose cable leads to another namespace."""
+    kernel, other = Kernel("kernel"), netns.Namespace("other")
+    netns.veth(kernel, "spare", other, "eth0")
+    yield kernel
+    kernel.delete()
+    other.delete()
+
+
+def sent(router):
+    return router.show("ports")[1]["tx_packets"]
+
+
+def flap(kernel, router):
+    for _ in range(50):
+        kernel.ip("link", "set", "spare", "down")
+        kernel.ip("link", "set", "spare", "up")
+
+
+def delete_twins(kernel, router):
+    for _ in range(5):
+        kernel.ip("link", "delete", "spare0")
+        router.wait_for("its end", lambda: not router.show("ports")[2]["twin_up"])
+        router.wait_for("the twin again", lambda: router.show("ports")[2]["twin_up"])
+
+
+def lose_messages(kernel, router):
+    """Nothing is told of the routes that good traffic takes."""
+    routes = many_prefixes(5000 if conftest.SANITIZED else 50_000)
+    for command in ("route add {} via 192.0.2.9", "route replace {} via 10.0.5.5", "route delete {}"):
+        router.process.send_signal(signal.SIGSTOP)
+        kernel.batch(command.format(prefix) for prefix in routes)
+        lost = lost_messages(kernel, router.process.pid)
+        router.process.send_signal(signal.SIGCONT)
+        there = 0 if "delete" in command else len(routes)
+        router.wait_for("the routes", lambda: there <= router.show("routes")["total"] < there + 100)
+    assert conftest.SANITIZED or lost > 0, "the test is to make the socket overflow"
+
+
+@pytest.mark.parametrize("fault", [flap, delete_twins, lose_messages])
+def test_good_traffic_goes_on(bench, kernel, fault):
+    """Of what comes meanwhile for other ports nothing is lost, nor takes another way."""
+    frame = Ether(dst="02:00:00:00:00:01") / IP(src="192.0.2.2", dst="10.0.0.9") / UDP() / bytes(22)
+    write_pcap(bench.folder / "good.pcap", frames_of([bytes(frame)] * 1000))
+    rate = 10_000 if conftest.SANITIZED else 200_000
+    bench.configure(
+        [
+            {"name": "wan", "device": f"pcap:good.pcap,loop,rate={rate}", "twin": "wan0", "sink": "count"},
+            {"name": "lan", "device": "none", "twin": "lan0", "sink": "count"},
+            {"name": "spare", "device": "net_af_packet0,iface=spare", "twin": "spare0", "sink": None},
+        ],
+        pipeline="  - ipv4: {follow: [kernel]}",
+    )
+
+    def lost(router):
+        """What is not forwarded of the good traffic; the spare port's other end says a thing or two by itself."""
+        return {row["reason"]: row["packets"] for row in router.show("drops") if row["reason"] not in ("arp", "ipv6", "multicast")}
+
+    with bench.start(command=kernel.command()) as router:
+        kernel.ip("neighbour", "add", "10.0.0.9", "lladdr", "02:00:00:00:00:09", "dev", "lan0")
+        router.wait_for("good traffic", lambda: sent(router) > 1000)
+        before = lost(router)
+        fault(kernel, router)
+        router.wait_for_packets(count=router.received() + 1000)
+        assert lost(router) == before
+        summary = router.stop()
+    assert summary.sent_by_port["lan"] + sum(before.values()) >= summary.received_by_port["wan"] > 2000
 
 
 @pytest.mark.parametrize("side", ["host", "router"])

@@ -5,11 +5,12 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
 import netns
-from conftest import RunningRouter
+from conftest import SANITIZED, RunningRouter
 from test_netns import DEVICES, ROUTES, Network
 
 pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
@@ -26,6 +27,24 @@ def network():
 
 def worker(router):
     return router.show("workers")[0]
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer's own work is more than that")
+@pytest.mark.parametrize("driver", [*DEVICES, "net_ring"])
+def test_a_router_with_nothing_to_do_takes_a_twentieth_of_a_core_at_most(bench, network, driver):
+    """Where the driver has an interrupt, and where it has none (a ring)."""
+    silent = [{"name": name, "device": f"net_ring{name}", "sink": None} for name in ("a", "b")]
+    bench.configure(silent if driver == "net_ring" else network.ports(driver), ROUTES, network.neighbours)
+    ticks_per_second = os.sysconf("SC_CLK_TCK")
+    with bench.start(command=network.router.command()) as router:
+
+        def is_idle():
+            ticks, began = cpu_ticks(router.process), time.monotonic()
+            time.sleep(1)
+            return cpu_ticks(router.process) - ticks < 0.05 * ticks_per_second * (time.monotonic() - began)
+
+        router.wait_for("a second of idling", is_idle)
+        router.stop()
 
 
 @pytest.mark.parametrize("driver", DEVICES)
