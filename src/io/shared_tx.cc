@@ -73,6 +73,7 @@ void SharedTx::close() noexcept {
     if (!waiting() && rte_ring_empty(ring_.get()) != 0) return;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
+  while (attended_.exchange(true)) std::this_thread::yield();  // one that closed before may still be at it
   do {
     for (std::uint16_t i = begin_; i < end_; ++i) {
       dropped_packets_.fetch_add(1, std::memory_order_relaxed);
@@ -84,6 +85,7 @@ void SharedTx::close() noexcept {
         rte_ring_sc_dequeue_burst(ring_.get(), reinterpret_cast<void**>(burst_.data()), kBurst, nullptr));
   } while (end_ > 0);
   held_back_.store(false, std::memory_order_relaxed);
+  attended_.store(false);
 }
 
 Loss SharedTx::dropped() const noexcept {
