@@ -147,6 +147,7 @@ class Bench {
     source.seed = seed;
     const io::Traffic traffic(source, prefixes, {.destination = destination});
     io::CaptureFile capture(file);
+    capture.begin();
     io::CaptureWriter writer(capture);
     std::vector<std::uint8_t> frame(control::SynthSource::kLargestFrame);
     for (std::uint64_t i = 0; i < kFrames; ++i) {
