@@ -64,7 +64,7 @@ struct Workload {
 };
 
 /// The widths tried of gopt's functions; 1 is the plain loop.
-inline const std::vector<std::uint32_t> kGoptWidths{1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, 256};
+inline const std::vector<std::uint32_t> kGoptWidths{1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
 
 /// Calls `body` with the size as a constant, as hand-written code has it, if it is one of `Sizes`.
 template <std::uint32_t... Sizes, class Body>

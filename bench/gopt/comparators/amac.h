@@ -17,7 +17,7 @@
 namespace penumbra::bench {
 
 /// The ring's sizes that are tried.
-#define PENUMBRA_BENCH_RINGS 4, 8, 12, 16, 24, 32, 48, 64
+#define PENUMBRA_BENCH_RINGS 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256
 inline const std::vector<std::uint32_t> kRings{PENUMBRA_BENCH_RINGS};
 
 /// A kernel has a struct State; start(state, i) asks for the first access of item i; step(state) goes on behind an

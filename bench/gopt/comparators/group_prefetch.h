@@ -17,7 +17,7 @@
 namespace penumbra::bench {
 
 /// The groups' sizes that are tried.
-#define PENUMBRA_BENCH_GROUPS 8, 16, 24, 32, 48, 64, 128, 256
+#define PENUMBRA_BENCH_GROUPS 8, 16, 24, 32, 48, 64, 96, 128, 192, 256
 inline const std::vector<std::uint32_t> kGroups{PENUMBRA_BENCH_GROUPS};
 
 /// A kernel has group<Group>(first, count): it does `count` items, at most Group of them, from `first` on. Whole groups

@@ -42,19 +42,21 @@ PENUMBRA_SHADER uint32_t cuckoo_search(const struct cuckoo_bucket* bucket, uint3
   return CUCKOO_NOT_FOUND;
 }
 
-/* Writes the value of each key, or CUCKOO_NOT_FOUND. */
+/* Writes the value of each key, or CUCKOO_NOT_FOUND. Both buckets are asked for at one place: items that go on behind
+ * different hints make the core guess which, and here as many need the second bucket as do not. */
 PENUMBRA_SHADER void cuckoo_find(struct cuckoo_view view, const uint32_t* key, uint32_t* value, uint32_t n) {
   foreach (i, n) {
     const uint32_t hash = cuckoo_hash(key[i]);
     const struct cuckoo_bucket* bucket = &view.bucket[cuckoo_first(view, hash)];
-    g_expensive(bucket);
-    uint32_t found = cuckoo_search(bucket, key[i]);
-    if (found == CUCKOO_NOT_FOUND) {
-      bucket = &view.bucket[cuckoo_second(view, hash)];
+    for (uint32_t bucket_number = 1;; ++bucket_number) {
       g_expensive(bucket);
-      found = cuckoo_search(bucket, key[i]);
+      const uint32_t found = cuckoo_search(bucket, key[i]);
+      if (found != CUCKOO_NOT_FOUND || bucket_number == 2) {
+        value[i] = found;
+        break;
+      }
+      bucket = &view.bucket[cuckoo_second(view, hash)];
     }
-    value[i] = found;
   }
 }
 
