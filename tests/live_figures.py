@@ -24,7 +24,6 @@ from test_idle import EVERYWHERE, write_flood
 from test_netns import ROUTES, Network
 
 DRIVERS = ("net_af_packet", "net_af_xdp")
-WITHOUT_INTERRUPT = "net_pcap"
 SLEEPS = ("250us", "1ms", "never")
 IDLE_SECONDS = 10
 FLOOD_SECONDS = 3
@@ -175,7 +174,7 @@ def main() -> None:
         print("| forwards | `sleep` | of a core when idle | ping, median us | p99 us |\n| --- | --- | --- | --- | --- |")
         with kernel_forwarding(network):
             print(f"| the kernel | | | {latency(network, pings)} |", flush=True)
-        for driver in (*DRIVERS, WITHOUT_INTERRUPT):
+        for driver in DRIVERS:
             for sleep in SLEEPS:
                 with penumbra(network, driver, sleep) as router:
                     idle = idle_share(router.process.pid)
