@@ -5,7 +5,8 @@
 include_guard()
 
 # penumbra_engine(NAME VARIANT template SOURCES ... [GOPT]): an engine, and the template of the file that is written for each
-# shader to register its variant. @NAME@, @HEADER@ and @FUNCTION@ stand for the shader's. With GOPT the file can include
+# shader to register its variant (a template x.cu.in gives CUDA C++). @NAME@, @HEADER@ and @FUNCTION@ stand for the
+# shader's. With GOPT the file can include
 # "@NAME@.gopt.h", what the gopt compiler makes of the shader's header (--width any); without that compiler the engine is
 # left out.
 function(penumbra_engine name)
@@ -39,8 +40,7 @@ macro(penumbra_gopt_header file)
 endmacro()
 
 # penumbra_shader(NAME name HEADER x.shader.h FUNCTION f [SOURCES owner.cc ...]): a shader, built for every engine, and
-# its table's owner. That the header keeps to the common subset is checked by compiling it as C11 too, and as CUDA C++
-# where there is nvcc.
+# its table's owner. That the header keeps to the common subset is checked by compiling it as C11 too.
 function(penumbra_shader)
   cmake_parse_arguments(arg "" "NAME;HEADER;FUNCTION" "SOURCES" ${ARGN})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE folder)
@@ -59,7 +59,11 @@ function(penumbra_shader)
     cmake_path(GET stem EXTENSION LAST_ONLY extension)
     set(file ${PROJECT_BINARY_DIR}/shaders/${NAME}.${engine}${extension})
     configure_file(${template} ${file} @ONLY)
-    target_sources(penumbra_shaders PRIVATE ${file})
+    if(extension STREQUAL .cu)
+      target_sources(penumbra_cuda PRIVATE ${file})
+    else()
+      target_sources(penumbra_shaders PRIVATE ${file})
+    endif()
     if(needs_gopt)
       penumbra_gopt_header(${file})
     endif()
@@ -67,11 +71,6 @@ function(penumbra_shader)
   set(file ${PROJECT_BINARY_DIR}/shaders/${NAME}.c11.c)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/c11_check.c.in ${file} @ONLY)
   target_sources(penumbra_shaders PRIVATE ${file})
-  if(TARGET penumbra_cuda_check)
-    set(file ${PROJECT_BINARY_DIR}/shaders/${NAME}.check.cu)
-    configure_file(${PROJECT_SOURCE_DIR}/cmake/cuda_check.cu.in ${file} @ONLY)
-    target_sources(penumbra_cuda_check PRIVATE ${file})
-  endif()
 endfunction()
 
 # penumbra_sources(x.cc ...): adds to penumbra_dataplane. A function's folder, say.

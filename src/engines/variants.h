@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an engine that runs on the CPU knows of shaders.
+// What an engine knows of shaders.
 #pragma once
 
 #include <map>
@@ -29,9 +29,15 @@ class Variants {
   /// Of a shader that find() gave.
   static Call call_of(const Shader& shader) { return static_cast<const Variant&>(shader).call; }
 
+  /// Calls `use` with each shader and its call.
+  template <class Use>
+  void for_each(Use use) const {
+    for (const auto& [name, variant] : variants_) use(variant, variant.call);
+  }
+
  private:
   struct Variant : Shader {
-    Call call = nullptr;
+    Call call{};
   };
   std::map<std::string, Variant> variants_;
 };

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of the engine where the build has no nvcc.
+#include "cuda/engine.h"
+
+namespace penumbra::cuda {
+namespace {
+
+[[maybe_unused]] const bool kRegistered =
+    register_engine({.name = "cuda",
+                     .summary = "an NVIDIA GPU, in batches that are gathered from all workers",
+                     .priority = 5,
+                     .settings = settings(),
+                     .probe =
+                         [] {
+                           return Availability{false,
+                                               "this program was built without it: CMake found no nvcc, or sanitizers "
+                                               "were asked for; install the CUDA toolkit and build again"};
+                         },
+                     .create = nullptr});
+
+}  // namespace
+}  // namespace penumbra::cuda

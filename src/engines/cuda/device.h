@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The seam between the engine `cuda` and the GPU: what its master asks of it. The runtime's form of it is in
+// runtime_device.cc; the tests have one that works on the CPU, takes its time and fails when it is told to.
+//
+// All calls come from the master's thread. Copies and launches are asynchronous: those of one stream run in the order
+// in which they were given, those of several in any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "penumbra/batch.h"
+
+namespace penumbra::cuda {
+
+/// What a GPU answered in place of doing what it was asked.
+class DeviceError : public std::runtime_error {
+ public:
+  /// `is_final`: nothing that this process asks of the device will succeed any more, so that trying again is in vain.
+  DeviceError(const std::string& what, bool is_final) : std::runtime_error(what), is_final_(is_final) {}
+  bool is_final() const { return is_final_; }
+
+ private:
+  bool is_final_;
+};
+
+/// Where columns begin, so that every element type is aligned and every copy of a batch's columns is a whole one.
+inline constexpr std::size_t kColumnAlignment = 64;
+constexpr std::size_t padded(std::size_t bytes) {
+  return (bytes + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
+}
+
+/// A batch as a launch sees it: its input columns one behind the other from `inputs` on, each padded(), and its output
+/// columns likewise.
+struct Segment {
+  const std::byte* inputs = nullptr;
+  std::byte* outputs = nullptr;
+  std::uint32_t items = 0;
+};
+
+/// As many as fit into a launch's parameters.
+inline constexpr std::uint32_t kMostSegments = 64;
+
+/// One shader over several batches on one table. `view` is the shader's view with the device's pointers in it.
+struct Launch {
+  const Shader* shader = nullptr;
+  const void* view = nullptr;
+  std::span<const Segment> segments;  ///< at most kMostSegments
+};
+
+/// All but the destructor, release() and unshare() throw DeviceError. The device is then to be destroyed.
+class Device {
+ public:
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  /// Waits for what it was given, and takes back all memory that it gave and shared.
+  virtual ~Device() = default;
+  /// In place of the destructor, which may never return: nothing will be asked of it any more, for this reason.
+  virtual void abandon(const std::string& reason) noexcept = 0;
+
+  /// What it is, for people.
+  virtual std::string name() const = 0;
+  /// Memory of the device.
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  virtual void release(std::byte* memory) noexcept = 0;
+  /// Lets the device reach host memory; returns the memory's address there.
+  virtual std::byte* share(std::byte* host, std::size_t bytes) = 0;
+  virtual void unshare(std::byte* host) noexcept = 0;
+
+  /// `host` is shared memory and stays as it is until the copy is done.
+  virtual void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) = 0;
+  virtual void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) = 0;
+  virtual void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
+  virtual void launch(unsigned stream, const Launch& launch) = 0;
+  /// Sets a mark behind what the stream was given.
+  virtual void mark(unsigned stream) = 0;
+  /// Whether the stream has come to its last mark; true if it has none. Also how the failure of something asynchronous
+  /// comes to light.
+  virtual bool reached(unsigned stream) = 0;
+};
+
+/// What an engine runs on: how to open a device with so many streams, and the shaders that were compiled for it.
+struct Backend {
+  std::function<std::unique_ptr<Device>(unsigned streams)> open;  ///< throws DeviceError
+  std::function<const Shader*(const std::string& name)> find_shader;
+};
+
+}  // namespace penumbra::cuda

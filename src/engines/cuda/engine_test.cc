@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine on a fake device: order, gathering, tables that change, ends of all kinds.
+#include "cuda/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "base/sanitizer_scale.h"
+#include "cuda/fake_device.h"
+#include "cuda/fake_world.h"
+#include "engines/conformance.h"
+
+namespace penumbra::cuda {
+namespace {
+
+using conformance::ShaderQueue;
+
+struct Setup {
+  unsigned streams;
+  unsigned gather;
+  bool mapped;
+};
+
+class CudaEngineOnAFake : public testing::TestWithParam<Setup> {
+ protected:
+  MasterOptions options() const {
+    return {.streams = GetParam().streams, .gather = GetParam().gather, .mapped = GetParam().mapped};
+  }
+  FakeWorld world_;
+};
+
+TEST_P(CudaEngineOnAFake, AnswersEveryItemOfBatchesOfAnySizeInOrder) {
+  CudaEngine engine(world_.backend(), options());
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  const std::vector<std::uint32_t> in = world_.numbers(50'000);
+  for (const std::uint32_t batch_items : {1U, 7U, 64U, 1000U, 50'000U}) {
+    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+    const std::size_t items = batch_items == 1 ? 2'000 : in.size();
+    queue({in.data()}, {out.data()}, items, batch_items);
+    for (std::size_t i = 0; i < items; ++i)
+      ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i << " of " << batch_items;
+    if (items < out.size()) ASSERT_EQ(out[items], 0xFFFF);
+  }
+  EXPECT_LE(world_.faults.most_segments, static_cast<int>(GetParam().gather));
+}
+
+TEST_P(CudaEngineOnAFake, ServesManyWorkersAtOnce) {
+  constexpr std::size_t kWorkers = 3;
+  CudaEngine engine(world_.backend(), options());
+  engine.use_table(world_.modulo);
+  std::vector<std::unique_ptr<ShaderQueue>> queues;
+  std::vector<std::thread> workers;
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    queues.push_back(std::make_unique<ShaderQueue>(engine, world_.modulo_shader(), world_.modulo));
+  }
+  std::atomic<std::size_t> wrong{0};
+  for (std::size_t worker = 0; worker < kWorkers; ++worker) {
+    workers.emplace_back([&, worker] {
+      const std::vector<std::uint32_t> in = world_.numbers(200'000 / kSanitizerScale);
+      std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+      (*queues[worker])({in.data()}, {out.data()}, in.size(), 64);
+      for (std::size_t i = 0; i < in.size(); ++i) wrong += out[i] == in[i] % FakeWorld::kModulus ? 0 : 1;
+    });
+  }
+  for (auto& worker : workers) worker.join();
+  EXPECT_EQ(wrong, 0U);
+  if (GetParam().gather > 1) EXPECT_GT(world_.faults.most_segments, 1) << "nothing was gathered";
+}
+
+TEST_P(CudaEngineOnAFake, LooksUpInATableWhileItChanges) {
+  CudaEngine engine(world_.backend(), options());
+  ChangingTable table;
+  engine.use_table(table.table());
+  ShaderQueue queue(engine, world_.lookup_shader(), table.table());
+  std::atomic<bool> over{false};
+  std::thread reader([&] {
+    while (!over) table.check(queue);
+  });
+  for (std::uint16_t i = 1; i < 4'000 / kSanitizerScale; ++i) table.change(i);
+  over = true;
+  reader.join();
+  table.check(queue);
+  EXPECT_EQ(table.wrong_state, 0U);
+  EXPECT_EQ(table.mixed, 0U);
+  EXPECT_GT(table.lookups, 0U);
+}
+
+TEST_P(CudaEngineOnAFake, LooksUpInATableThatIsLoadedAnew) {
+  CudaEngine engine(world_.backend(), options());
+  ChangingTable table;
+  engine.use_table(table.table());
+  ShaderQueue queue(engine, world_.lookup_shader(), table.table());
+  std::atomic<bool> over{false};
+  std::thread reader([&] {
+    while (!over) table.check(queue);
+  });
+  for (std::uint16_t i = 1; i < 8; ++i) {
+    table.load(i);
+    for (std::uint16_t j = 1; j < 20; ++j) table.change(static_cast<std::uint16_t>(100 * i + j));
+  }
+  over = true;
+  reader.join();
+  EXPECT_EQ(table.wrong_state, 0U);
+  EXPECT_EQ(table.mixed, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, CudaEngineOnAFake,
+                         testing::Values(Setup{4, 32, false}, Setup{1, 1, false}, Setup{2, 3, true},
+                                         Setup{16, kMostSegments, false}, Setup{4, 32, true}),
+                         [](const auto& info) {
+                           return std::to_string(info.param.streams) + "_" + std::to_string(info.param.gather) +
+                                  (info.param.mapped ? "_mapped" : "_copied");
+                         });
+
+TEST(CudaEngine, KeepsTheOrderWhenABatchIsTooLargeForTheGpu) {
+  FakeWorld world;
+  CudaEngine engine(world.backend(), MasterOptions{});
+  engine.use_table(world.modulo);
+  ShaderQueue queue(engine, world.modulo_shader(), world.modulo);
+  const std::vector<std::uint32_t> in = world.numbers(700'000);
+  std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+  queue({in.data()}, {out.data()}, in.size(), 300'000);  // two that are too large, and one that is not
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus);
+}
+
+TEST(CudaEngine, OpensNoDeviceBeforeItsFirstQueue) {
+  FakeWorld world;
+  CudaEngine engine(world.backend(), MasterOptions{});
+  engine.use_table(world.modulo);
+  EXPECT_EQ(world.faults.opened, 0);
+  EXPECT_TRUE(engine.notes().empty());
+  const auto queue = engine.open_queue();
+  EXPECT_EQ(world.faults.opened, 1);
+  EXPECT_THAT(engine.notes(), testing::Contains("fake: 4 streams, up to 32 batches a launch, copied"));
+}
+
+TEST(CudaEngine, EndsWithWorkInFlight) {
+  FakeWorld world;
+  for (int i = 0; i < 20; ++i) {
+    CudaEngine engine(world.backend(), MasterOptions{});
+    engine.use_table(world.modulo);
+    const std::vector<std::uint32_t> in = world.numbers(64);
+    std::vector<std::uint16_t> out(in.size());
+    std::vector<Batch> batches(100);
+    const auto queue = engine.open_queue();
+    for (Batch& batch : batches) {
+      batch = world.modulo_batch(in, out);
+      ASSERT_EQ(queue->submit(batch), EngineQueue::Submitted::queued);
+    }
+  }
+  EXPECT_EQ(world.faults.opened, world.faults.destroyed);
+}
+
+TEST(CudaEngine, SaysThatAQueueIsFull) {
+  FakeWorld world;
+  CudaEngine engine(world.backend(), MasterOptions{});
+  engine.use_table(world.modulo);
+  const std::vector<std::uint32_t> in = world.numbers(64);
+  std::vector<std::uint16_t> out(in.size());
+  std::vector<Batch> batches(1'000, world.modulo_batch(in, out));
+  const auto queue = engine.open_queue();
+  std::size_t taken = 0;
+  while (queue->submit(batches[taken]) == EngineQueue::Submitted::queued) ++taken;
+  EXPECT_GE(taken, 100U);
+  EXPECT_EQ(queue->submit(batches[taken]), EngineQueue::Submitted::full);
+  for (std::size_t i = 0; i < taken;) {
+    const Batch* const batch = queue->poll();
+    if (batch == nullptr) continue;
+    ASSERT_EQ(batch, &batches[i++]);
+  }
+  EXPECT_EQ(queue->poll(), nullptr);
+}
+
+}  // namespace
+}  // namespace penumbra::cuda

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests: a device without a GPU. What a stream was given is done when the master asks whether it is done, not
+// before, and the streams take turns at random: so whoever touches memory too early, or gives it away too early, gets
+// wrong answers. The device's memory is not the host's. It fails when it is told to.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/device.h"
+#include "cuda/engine.h"
+#include "penumbra/shader_entry.h"
+#include "variants.h"
+
+namespace penumbra::cuda {
+
+/// What the test tells the devices, and what they tell the test. Any thread.
+struct FakeFaults {
+  std::atomic<bool> absent{false};            ///< opening fails
+  std::atomic<bool> no_memory{false};         ///< allocating fails
+  std::atomic<int> launches_until_fault{-1};  ///< then one launch fails; below 0: none
+  std::atomic<bool> fault_is_final{false};
+  std::atomic<bool> fault_is_late{false};  ///< not the launch fails, but the question whether it is done
+  std::atomic<bool> stuck{false};          ///< nothing is ever done
+  std::atomic<int> opened{0}, destroyed{0}, abandoned{0};
+  std::atomic<int> most_segments{0};  ///< of a launch so far
+};
+
+/// The shaders of fake devices, as functions over a view and a batch.
+using FakeShaders = Variants<void (*)(const void* view, const Batch& batch)>;
+
+class FakeDevice final : public Device {
+ public:
+  FakeDevice(unsigned streams, FakeFaults& faults) : faults_(faults), streams_(streams) {
+    if (faults_.absent) throw DeviceError("there is none", false);
+    ++faults_.opened;
+  }
+  ~FakeDevice() override {
+    for (unsigned i = 0; i < streams_.size(); ++i) {
+      while (!streams_[i].empty()) do_next(i);
+    }
+    ++faults_.destroyed;
+  }
+  void abandon(const std::string& /*reason*/) noexcept override { ++faults_.abandoned; }
+  std::string name() const override { return "fake"; }
+
+  std::byte* allocate(std::size_t bytes) override {
+    if (faults_.no_memory) throw DeviceError("out of memory", false);
+    auto memory = std::make_unique<std::byte[]>(bytes);
+    std::memset(memory.get(), 0xA5, bytes);
+    std::byte* const address = memory.get();
+    memory_.emplace(address, std::move(memory));
+    return address;
+  }
+  void release(std::byte* memory) noexcept override { EXPECT_EQ(memory_.erase(memory), 1U); }
+  std::byte* share(std::byte* host, std::size_t bytes) override {
+    EXPECT_TRUE(shared_.emplace(host, bytes).second);
+    return host;
+  }
+  void unshare(std::byte* host) noexcept override { EXPECT_EQ(shared_.erase(host), 1U); }
+
+  void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
+    EXPECT_TRUE(is_shared(host, bytes));
+    give(stream, [=] { std::memcpy(device, host, bytes); });
+  }
+  void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
+    EXPECT_TRUE(is_shared(host, bytes));
+    give(stream, [=] { std::memcpy(host, device, bytes); });
+  }
+  void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
+    give(stream, [=] { std::memcpy(to, from, bytes); });
+  }
+  void launch(unsigned stream, const Launch& launch) override {
+    EXPECT_LE(launch.segments.size(), kMostSegments);
+    faults_.most_segments = std::max(faults_.most_segments.load(), static_cast<int>(launch.segments.size()));
+    const bool fails = faults_.launches_until_fault >= 0 && faults_.launches_until_fault-- == 0;
+    if (fails && !faults_.fault_is_late) throw DeviceError("an injected fault", faults_.fault_is_final);
+    const auto* const view = static_cast<const std::byte*>(launch.view);
+    give(stream, [shader = launch.shader, view = std::vector(view, view + launch.shader->view_bytes),
+                  segments = std::vector(launch.segments.begin(), launch.segments.end())] {
+      for (const Segment& segment : segments) run(*shader, view.data(), segment);
+    });
+    if (fails) late_fault_ = true;
+  }
+  void mark(unsigned stream) override {
+    streams_[stream].push([] {});
+  }
+  bool reached(unsigned stream) override {
+    if (late_fault_) throw DeviceError("an injected late fault", faults_.fault_is_final);
+    if (faults_.stuck) return false;
+    const auto any = static_cast<unsigned>(random_() % streams_.size());
+    if (!streams_[any].empty()) do_next(any);
+    if (!streams_[stream].empty() && random_() % 2 == 0) do_next(stream);
+    return streams_[stream].empty();
+  }
+
+ private:
+  static void run(const Shader& shader, const void* view, const Segment& segment) {
+    Batch batch;
+    batch.items = segment.items;
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < shader.input_bytes.size(); ++i) {
+      batch.inputs[i] = segment.inputs + offset;
+      offset += padded(shader.input_bytes[i] * segment.items);
+    }
+    offset = 0;
+    for (std::size_t i = 0; i < shader.output_bytes.size(); ++i) {
+      batch.outputs[i] = segment.outputs + offset;
+      offset += padded(shader.output_bytes[i] * segment.items);
+    }
+    FakeShaders::call_of(shader)(view, batch);
+  }
+  void give(unsigned stream, std::function<void()> operation) { streams_[stream].push(std::move(operation)); }
+  void do_next(unsigned stream) {
+    streams_[stream].front()();
+    streams_[stream].pop();
+  }
+  bool is_shared(const std::byte* host, std::size_t bytes) const {
+    return std::ranges::any_of(
+        shared_, [&](const auto& each) { return host >= each.first && host + bytes <= each.first + each.second; });
+  }
+
+  FakeFaults& faults_;
+  std::vector<std::queue<std::function<void()>>> streams_;
+  std::map<std::byte*, std::unique_ptr<std::byte[]>> memory_;
+  std::map<std::byte*, std::size_t> shared_;
+  std::mt19937 random_{11};
+  bool late_fault_ = false;
+};
+
+/// A backend of fake devices with the shaders.
+inline Backend fake_backend(FakeFaults& faults, const FakeShaders& shaders) {
+  return {[&faults](unsigned streams) { return std::make_unique<FakeDevice>(streams, faults); },
+          [&shaders](const std::string& name) { return shaders.find(name); }};
+}
+
+}  // namespace penumbra::cuda

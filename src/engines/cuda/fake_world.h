@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests: shaders and tables for the engine on a fake device.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "cuda/fake_device.h"
+#include "engines/conformance.h"
+#include "penumbra/shader_entry.h"
+#include "shaders/dir24_8/dir24_8.h"
+#include "shaders/dir24_8/dir24_8.shader.h"
+#include "shaders/echo/echo.shader.h"
+
+namespace penumbra::cuda {
+
+/// Two of the tree's shaders, so that a CPU engine has them too.
+class FakeWorld {
+ public:
+  static constexpr std::uint32_t kModulus = 1009;
+
+  FakeWorld() {
+    using Modulo = ShaderEntry<&echo_port>;
+    using Lookup = ShaderEntry<&dir24_8_lookup>;
+    shaders_.add(Modulo::describe("echo"), &Modulo::call);
+    shaders_.add(Lookup::describe("ipv4_dir24_8"), &Lookup::call);
+    modulo.publish(modulo_view_, {});
+  }
+
+  Backend backend() { return fake_backend(faults, shaders_); }
+  const Shader& modulo_shader() const { return *shaders_.find("echo"); }
+  const Shader& lookup_shader() const { return *shaders_.find("ipv4_dir24_8"); }
+  Batch modulo_batch(const std::vector<std::uint32_t>& in, std::vector<std::uint16_t>& out) const {
+    Batch batch;
+    batch.shader = &modulo_shader();
+    batch.table = &modulo;
+    batch.items = static_cast<std::uint32_t>(in.size());
+    batch.inputs = {in.data()};
+    batch.outputs = {out.data()};
+    return batch;
+  }
+  static std::vector<std::uint32_t> numbers(std::size_t count) {
+    std::mt19937 random(5);
+    std::vector<std::uint32_t> all(count);
+    for (auto& each : all) each = static_cast<std::uint32_t>(random());
+    return all;
+  }
+
+  FakeFaults faults;
+  Table modulo{"echo"};
+
+ private:
+  const echo_view modulo_view_{kModulus};
+  FakeShaders shaders_;
+};
+
+/// An IPv4 table in which every commit gives all prefixes the same, higher next hop; so a reader sees which states its
+/// answers are of.
+class ChangingTable {
+ public:
+  ChangingTable() { change(0); }
+  Table& table() { return owner_.table(); }
+
+  void change(std::uint16_t next_hop) {
+    begun_ = next_hop;
+    for (const Ipv4Prefix& prefix : kPrefixes) owner_.insert(prefix, next_hop);
+    owner_.commit();
+    complete_ = next_hop;
+  }
+  void load(std::uint16_t index) {
+    const auto next_hop = static_cast<std::uint16_t>(100 * index);
+    std::vector<Dir24_8::Entry> entries;
+    for (const Ipv4Prefix& prefix : kPrefixes) entries.push_back({prefix, next_hop});
+    begun_ = next_hop;
+    owner_.load(entries);
+    complete_ = next_hop;
+  }
+  /// A batch of look-ups, seen by another thread.
+  void check(conformance::ShaderQueue& queue) {
+    std::vector<std::uint32_t> addresses;
+    for (int i = 0; i < 16; ++i) {
+      for (const Ipv4Prefix& prefix : kPrefixes) addresses.push_back(prefix.address.value);
+    }
+    std::vector<std::uint16_t> found(addresses.size(), Dir24_8::kNoRoute);
+    const std::uint16_t least = complete_;
+    queue({addresses.data()}, {found.data()}, found.size(), static_cast<std::uint32_t>(found.size()));
+    const std::uint16_t most = begun_;
+    for (const std::uint16_t each : found) {
+      wrong_state += least <= each && each <= most ? 0 : 1;
+      mixed += each == found[0] ? 0 : 1;
+    }
+    ++lookups;
+  }
+
+  std::atomic<std::size_t> lookups{0};
+  std::atomic<std::size_t> wrong_state{0};  ///< answers that were not right when they were given
+  std::atomic<std::size_t> mixed{0};        ///< answers of two states in one batch: a CPU may give them, a GPU not
+
+ private:
+  static constexpr std::array<Ipv4Prefix, 5> kPrefixes{Ipv4Prefix{{0x0A000000}, 24}, Ipv4Prefix{{0x0A000100}, 24},
+                                                       Ipv4Prefix{{0x0B000000}, 12}, Ipv4Prefix{{0xC0000280}, 25},
+                                                       Ipv4Prefix{{0xC0000301}, 32}};
+
+  /// Old memory is kept until the table's end: a fake GPU's reader needs none of it, but one on the CPU may.
+  NoReaders no_readers_;
+  Dir24_8 owner_{no_readers_};
+  std::atomic<std::uint16_t> begun_{0}, complete_{0};
+};
+
+}  // namespace penumbra::cuda

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine when its GPU fails: every batch is answered all the same, and people are told why.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuda/engine.h"
+#include "cuda/fake_device.h"
+#include "cuda/fake_world.h"
+#include "engines/conformance.h"
+
+namespace penumbra::cuda {
+namespace {
+
+using conformance::ShaderQueue;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+class CudaFaults : public testing::Test {
+ protected:
+  /// Batches until `until` holds; all have to be answered. A minute at most.
+  void run(ShaderQueue& queue, const std::function<bool()>& until) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    do {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::vector<std::uint16_t> out(in_.size(), 0xFFFF);
+      queue({in_.data()}, {out.data()}, in_.size(), 64);
+      for (std::size_t i = 0; i < in_.size(); ++i) ASSERT_EQ(out[i], in_[i] % FakeWorld::kModulus) << i;
+    } while (!until());
+  }
+  void run_once(ShaderQueue& queue) {
+    run(queue, [] { return true; });
+  }
+  static std::string all(const std::vector<std::string>& notes) {
+    std::string text;
+    for (const auto& line : notes) text += line + "\n";
+    return text;
+  }
+
+  FakeWorld world_;
+  FakeFaults& faults_ = world_.faults;
+  const MasterOptions options_{.patience = milliseconds(300), .retry_after = milliseconds(20)};
+  const std::vector<std::uint32_t> in_ = world_.numbers(5'000);
+};
+
+/// A launch that fails in the middle of traffic, at once or later.
+class CudaLaunchFault : public CudaFaults, public testing::WithParamInterface<bool> {};
+
+TEST_P(CudaLaunchFault, LosesNoBatchAndTheGpuComesBack) {
+  CudaEngine engine(world_.backend(), options_);
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  faults_.fault_is_late = GetParam();
+  for (int round = 1; round <= 3; ++round) {
+    faults_.launches_until_fault = 5;
+    run(queue, [&] { return faults_.opened == round + 1; });
+    EXPECT_EQ(faults_.destroyed, round);
+  }
+  EXPECT_EQ(faults_.abandoned, 0);
+  EXPECT_THAT(all(engine.notes()), HasSubstr("batches came back from a lost GPU"));
+  EXPECT_THAT(all(engine.notes()), Not(HasSubstr("injected")));
+}
+
+TEST_P(CudaLaunchFault, ThatIsFinalLeavesTheWorkToTheCpu) {
+  CudaEngine engine(world_.backend(), options_);
+  engine.use_table(world_.modulo);
+  faults_.fault_is_late = GetParam();
+  faults_.fault_is_final = true;
+  faults_.launches_until_fault = 5;
+  {
+    ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+    run(queue, [&] { return faults_.abandoned == 1; });
+    std::this_thread::sleep_for(5 * options_.retry_after);
+    run_once(queue);
+  }
+  EXPECT_EQ(faults_.opened, 1);
+  EXPECT_EQ(faults_.destroyed, 0) << "a destructor may never return";
+  EXPECT_THAT(all(engine.notes()), HasSubstr("lost: an injected"));
+  EXPECT_THAT(all(engine.notes()), HasSubstr("shaders run on the CPU\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(When, CudaLaunchFault, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Late" : "AtOnce"; });
+
+TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUp) {
+  CudaEngine engine(world_.backend(), options_);
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  run_once(queue);
+  faults_.stuck = true;
+  run(queue, [&] { return faults_.abandoned == 1; });
+  EXPECT_THAT(all(engine.notes()), HasSubstr("has not come to its end in 300 ms"));
+  EXPECT_EQ(engine.open_queue()->poll(), nullptr);
+}
+
+TEST_F(CudaFaults, AnAbsentGpuIsLookedForAgain) {
+  faults_.absent = true;
+  CudaEngine engine(world_.backend(), options_);
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  run_once(queue);
+  EXPECT_THAT(all(engine.notes()), HasSubstr("lost: there is none; shaders run on the CPU until the GPU is back"));
+  EXPECT_EQ(faults_.opened, 0);
+  faults_.absent = false;
+  run(queue, [&] { return faults_.opened == 1 && faults_.most_segments > 0; });
+  EXPECT_THAT(all(engine.notes()), Not(HasSubstr("lost:")));
+}
+
+TEST_F(CudaFaults, AGpuWithoutMemoryIsTriedAgain) {
+  faults_.no_memory = true;
+  CudaEngine engine(world_.backend(), options_);
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  run_once(queue);
+  EXPECT_THAT(all(engine.notes()), HasSubstr("lost: out of memory"));
+  faults_.no_memory = false;
+  run(queue, [&] { return faults_.most_segments > 0; });
+  EXPECT_THAT(all(engine.notes()), Not(HasSubstr("lost:")));
+}
+
+TEST_F(CudaFaults, ATableThatChangedMeanwhileIsThereWhenTheGpuIsBack) {
+  CudaEngine engine(world_.backend(), options_);
+  ChangingTable table;
+  engine.use_table(table.table());
+  ShaderQueue queue(engine, world_.lookup_shader(), table.table());
+  std::atomic<bool> over{false};
+  std::thread reader([&] {
+    while (!over) table.check(queue);
+  });
+  std::uint16_t next_hop = 0;
+  for (int opened = 1; opened <= 3; ++opened) {
+    faults_.launches_until_fault = 3;
+    while (faults_.opened == opened) {
+      table.change(++next_hop);
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  }
+  const std::size_t seen = table.lookups;
+  while (table.lookups < seen + 5) std::this_thread::yield();
+  over = true;
+  reader.join();
+  EXPECT_EQ(table.wrong_state, 0U);
+}
+
+}  // namespace
+}  // namespace penumbra::cuda

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/master.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace penumbra::cuda {
+namespace {
+
+constexpr std::size_t kInbox = 4096;        ///< a power of two
+constexpr std::size_t kMostWaiting = 1024;  ///< jobs that the master has taken and not launched
+constexpr unsigned kIdleTurns = 2000;       ///< before it sleeps
+
+}  // namespace
+
+Master::Master(std::function<std::unique_ptr<Device>(unsigned)> open, MasterOptions options)
+    : open_(std::move(open)), options_(options), inbox_(kInbox), lanes_(options.streams) {
+  for (Lane& lane : lanes_) lane.jobs.reserve(kMostSegments);
+}
+
+Master::~Master() {
+  stop_.store(true);
+  doorbell_.ring();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Master::start() {
+  if (thread_.joinable()) return;
+  thread_ = std::thread([this] { run(); });
+  ask([] {});
+}
+
+void Master::add(std::shared_ptr<Staging> staging) {
+  ask([this, &staging] {
+    try {
+      if (device_ != nullptr) share(*staging);
+    } catch (const DeviceError& error) {
+      lose(error);
+    }
+    stagings_.push_back(std::move(staging));
+  });
+}
+
+void Master::remove(const Staging& staging) {
+  ask([this, &staging] {
+    if (device_ != nullptr) {
+      device_->unshare(staging.host.data());
+      if (staging.device != nullptr) device_->release(staging.device);
+    }
+    std::erase_if(stagings_, [&staging](const auto& each) { return each.get() == &staging; });
+  });
+}
+
+void Master::add(TableCopies& table) {
+  ask([this, &table] {
+    tables_.push_back(&table);
+    try {
+      if (device_ != nullptr) table.begin(*device_, options_.streams);
+    } catch (const DeviceError& error) {
+      lose(error);
+    }
+  });
+}
+
+/// Has the master do it, and waits until it has.
+void Master::ask(std::function<void()> request) {
+  if (!thread_.joinable()) return request();
+  std::packaged_task<void()> task(std::move(request));
+  std::future<void> answered = task.get_future();
+  {
+    const std::lock_guard lock(requests_mutex_);
+    requests_.push_back(std::move(task));
+  }
+  asked_.store(true, std::memory_order_release);
+  doorbell_.ring();
+  answered.get();
+}
+
+bool Master::submit(Job& job) noexcept {
+  if (!inbox_.put(&job)) return false;
+  doorbell_.ring();
+  return true;
+}
+
+void Master::run() {
+  pthread_setname_np(pthread_self(), "cuda-master");
+  open();
+  unsigned idle_turns = 0;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    bool worked = answer();
+    try {
+      worked = turn() || worked;
+    } catch (const DeviceError& error) {
+      lose(error);
+    }
+    if (worked) {
+      idle_turns = 0;
+    } else {
+      rest(idle_turns);
+    }
+  }
+  for (TableCopies* table : tables_) table->end();
+  device_.reset();
+}
+
+bool Master::turn() {
+  if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
+  bool worked = take();
+  if (device_ == nullptr) return worked;
+  worked = finish() || worked;
+  for (TableCopies* table : tables_) worked = table->advance() || worked;
+  return launch() || worked;
+}
+
+bool Master::answer() {
+  if (!asked_.exchange(false, std::memory_order_acquire)) return false;
+  std::vector<std::packaged_task<void()>> requests;
+  {
+    const std::lock_guard lock(requests_mutex_);
+    requests.swap(requests_);
+  }
+  for (auto& request : requests) request();
+  return true;
+}
+
+bool Master::finish() {
+  if (busy_ == 0) return false;
+  bool finished = false;
+  for (unsigned i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    if (lane.jobs.empty()) continue;
+    if (device_->reached(i)) {
+      lane.table->leave(lane.copy);
+      for (Job* job : lane.jobs) job->state.store(Job::State::done, std::memory_order_release);
+      lane.jobs.clear();
+      --busy_;
+      finished = true;
+    } else if (Clock::now() - lane.since > options_.patience) {
+      throw DeviceError("a launch has not come to its end in " + std::to_string(options_.patience.count()) +
+                            " ms; this program has to be started anew to use the GPU again",
+                        true);
+    }
+  }
+  return finished;
+}
+
+bool Master::take() {
+  bool taken = false;
+  while (waiting_ < kMostWaiting) {
+    Job* const job = inbox_.take();
+    if (job == nullptr) break;
+    taken = true;
+    TableCopies* const table = copies_of(*job->batch->table);
+    if (device_ == nullptr || table == nullptr) {
+      give_up(*job);
+      continue;
+    }
+    Group& group = group_of(*job->batch->shader, *table);
+    group.at(group.tail++) = {job, table->wanted()};
+    ++waiting_;
+  }
+  return taken;
+}
+
+bool Master::launch() {
+  bool launched = false;
+  for (unsigned lane = 0; lane < lanes_.size() && waiting_ > 0; ++lane) {
+    if (!lanes_[lane].jobs.empty()) continue;
+    bool found = false;
+    for (std::size_t i = 0; i < groups_.size() && !found; ++i) {
+      found = launch(*groups_[next_group_++ % groups_.size()], lane);
+    }
+    if (!found) break;
+    launched = true;
+  }
+  return launched;
+}
+
+/// Launches the group's oldest jobs that the table is ready for; false if there are none.
+bool Master::launch(Group& group, unsigned lane_index) {
+  Lane& lane = lanes_[lane_index];
+  std::size_t count = 0;
+  while (count < options_.gather && group.head < group.tail && group.table->shows(group.at(group.head).state)) {
+    Job* const job = group.at(group.head++).job;
+    const Staging& staging = *job->staging;
+    segments_[count++] = {staging.seen(job->inputs), staging.seen(job->outputs), job->batch->items};
+    lane.jobs.push_back(job);
+  }
+  if (count == 0) return false;
+  waiting_ -= count;
+  ++busy_;
+  lane.table = group.table;
+  lane.copy = group.table->enter();
+  lane.since = Clock::now();
+  if (!options_.mapped) copy_inputs(lane_index);
+  device_->launch(lane_index, {group.shader, group.table->view(lane.copy), {segments_.data(), count}});
+  if (!options_.mapped) copy_outputs(lane_index);
+  device_->mark(lane_index);
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  batches_.fetch_add(count, std::memory_order_relaxed);
+  return true;
+}
+
+/// Jobs of one queue come in order and mostly stand side by side: these are one copy.
+void Master::copy_inputs(unsigned lane) {
+  const auto& jobs = lanes_[lane].jobs;
+  for (std::size_t i = 0; i < jobs.size();) {
+    const Staging& staging = *jobs[i]->staging;
+    std::byte* const begin = jobs[i]->inputs;
+    std::byte* end = begin;
+    for (; i < jobs.size() && jobs[i]->staging == &staging && jobs[i]->inputs == end; ++i) end += jobs[i]->input_bytes;
+    device_->to_device(lane, staging.seen(begin), begin, static_cast<std::size_t>(end - begin));
+  }
+}
+
+void Master::copy_outputs(unsigned lane) {
+  const auto& jobs = lanes_[lane].jobs;
+  for (std::size_t i = 0; i < jobs.size();) {
+    const Staging& staging = *jobs[i]->staging;
+    std::byte* const begin = jobs[i]->outputs;
+    std::byte* end = begin;
+    for (; i < jobs.size() && jobs[i]->staging == &staging && jobs[i]->outputs == end; ++i)
+      end += jobs[i]->output_bytes;
+    device_->to_host(lane, begin, staging.seen(begin), static_cast<std::size_t>(end - begin));
+  }
+}
+
+Master::Group& Master::group_of(const Shader& shader, TableCopies& table) {
+  for (const auto& group : groups_) {
+    if (group->shader == &shader && group->table == &table) return *group;
+  }
+  auto group = std::make_unique<Group>();
+  group->shader = &shader;
+  group->table = &table;
+  group->ring.resize(kMostWaiting);
+  return *groups_.emplace_back(std::move(group));
+}
+
+TableCopies* Master::copies_of(const Table& table) const {
+  const auto found =
+      std::ranges::find_if(tables_, [&table](const TableCopies* each) { return &each->table() == &table; });
+  return found == tables_.end() ? nullptr : *found;
+}
+
+bool Master::has_nothing_to_do() const {
+  return inbox_.empty() && waiting_ == 0 && busy_ == 0 && !asked_.load(std::memory_order_acquire) &&
+         !stop_.load(std::memory_order_relaxed) &&
+         std::ranges::none_of(tables_, [](const TableCopies* table) { return table->has_work(); });
+}
+
+void Master::rest(unsigned& idle_turns) {
+  constexpr unsigned kSpins = 64;
+  if (++idle_turns < kSpins) {
+    __builtin_ia32_pause();
+  } else if (idle_turns < kIdleTurns || !has_nothing_to_do()) {
+    std::this_thread::yield();
+  } else {
+    doorbell_.sleep(options_.retry_after, [this] { return !has_nothing_to_do(); });
+  }
+}
+
+std::vector<std::string> Master::notes() const {
+  const std::lock_guard lock(words_mutex_);
+  std::vector<std::string> lines;
+  const std::uint64_t launches = launches_.load(std::memory_order_relaxed);
+  const std::uint64_t batches = batches_.load(std::memory_order_relaxed);
+  if (!name_.empty()) {
+    lines.push_back(name_ + ": " + std::to_string(options_.streams) + " streams, up to " +
+                    std::to_string(options_.gather) + " batches a launch, " +
+                    (options_.mapped ? "on the host's memory" : "copied"));
+  }
+  if (launches > 0) lines.push_back(std::to_string(batches) + " batches in " + std::to_string(launches) + " launches");
+  const std::uint64_t given_up = given_up_.load(std::memory_order_relaxed);
+  if (given_up > 0) lines.push_back(std::to_string(given_up) + " batches came back from a lost GPU, for the CPU");
+  if (!failure_.empty()) lines.push_back(failure_);
+  return lines;
+}
+
+}  // namespace penumbra::cuda

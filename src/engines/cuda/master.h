@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one thread that talks to the GPU (PacketShader, section 5.1). Workers put batches into its inbox; it launches
+// what there is, several batches at once (section 5.4), as soon as one of its streams is free: so batches wait for
+// nothing but the GPU, and the busier it is the more of them a launch gathers. It touches no column: it names places.
+//
+// When the GPU fails, the batches that it has go back to their workers, who run them on the CPU; so do all later ones,
+// until the master has set the device up anew. It tries every second, unless the failure is final.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuda/device.h"
+#include "cuda/doorbell.h"
+#include "cuda/inbox.h"
+#include "cuda/staging.h"
+#include "cuda/table_copies.h"
+
+namespace penumbra::cuda {
+
+struct MasterOptions {
+  unsigned streams = 4;
+  unsigned gather = 32;                         ///< batches in one launch at most, up to kMostSegments
+  bool mapped = false;                          ///< the GPU works on the host's memory, without copies
+  std::chrono::milliseconds patience{2000};     ///< with a launch, until the GPU counts as lost
+  std::chrono::milliseconds retry_after{1000};  ///< since it was lost
+};
+
+class Master {
+ public:
+  Master(std::function<std::unique_ptr<Device>(unsigned streams)> open, MasterOptions options);
+  /// No staging memory may be left.
+  ~Master();
+  Master(const Master&) = delete;
+  Master& operator=(const Master&) = delete;
+
+  // Any thread, while nothing is in flight that concerns what is added or removed. They wait for the master.
+
+  /// Opens the device and begins, if it has not yet. Whether that worked is seen by accepts().
+  void start();
+  void add(std::shared_ptr<Staging> staging);
+  void remove(const Staging& staging);
+  /// A mirror of a table, which rings doorbell().
+  void add(TableCopies& table);
+
+  // Workers.
+
+  /// Whether the GPU is there.
+  bool accepts() const noexcept { return accepts_.load(std::memory_order_relaxed); }
+  /// Takes a job with its inputs in place, or gives false: there is no room. Some time later its state says more.
+  bool submit(Job& job) noexcept;
+
+  Doorbell& doorbell() { return doorbell_; }
+  /// What it works on and what it has done, a line each. Any thread.
+  std::vector<std::string> notes() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Waiting {
+    Job* job = nullptr;
+    std::uint64_t state = 0;  ///< of the table: what the job has to see
+  };
+  /// Jobs that one launch can gather.
+  struct Group {
+    const Shader* shader = nullptr;
+    TableCopies* table = nullptr;
+    std::vector<Waiting> ring;
+    std::size_t head = 0, tail = 0;  ///< these count on for ever
+    Waiting& at(std::size_t position) { return ring[position % ring.size()]; }
+  };
+  /// A stream, and what is in flight on it.
+  struct Lane {
+    std::vector<Job*> jobs;
+    TableCopies* table = nullptr;
+    unsigned copy = 0;
+    Clock::time_point since;
+  };
+
+  void ask(std::function<void()> request);
+  void run();
+  bool turn();
+  bool answer();
+  bool finish();
+  bool take();
+  bool launch();
+  bool launch(Group& group, unsigned lane);
+  void copy_inputs(unsigned lane);
+  void copy_outputs(unsigned lane);
+  Group& group_of(const Shader& shader, TableCopies& table);
+  TableCopies* copies_of(const Table& table) const;
+  bool has_nothing_to_do() const;
+  void rest(unsigned& idle_turns);
+
+  void open();
+  void share(Staging& staging);
+  void lose(const DeviceError& error);
+  void give_up(Job& job);
+
+  const std::function<std::unique_ptr<Device>(unsigned)> open_;
+  const MasterOptions options_;
+
+  Doorbell doorbell_;
+  Inbox<Job> inbox_;
+  std::atomic<bool> accepts_{false}, stop_{false}, asked_{false};
+  std::mutex requests_mutex_;
+  std::vector<std::packaged_task<void()>> requests_;
+
+  // The master's own.
+  std::unique_ptr<Device> device_;
+  std::vector<std::shared_ptr<Staging>> stagings_;
+  std::vector<TableCopies*> tables_;
+  std::vector<Lane> lanes_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::size_t waiting_ = 0, busy_ = 0;  ///< jobs in groups, lanes in flight
+  std::size_t next_group_ = 0;
+  std::array<Segment, kMostSegments> segments_;
+  bool is_final_ = false;
+  Clock::time_point retry_at_;
+
+  std::atomic<std::uint64_t> launches_{0}, batches_{0}, given_up_{0};
+  mutable std::mutex words_mutex_;
+  std::string name_, failure_;
+
+  std::thread thread_;
+};
+
+}  // namespace penumbra::cuda

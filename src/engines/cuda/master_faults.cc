@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the master comes by its device, and what it does when it loses it.
+#include <deque>
+#include <utility>
+
+#include "cuda/master.h"
+
+namespace penumbra::cuda {
+namespace {
+
+/// What a device that was abandoned may still read and write.
+struct Abandoned {
+  std::unique_ptr<Device> device;
+  std::vector<std::shared_ptr<Staging>> stagings;
+};
+
+/// Kept for good: until the process ends, nobody can say when the device has done with it.
+void abandon(Abandoned what) {
+  static std::mutex mutex;
+  static auto* const kept = new std::deque<Abandoned>();
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(what));
+}
+
+}  // namespace
+
+void Master::open() {
+  try {
+    device_ = open_(options_.streams + 1);
+    for (const auto& staging : stagings_) share(*staging);
+    for (TableCopies* table : tables_) table->begin(*device_, options_.streams);
+    const std::lock_guard lock(words_mutex_);
+    name_ = device_->name();
+    failure_.clear();
+    accepts_.store(true, std::memory_order_relaxed);
+  } catch (const DeviceError& error) {
+    lose(error);
+  }
+}
+
+void Master::share(Staging& staging) {
+  staging.shared = device_->share(staging.host.data(), staging.host.bytes());
+  staging.device = options_.mapped ? nullptr : device_->allocate(staging.host.bytes());
+}
+
+/// Workers that have not seen yet that the GPU is gone go on submitting: take() gives their jobs back.
+void Master::lose(const DeviceError& error) {
+  accepts_.store(false, std::memory_order_relaxed);
+  is_final_ = error.is_final();
+  retry_at_ = Clock::now() + options_.retry_after;
+  {
+    const std::lock_guard lock(words_mutex_);
+    failure_ =
+        std::string("lost: ") + error.what() + "; shaders run on the CPU" + (is_final_ ? "" : " until the GPU is back");
+  }
+  if (is_final_ && device_ != nullptr) {
+    device_->abandon(error.what());
+    abandon({std::move(device_), stagings_});
+  }
+  device_.reset();
+  for (TableCopies* table : tables_) table->end();
+  for (Lane& lane : lanes_) {
+    for (Job* job : lane.jobs) give_up(*job);
+    lane.jobs.clear();
+  }
+  for (const auto& group : groups_) {
+    while (group->head < group->tail) give_up(*group->at(group->head++).job);
+  }
+  waiting_ = busy_ = 0;
+}
+
+void Master::give_up(Job& job) {
+  given_up_.fetch_add(1, std::memory_order_relaxed);
+  job.state.store(Job::State::on_cpu, std::memory_order_release);
+}
+
+}  // namespace penumbra::cuda

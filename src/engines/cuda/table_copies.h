@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table in the GPU's memory. There are two copies of it: look-ups read one while the other is brought up to date by
+// copying what changed; then the two change places. A copy is written only while no launch reads it. So a launch sees
+// one committed state of the table, the old or the new.
+//
+// What the GPU gets is read from a copy on the host, the shadow, which holds what was committed last: the owner's
+// memory may be half way through a change, and when the GPU comes back after a fault its owner may have nothing to
+// announce.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "cuda/device.h"
+#include "cuda/doorbell.h"
+#include "penumbra/huge_memory.h"
+#include "penumbra/table.h"
+
+namespace penumbra::cuda {
+
+class TableCopies final : public TableMirror {
+ public:
+  /// What one step of bringing a copy up to date moves at most. A commit of more waits until the GPU has it, while
+  /// look-ups go on in the state before.
+  static constexpr std::size_t kStep = std::size_t{1} << 20;
+
+  /// Attaches itself to the table; to be made and destroyed by the thread that publishes. `master` is rung when there
+  /// is something to copy.
+  TableCopies(Table& table, Doorbell& master);
+  ~TableCopies() override;
+
+  const Table& table() const { return table_; }
+
+  // The owner's thread.
+  void published(std::span<const std::byte> view, std::span<const TableRegion> regions) override;
+  void changed(std::size_t region, std::size_t offset, std::size_t bytes) override;
+  void committed() override;
+
+  // The master's thread.
+
+  /// The device is there: copies are made in it, on this stream.
+  void begin(Device& device, unsigned stream);
+  /// It is not there any more, and nothing is in flight.
+  void end() noexcept;
+  /// Goes on with what has to be copied, as far as that goes without waiting. Whether it did anything.
+  bool advance();
+  /// Whether there is something to copy.
+  bool has_work() const noexcept { return behind_.load(std::memory_order_acquire); }
+  /// The state that a batch has to see that was submitted before this call.
+  std::uint64_t wanted() const noexcept { return wanted_.load(std::memory_order_acquire); }
+  /// Whether the current copy is of that state or a later one.
+  bool shows(std::uint64_t state) const noexcept { return valid_ && copies_[current_].state >= state; }
+  /// The current copy, until the same number is left(); and its view.
+  unsigned enter() noexcept;
+  void leave(unsigned copy) noexcept { --copies_[copy].users; }
+  const void* view(unsigned copy) const noexcept { return copies_[copy].view.data(); }
+
+ private:
+  struct Range {
+    std::size_t region = 0, begin = 0, end = 0;
+  };
+  /// Ranges that a copy lacks.
+  class Ranges {
+   public:
+    void add(const Range& range);
+    void clear();
+    /// Sorts them and joins near ones: one copy across a gap costs less than two.
+    void join();
+    bool empty() const { return ranges_.empty(); }
+    /// Whether one step takes them all.
+    bool fit_a_step() const { return weight_ <= kStep; }
+    std::vector<Range>& all() { return ranges_; }
+    /// Takes up to `most` bytes off the last one.
+    Range take(std::size_t most);
+
+   private:
+    static std::size_t weight(const Range& range);
+    std::vector<Range> ranges_;
+    std::size_t weight_ = 0;
+  };
+  struct Copy {
+    std::vector<std::byte*> regions;
+    std::vector<std::size_t> bytes;  ///< of each region
+    std::vector<std::byte> view;
+    std::uint64_t state = 0;
+    Ranges lacks;
+    unsigned users = 0;  ///< launches in flight
+  };
+  enum class Step : std::uint8_t { none, part, last, catch_up };
+
+  void commit(std::unique_lock<std::mutex>& lock);
+  void end_step();
+  bool begin_step();
+  void catch_up(Copy& spare, const Copy& current);
+  void copy_what_is_lacking(Copy& spare);
+  void fit(Copy& copy);
+  void lack_everything(Ranges& lacks) const;
+
+  Table& table_;
+  Doorbell& master_;
+  Ranges announced_;                  ///< since the last commit; the owner's
+  std::vector<TableRegion> sources_;  ///< likewise
+  std::atomic<std::uint64_t> wanted_{0};
+  std::atomic<bool> behind_{false};
+
+  std::mutex mutex_;  ///< what follows is shared by owner and master
+  std::condition_variable state_or_end_;
+  std::vector<HugeMemory> shadow_;
+  std::vector<std::size_t> shadow_bytes_, pointer_offsets_;
+  std::vector<std::byte> shadow_view_;
+  std::uint64_t committed_ = 0;  ///< states so far; the shadow is of the last one
+  bool live_ = false;            ///< between begin() and end()
+  std::array<Copy, 2> copies_;   ///< of these only `lacks`, and `state` while it changes; the rest is the master's
+  unsigned current_ = 0;
+  bool valid_ = false;  ///< the current copy is of some state
+
+  Device* device_ = nullptr;
+  unsigned stream_ = 0;
+  HugeMemory staging_;
+  Step step_ = Step::none;
+};
+
+}  // namespace penumbra::cuda

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two copies of a table, step by step, with this thread as owner and master.
+#include "cuda/table_copies.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "cuda/fake_device.h"
+
+namespace penumbra::cuda {
+namespace {
+
+struct TwoColumns {
+  const std::uint32_t* first;
+  std::uint64_t number;
+  const std::byte* second;
+};
+
+/// Counts what is copied to it.
+class CountingDevice final : public Device {
+ public:
+  explicit CountingDevice(FakeFaults& faults) : fake_(1, faults) {}
+  void abandon(const std::string& reason) noexcept override { fake_.abandon(reason); }
+  std::string name() const override { return "counting"; }
+  std::byte* allocate(std::size_t bytes) override { return fake_.allocate(bytes); }
+  void release(std::byte* memory) noexcept override { fake_.release(memory); }
+  std::byte* share(std::byte* host, std::size_t bytes) override { return fake_.share(host, bytes); }
+  void unshare(std::byte* host) noexcept override { fake_.unshare(host); }
+  void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
+    fake_.to_device(stream, device, host, bytes);
+    bytes_in += bytes;
+    ++copies_in;
+  }
+  void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
+    fake_.to_host(stream, host, device, bytes);
+  }
+  void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
+    fake_.on_device(stream, to, from, bytes);
+    bytes_within += bytes;
+  }
+  void launch(unsigned stream, const Launch& launch) override { fake_.launch(stream, launch); }
+  void mark(unsigned stream) override { fake_.mark(stream); }
+  bool reached(unsigned stream) override { return fake_.reached(stream); }
+
+  std::size_t bytes_in = 0, copies_in = 0, bytes_within = 0;
+
+ private:
+  FakeDevice fake_;
+};
+
+class CudaTableCopies : public testing::Test {
+ protected:
+  static constexpr std::size_t kFirst = 700'000, kSecond = 3'000;  ///< elements
+
+  CudaTableCopies() { publish(); }
+  /// A whole new version.
+  void publish() {
+    auto next = std::make_unique<Memory>();
+    next->first.assign(kFirst, ++version_);
+    next->second.assign(kSecond, std::byte(version_));
+    next->view = {next->first.data(), version_, next->second.data()};
+    table_.publish(next->view, {{offsetof(TwoColumns, first), reinterpret_cast<const std::byte*>(next->first.data()),
+                                 kFirst * sizeof(std::uint32_t)},
+                                {offsetof(TwoColumns, second), next->second.data(), kSecond}});
+    memory_ = std::move(next);
+  }
+  void change(std::size_t index, std::uint32_t value) {
+    memory_->first[index] = value;
+    table_.changed(0, index * sizeof value, sizeof value);
+  }
+  void bring_up_to_date(TableCopies& copies) {
+    while (copies.has_work()) copies.advance();
+    EXPECT_TRUE(copies.shows(copies.wanted()));
+  }
+  TwoColumns view_of(const TableCopies& copies, unsigned copy) const {
+    TwoColumns view;
+    std::memcpy(&view, copies.view(copy), sizeof view);
+    return view;
+  }
+  /// The current copy equals the owner's memory, and is another memory.
+  void expect_equal(TableCopies& copies) {
+    const unsigned copy = copies.enter();
+    const TwoColumns view = view_of(copies, copy);
+    EXPECT_NE(view.first, memory_->first.data());
+    EXPECT_EQ(view.number, memory_->view.number);
+    EXPECT_EQ(std::memcmp(view.first, memory_->first.data(), kFirst * sizeof(std::uint32_t)), 0);
+    EXPECT_EQ(std::memcmp(view.second, memory_->second.data(), kSecond), 0);
+    copies.leave(copy);
+  }
+
+  struct Memory {
+    std::vector<std::uint32_t> first;
+    std::vector<std::byte> second;
+    TwoColumns view{};
+  };
+  FakeFaults faults_;
+  CountingDevice device_{faults_};
+  Table table_{"two columns"};
+  Doorbell doorbell_;
+  std::unique_ptr<Memory> memory_;
+  std::uint32_t version_ = 0;
+};
+
+TEST_F(CudaTableCopies, FollowChangesByCopyingNoMoreThanThese) {
+  TableCopies copies(table_, doorbell_);
+  copies.begin(device_, 0);
+  EXPECT_FALSE(copies.shows(copies.wanted()));
+  bring_up_to_date(copies);
+  expect_equal(copies);
+  const std::size_t whole = kFirst * sizeof(std::uint32_t) + kSecond;
+  EXPECT_EQ(device_.bytes_in, whole);
+  EXPECT_EQ(device_.bytes_within, whole) << "the second copy is made of the first";
+  std::mt19937 random(1);
+  for (int i = 0; i < 200; ++i) {
+    const std::size_t before = device_.bytes_in;
+    for (int j = 0; j < 3; ++j) change(random() % kFirst, static_cast<std::uint32_t>(random()));
+    table_.commit();
+    bring_up_to_date(copies);
+    // A copy lacks the last two commits; near changes are copied together with what is between.
+    EXPECT_LE(device_.bytes_in - before, 6 * (sizeof(std::uint32_t) + 4096));
+    if (i % 20 == 0) expect_equal(copies);
+  }
+  expect_equal(copies);
+  EXPECT_EQ(device_.bytes_within, whole);
+}
+
+TEST_F(CudaTableCopies, ShowNothingBeforeItIsCommitted) {
+  TableCopies copies(table_, doorbell_);
+  copies.begin(device_, 0);
+  bring_up_to_date(copies);
+  const std::uint64_t state = copies.wanted();
+  change(5, 77);
+  EXPECT_FALSE(copies.has_work());
+  EXPECT_EQ(copies.wanted(), state);
+  table_.commit();
+  EXPECT_FALSE(copies.shows(copies.wanted()));
+  bring_up_to_date(copies);
+  expect_equal(copies);
+}
+
+TEST_F(CudaTableCopies, AreNotWrittenWhileALaunchReadsThem) {
+  TableCopies copies(table_, doorbell_);
+  copies.begin(device_, 0);
+  bring_up_to_date(copies);
+  const unsigned old = copies.enter();
+  const TwoColumns view = view_of(copies, old);
+  change(5, 77);
+  table_.commit();
+  bring_up_to_date(copies);
+  change(5, 78);
+  table_.commit();
+  for (int i = 0; i < 1000; ++i) copies.advance();
+  EXPECT_FALSE(copies.shows(copies.wanted())) << "the other copy is in use";
+  EXPECT_EQ(view.first[5], version_);
+  const unsigned newer = copies.enter();
+  EXPECT_EQ(view_of(copies, newer).first[5], 77U);
+  copies.leave(newer);
+  copies.leave(old);
+  bring_up_to_date(copies);
+  expect_equal(copies);
+}
+
+TEST_F(CudaTableCopies, AreWholeAgainOnANewDevice) {
+  TableCopies copies(table_, doorbell_);
+  copies.begin(device_, 0);
+  bring_up_to_date(copies);
+  copies.end();
+  EXPECT_FALSE(copies.has_work());
+  change(9, 1234);
+  table_.commit();
+  publish();
+  change(10, 1235);
+  table_.commit();
+  CountingDevice next(faults_);
+  copies.begin(next, 0);
+  EXPECT_FALSE(copies.shows(copies.wanted()));
+  bring_up_to_date(copies);
+  expect_equal(copies);
+  copies.end();
+}
+
+}  // namespace
+}  // namespace penumbra::cuda
