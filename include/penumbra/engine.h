@@ -88,7 +88,8 @@ struct EngineSetting {
 /// By name; those that were told.
 using EngineSettings = std::map<std::string, std::uint64_t>;
 
-/// How an engine presents itself. `priority` ranks the available engines for `auto`; the highest wins.
+/// How an engine presents itself. `priority` ranks the available engines for `auto`; the highest wins. Without `create`
+/// the engine is known and no part of this build; its probe says why.
 struct EngineInfo {
   std::string name;
   std::string summary;

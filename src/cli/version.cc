@@ -18,7 +18,9 @@ namespace {
 
 std::vector<std::string> engine_list() {
   std::vector<std::string> names;
-  for (const auto& engine : engines()) names.push_back(engine.name);
+  for (const auto& engine : engines()) {
+    if (engine.create != nullptr) names.push_back(engine.name);
+  }
   return names;
 }
 

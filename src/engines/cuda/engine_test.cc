@@ -49,7 +49,9 @@ TEST_P(CudaEngineOnAFake, AnswersEveryItemOfBatchesOfAnySizeInOrder) {
     queue({in.data()}, {out.data()}, items, batch_items);
     for (std::size_t i = 0; i < items; ++i)
       ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i << " of " << batch_items;
-    if (items < out.size()) ASSERT_EQ(out[items], 0xFFFF);
+    if (items < out.size()) {
+      ASSERT_EQ(out[items], 0xFFFF);
+    }
   }
   EXPECT_LE(world_.faults.most_segments, static_cast<int>(GetParam().gather));
 }
@@ -74,7 +76,9 @@ TEST_P(CudaEngineOnAFake, ServesManyWorkersAtOnce) {
   }
   for (auto& worker : workers) worker.join();
   EXPECT_EQ(wrong, 0U);
-  if (GetParam().gather > 1) EXPECT_GT(world_.faults.most_segments, 1) << "nothing was gathered";
+  if (GetParam().gather > 1) {
+    EXPECT_GT(world_.faults.most_segments, 1) << "nothing was gathered";
+  }
 }
 
 TEST_P(CudaEngineOnAFake, LooksUpInATableWhileItChanges) {
@@ -117,9 +121,9 @@ TEST_P(CudaEngineOnAFake, LooksUpInATableThatIsLoadedAnew) {
 INSTANTIATE_TEST_SUITE_P(Settings, CudaEngineOnAFake,
                          testing::Values(Setup{4, 32, false}, Setup{1, 1, false}, Setup{2, 3, true},
                                          Setup{16, kMostSegments, false}, Setup{4, 32, true}),
-                         [](const auto& info) {
-                           return std::to_string(info.param.streams) + "_" + std::to_string(info.param.gather) +
-                                  (info.param.mapped ? "_mapped" : "_copied");
+                         [](const auto& each) {
+                           return std::to_string(each.param.streams) + "_" + std::to_string(each.param.gather) +
+                                  (each.param.mapped ? "_mapped" : "_copied");
                          });
 
 TEST(CudaEngine, KeepsTheOrderWhenABatchIsTooLargeForTheGpu) {

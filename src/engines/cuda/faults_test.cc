@@ -89,7 +89,7 @@ TEST_P(CudaLaunchFault, ThatIsFinalLeavesTheWorkToTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(When, CudaLaunchFault, testing::Bool(),
-                         [](const auto& info) { return info.param ? "Late" : "AtOnce"; });
+                         [](const auto& each) { return each.param ? "Late" : "AtOnce"; });
 
 TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUp) {
   CudaEngine engine(world_.backend(), options_);

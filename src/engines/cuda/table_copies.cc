@@ -159,14 +159,15 @@ void TableCopies::end_step() {
 bool TableCopies::begin_step() {
   Copy& current = copies_[current_];
   Copy& spare = copies_[1 - current_];
-  if (spare.users > 0) return false;
   const std::lock_guard lock(mutex_);
   const bool is_far_behind = !spare.lacks.fit_a_step() || spare.bytes != shadow_bytes_;
-  if (valid_ && is_far_behind && current.lacks.fit_a_step() && current.bytes == shadow_bytes_) {
-    catch_up(spare, current);
-  } else if (valid_ && current.state == committed_) {
+  if (valid_ && !is_far_behind && current.state == committed_) {
     behind_.store(false, std::memory_order_release);
     return false;
+  }
+  if (spare.users > 0) return false;
+  if (valid_ && is_far_behind && current.lacks.fit_a_step() && current.bytes == shadow_bytes_) {
+    catch_up(spare, current);
   } else {
     copy_what_is_lacking(spare);
   }
