@@ -60,6 +60,18 @@ test: setup-test build/.exists $(VENV)/.ready ## all tests: unit tests, then sys
 	@cd build/release && $(CTEST) -j $(JOBS) -L unit
 	@$(PYTEST)
 
+# Where there is no GPU the folder is made all the same, to be taken to a machine that has one.
+.PHONY: test-gpu
+test-gpu: setup-test build ## the engines' tests on this machine's GPU; without one: a folder of them for a machine that has one
+	$(call build,release,shader_tests)
+	@tools/pack-gpu-tests build/release build/gpu
+	@if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then \
+	  bash build/gpu/run build/gpu-logs; \
+	else \
+	  echo "There is no GPU here (/dev/nvidia0). Copy build/gpu to a machine that has one, with NVIDIA's driver 580 or newer"; \
+	  echo "and glibc 2.36 or newer, and run there: bash gpu/run LOG_FOLDER"; \
+	fi
+
 # The builds below take the gopt compiler from the release build.
 .PHONY: asan
 asan: setup-test build $(VENV)/.ready ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
@@ -99,7 +111,7 @@ deb: setup-deb build ## a Debian package in build/deb, with a service of systemd
 	@cd build/release && cpack --config CPackConfig.cmake >build.log 2>&1 || { cat build.log; exit 1; }
 	@ls build/deb/*.deb
 
-SOURCES = $(shell git ls-files '*.h' '*.cc' '*.c' '*.cu')
+SOURCES = $(shell git ls-files '*.h' '*.cc' '*.c' '*.cu' '*.cuh')
 .PHONY: format
 format: setup-lint ## clang-format over all sources
 	@clang-format-19 -i $(SOURCES)

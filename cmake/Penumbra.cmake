@@ -6,9 +6,8 @@ include_guard()
 
 # penumbra_engine(NAME VARIANT template SOURCES ... [GOPT]): an engine, and the template of the file that is written for each
 # shader to register its variant (a template x.cu.in gives CUDA C++). @NAME@, @HEADER@ and @FUNCTION@ stand for the
-# shader's. With GOPT the file can include
-# "@NAME@.gopt.h", what the gopt compiler makes of the shader's header (--width any); without that compiler the engine is
-# left out.
+# shader's. With GOPT the file can include "@NAME@.gopt.h", what the gopt compiler makes of the shader's header (--width
+# any); without that compiler the engine is left out.
 function(penumbra_engine name)
   cmake_parse_arguments(arg "GOPT" "VARIANT" "SOURCES" ${ARGN})
   if(arg_GOPT AND NOT TARGET gopt::gopt)
@@ -80,8 +79,9 @@ function(penumbra_sources)
 endfunction()
 
 # penumbra_test(NAME x_test.cc ... [SHADERS] [THREADS] [LONG] [WITH support.cc ...]): a GoogleTest program of these files
-# and the sources behind WITH; with SHADERS one that needs no DPDK. THREADS: threads share data in it, so that it is
-# ThreadSanitizer's. LONG: its oracle goes over whole tables. What the others do themselves need not be fast.
+# and the sources behind WITH; with SHADERS one that needs no DPDK, and that `make test-gpu` runs too. THREADS: threads
+# share data in it, so that it is ThreadSanitizer's. LONG: its oracle goes over whole tables. What the others do
+# themselves need not be fast.
 function(penumbra_test name)
   cmake_parse_arguments(arg "SHADERS;THREADS;LONG" "" "WITH" ${ARGN})
   if(NOT PENUMBRA_TESTS OR (NOT arg_SHADERS AND NOT TARGET Penumbra::dpdk))
@@ -108,6 +108,10 @@ function(penumbra_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_dependencies(unit_tests ${name})
   set(labels unit)
+  if(arg_SHADERS)
+    list(APPEND labels shaders)
+    add_dependencies(shader_tests ${name})
+  endif()
   if(arg_THREADS)
     list(APPEND labels threads)
     add_dependencies(threaded_tests ${name})
