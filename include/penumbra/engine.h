@@ -62,7 +62,7 @@ class Engine {
   /// The shader's signature as this engine registered it; null if the engine has no variant of that name.
   virtual const Shader* find_shader(const std::string& name) const = 0;
   /// Prepares to read the table (an engine with memory of its own attaches a mirror). Before the first batch that names
-  /// it, from the thread that publishes the table.
+  /// it, from the thread that publishes the table, which outlives the engine.
   virtual void use_table(Table& table) = 0;
   /// Whether functions are to ask for what a shader reads first of an item while they prepare the batch: it runs on the
   /// same core next, and the wait then overlaps the other packets' headers (G-Opt, section 4.4). See

@@ -16,7 +16,7 @@
 
 #include "base/sanitizer_scale.h"
 #include "cuda/fake_device.h"
-#include "cuda/fake_world.h"
+#include "cuda/fake_world_test.h"
 #include "engines/conformance.h"
 
 namespace penumbra::cuda {
@@ -62,6 +62,8 @@ TEST_P(CudaEngineOnAFake, ServesManyWorkersAtOnce) {
   engine.use_table(world_.modulo);
   std::vector<std::unique_ptr<ShaderQueue>> queues;
   std::vector<std::thread> workers;
+  queues.reserve(kWorkers);
+  workers.reserve(kWorkers);
   for (std::size_t i = 0; i < kWorkers; ++i) {
     queues.push_back(std::make_unique<ShaderQueue>(engine, world_.modulo_shader(), world_.modulo));
   }
@@ -82,8 +84,8 @@ TEST_P(CudaEngineOnAFake, ServesManyWorkersAtOnce) {
 }
 
 TEST_P(CudaEngineOnAFake, LooksUpInATableWhileItChanges) {
-  CudaEngine engine(world_.backend(), options());
   ChangingTable table;
+  CudaEngine engine(world_.backend(), options());
   engine.use_table(table.table());
   ShaderQueue queue(engine, world_.lookup_shader(), table.table());
   std::atomic<bool> over{false};
@@ -100,8 +102,8 @@ TEST_P(CudaEngineOnAFake, LooksUpInATableWhileItChanges) {
 }
 
 TEST_P(CudaEngineOnAFake, LooksUpInATableThatIsLoadedAnew) {
-  CudaEngine engine(world_.backend(), options());
   ChangingTable table;
+  CudaEngine engine(world_.backend(), options());
   engine.use_table(table.table());
   ShaderQueue queue(engine, world_.lookup_shader(), table.table());
   std::atomic<bool> over{false};

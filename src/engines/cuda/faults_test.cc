@@ -15,7 +15,7 @@
 
 #include "cuda/engine.h"
 #include "cuda/fake_device.h"
-#include "cuda/fake_world.h"
+#include "cuda/fake_world_test.h"
 #include "engines/conformance.h"
 
 namespace penumbra::cuda {
@@ -127,8 +127,8 @@ TEST_F(CudaFaults, AGpuWithoutMemoryIsTriedAgain) {
 }
 
 TEST_F(CudaFaults, ATableThatChangedMeanwhileIsThereWhenTheGpuIsBack) {
-  CudaEngine engine(world_.backend(), options_);
   ChangingTable table;
+  CudaEngine engine(world_.backend(), options_);
   engine.use_table(table.table());
   ShaderQueue queue(engine, world_.lookup_shader(), table.table());
   std::atomic<bool> over{false};

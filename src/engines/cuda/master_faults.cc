@@ -18,9 +18,9 @@ struct Abandoned {
 /// Kept for good: until the process ends, nobody can say when the device has done with it.
 void abandon(Abandoned what) {
   static std::mutex mutex;
-  static auto* const kept = new std::deque<Abandoned>();
+  static auto* const kKept = new std::deque<Abandoned>();
   const std::lock_guard lock(mutex);
-  kept->push_back(std::move(what));
+  kKept->push_back(std::move(what));
 }
 
 }  // namespace

@@ -164,10 +164,10 @@ Availability find_gpu() {
 
 /// Drivers and GPUs do not come and go while a process runs; but a process can lose one.
 Availability probe() {
-  static const Availability found = find_gpu();
+  static const Availability kFound = find_gpu();
   const std::lock_guard lock(lost_mutex);
-  if (lost_for.empty()) return found;
-  return {true, found.reason + "; lost: " + lost_for};
+  if (lost_for.empty()) return kFound;
+  return {true, kFound.reason + "; lost: " + lost_for};
 }
 
 std::unique_ptr<Device> open(unsigned streams) {

@@ -77,6 +77,7 @@ class ChangingTable {
   void load(std::uint16_t index) {
     const auto next_hop = static_cast<std::uint16_t>(100 * index);
     std::vector<Dir24_8::Entry> entries;
+    entries.reserve(kPrefixes.size());
     for (const Ipv4Prefix& prefix : kPrefixes) entries.push_back({prefix, next_hop});
     begun_ = next_hop;
     owner_.load(entries);
