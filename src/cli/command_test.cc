@@ -33,7 +33,9 @@ TEST(Program, SaysWhatItIsMadeOf) {
   const Outcome outcome = run({"--version"});
   EXPECT_EQ(outcome.exit_code, 0);
   for (const auto& engine : engines()) {
-    if (engine.create != nullptr) EXPECT_THAT(outcome.output, HasSubstr(engine.name));
+    if (engine.create != nullptr) {
+      EXPECT_THAT(outcome.output, HasSubstr(engine.name));
+    }
   }
   EXPECT_THAT(outcome.output, HasSubstr("DPDK"));
 }

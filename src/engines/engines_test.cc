@@ -70,7 +70,9 @@ TEST(Engines, TakeSettingsWithinTheirBounds) {
       const std::string told = engine.name + "," + setting.name + "=";
       for (const std::string& choice : {told + std::to_string(setting.least), told + std::to_string(setting.most)}) {
         EXPECT_NO_THROW(check_engine(choice));
-        if (engine.probe().available) EXPECT_NO_THROW(create_engine(choice));
+        if (engine.probe().available) {
+          EXPECT_NO_THROW(create_engine(choice));
+        }
       }
       const std::string least = std::to_string(setting.least), beyond = std::to_string(setting.most + 1);
       for (const char* wrong : {"", "x", "1x", "-1", "99999999999999999999", beyond.c_str()}) {
