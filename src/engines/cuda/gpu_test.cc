@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// On a real GPU, where there is one: that it is the GPU that answers. The conformance tests see right answers from the
+// CPU in its place too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuda/fake_world_test.h"
+#include "engines/conformance.h"
+
+namespace penumbra::cuda {
+namespace {
+
+using conformance::ShaderQueue;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+class CudaEngineOnAGpu : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const auto info = std::ranges::find(engines(), "cuda", &EngineInfo::name);
+    const Availability found = info->probe();
+    if (!found.available) GTEST_SKIP() << found.reason;
+    engine_ = create_engine(GetParam());
+  }
+  void expect_that_the_gpu_did_it() const {
+    const auto notes = engine_->notes();
+    for (const auto& line : notes) std::cout << GetParam() << ": " << line << "\n";
+    EXPECT_THAT(notes, Contains(HasSubstr("launches")));
+    EXPECT_THAT(notes, Not(Contains(HasSubstr("came back"))));
+    EXPECT_THAT(notes, Not(Contains(HasSubstr("lost"))));
+  }
+
+  FakeWorld world_;
+  ChangingTable table_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_P(CudaEngineOnAGpu, AnswersByLaunches) {
+  engine_->use_table(world_.modulo);
+  {
+    ShaderQueue queue(*engine_, *engine_->find_shader("echo"), world_.modulo);
+    const std::vector<std::uint32_t> in = FakeWorld::numbers(200'000);
+    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+    queue({in.data()}, {out.data()}, in.size(), 64);
+    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+  }
+  expect_that_the_gpu_did_it();
+}
+
+TEST_P(CudaEngineOnAGpu, ShowsEachLaunchOneStateOfATable) {
+  engine_->use_table(table_.table());
+  {
+    ShaderQueue queue(*engine_, *engine_->find_shader("ipv4_dir24_8"), table_.table());
+    std::atomic<bool> over{false};
+    std::thread reader([&] {
+      while (!over) table_.check(queue);
+    });
+    for (std::uint16_t i = 1; i < 10; ++i) {
+      table_.load(i);
+      for (std::uint16_t j = 1; j < 100; ++j) table_.change(static_cast<std::uint16_t>(100 * i + j));
+    }
+    over = true;
+    reader.join();
+  }
+  EXPECT_EQ(table_.wrong_state, 0U);
+  EXPECT_EQ(table_.mixed, 0U);
+  expect_that_the_gpu_did_it();
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, CudaEngineOnAGpu,
+                         testing::Values("cuda", "cuda,streams=1,gather=1", "cuda,streams=16,gather=64",
+                                         "cuda,mapped=1"),
+                         conformance::test_name);
+
+}  // namespace
+}  // namespace penumbra::cuda
