@@ -146,11 +146,42 @@ def test_a_twin_with_a_larger_mtu_than_its_port(network, start):
     with start() as router:
         ping(network.h2, "10.2.0.1")
         network.router.ip("link", "set", "twin-b", "mtu", "9000")
-        lost = network.router.run("ping", "-c", "3", "-i", "0.05", "-W", "1", "-M", "do", "-s", "6000", "10.2.0.2", check=False)
-        assert "0 received" in lost.stdout, lost.stdout
-        ping(network.router, "10.2.0.2")
+        for size in ("6000", "1473"):  # 1500 less the headers, and one more
+            lost = network.router.run("ping", "-c", "3", "-i", "0.05", "-W", "1", "-M", "do", "-s", size, "10.2.0.2", check=False)
+            assert "0 received" in lost.stdout, lost.stdout
+        ping(network.router, "-M", "do", "-s", "1472", "10.2.0.2")
         summary = router.stop()
-    assert summary.reasons[("drop", "host_too_long")] == 3
+    assert summary.reasons[("drop", "host_too_long")] == 6
+
+
+@pytest.mark.parametrize("driver", DEVICES)
+def test_an_interface_with_a_smaller_mtu_than_its_port(bench, network, driver):
+    """The port takes the interface's, and its twin with it, so that the host tells how long a packet may be."""
+    for namespace, link in ((network.router, "veth-b"), (network.h2, "eth0")):
+        namespace.ip("link", "set", link, "mtu", "1400")
+    bench.configure(network.ports(driver), pipeline="  - ipv4: {follow: [kernel]}")
+    with bench.start(command=network.router.command()) as router:
+        network.address_twins()
+        router.wait_for("a route", lambda: router.show("routes", "10.2.0.0/24")["routes"])
+        assert {row["name"]: row["mtu"] for row in router.show("ports")} == {"a": 1500, "b": 1400}
+        assert "mtu 1400" in network.router.ip("link", "show", "twin-b")
+        ping(network.h1, "10.2.0.2")
+        told = network.h1.run("ping", "-c", "1", "-W", "5", "-M", "do", "-s", "1400", "10.2.0.2", check=False).stdout
+        router.stop()
+    assert "Frag needed and DF set (mtu = 1400)" in told, told
+
+
+def test_what_another_table_has_no_route_for_is_not_the_hosts(bench, network):
+    """It might know another way, which is none of that table's."""
+    bench.configure(network.ports(), pipeline="  - ipv4: {follow: [kernel], table: '100'}")
+    network.router.ip("route", "add", "10.1.0.0/24", "dev", "lo", "table", "100")
+    with bench.start(command=network.router.command()) as router:
+        network.address_twins()
+        ping(network.h1, "10.1.0.1")
+        network.h1.run("ping", "-c", "1", "-W", "0.1", "203.0.113.1", check=False)
+        router.wait_for("the drop", lambda: any(row["reason"] == "no_route" for row in router.show("drops")))
+        summary = router.stop()
+    assert summary.reasons[("drop", "no_route")] == 1
 
 
 def test_the_hosts_stack_keeps_off_the_wire(network, start):

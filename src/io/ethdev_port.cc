@@ -14,6 +14,7 @@
 #include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 
@@ -33,13 +34,26 @@ bool is_socket(const std::string& devargs) {
   return name.find("_af_packet") != std::string::npos || name.find("_af_xdp") != std::string::npos;
 }
 
-/// Whether a Linux interface is up and has a carrier. The drivers of sockets do not look.
-bool is_running(const std::string& interface) {
+/// What the kernel answers to an ioctl about one of its interfaces; nothing if it refuses.
+std::optional<ifreq> ask(const std::string& interface, unsigned long what) {
   const FileDescriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};
   interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  return control && ioctl(control.get(), SIOCGIFFLAGS, &request) == 0 &&
-         (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+  return control && ioctl(control.get(), what, &request) == 0 ? std::optional(request) : std::nullopt;
+}
+
+/// Whether a Linux interface is up and has a carrier. The drivers of sockets do not look.
+bool is_running(const std::string& interface) {
+  const auto answer = ask(interface, SIOCGIFFLAGS);
+  return answer && (answer->ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+}
+
+/// The wanted MTU, or that of the Linux interface if it is smaller: the kernel discards longer frames, and the drivers
+/// of sockets count them as sent.
+std::uint16_t mtu_of(const std::string& interface, std::uint16_t wanted) {
+  const auto answer = ask(interface, SIOCGIFMTU);
+  return answer && answer->ifr_mtu > 0 && answer->ifr_mtu < wanted ? static_cast<std::uint16_t>(answer->ifr_mtu)
+                                                                   : wanted;
 }
 
 /// One packet socket only: the driver of DPDK 22.11 joins its sockets by PACKET_FANOUT with the flag ROLLOVER, and no
@@ -147,6 +161,7 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
   if (is_socket(devargs)) {
     interface_ = devarg(devargs, "iface");
     completes_ = is_virtual_interface(interface_);
+    info_.mtu = mtu_of(interface_, info_.mtu);
   }
   NewSockets sockets;
   device_ = std::make_unique<Device>(devargs);

@@ -139,8 +139,13 @@ Verdict HostPath::punt(std::uint16_t worker, std::uint16_t port, std::uint16_t r
 }
 
 bool HostPath::is_too_long(const rte_mbuf& packet) const noexcept {
-  constexpr std::uint32_t kLinkBytes = RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN;
-  return rte_pktmbuf_pkt_len(&packet) > twin_of_port_[packet.port]->port->info().mtu + kLinkBytes;
+  const std::uint32_t longest = twin_of_port_[packet.port]->port->info().mtu + std::uint32_t{RTE_ETHER_HDR_LEN};
+  if (rte_pktmbuf_pkt_len(&packet) <= longest) [[likely]] {
+    return false;
+  }
+  const std::uint16_t ethertype = rte_pktmbuf_mtod(&packet, const rte_ether_hdr*)->ether_type;
+  const bool tagged = ethertype == RTE_BE16(RTE_ETHER_TYPE_VLAN) || ethertype == RTE_BE16(RTE_ETHER_TYPE_QINQ);
+  return !tagged || rte_pktmbuf_pkt_len(&packet) > longest + RTE_VLAN_HLEN;
 }
 
 void HostPath::run() noexcept {

@@ -22,8 +22,8 @@ struct Configuration {
   std::string table;                ///< of the host's, that is followed
 
   bool follows() const { return !follow.empty(); }
-  /// Whether the host has the same routes.
-  bool follows_host() const { return std::ranges::find(follow, "kernel") != follow.end(); }
+  /// Whether the host has the same routes: it looks up in the table that is followed, and in no other.
+  bool follows_host() const { return table == "main" && std::ranges::find(follow, "kernel") != follow.end(); }
 };
 
 /// Reads it. Throws InputError at what is wrong.
