@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # DPDK, linked statically, as the target Penumbra::dpdk: its core and the drivers below, all of them in every program, so
-# that a port is opened by devargs alone and a bundle needs nothing of the other machine. Drivers for boards that no PC
-# has are left out.
+# that a port is opened by devargs alone and a bundle needs nothing of the other machine. Left out are the drivers of what
+# is part of a system on a chip or of an FPGA's own bus (dpaa, dpaa2, enetc, enetfec, pfe, cnxk, octeontx, ipn3ke).
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(DPDK QUIET libdpdk>=22.11)
 if(NOT DPDK_FOUND)
@@ -11,13 +11,15 @@ endif()
 set(drivers
     bus_auxiliary bus_pci bus_vdev bus_vmbus
     mempool_ring
-    common_iavf common_mlx5
+    common_iavf common_idpf common_mlx5 common_sfc_efx
     net_af_packet net_af_xdp net_bond net_failsafe net_memif net_null net_pcap net_ring net_tap
-    net_virtio net_vmxnet3 net_ena net_gve net_netvsc net_vdev_netvsc
-    net_bnxt net_e1000 net_i40e net_iavf net_ice net_igc net_ixgbe net_mlx5)
+    net_softnic net_vhost net_virtio net_vmxnet3 net_avp net_ena net_gve net_netvsc net_vdev_netvsc
+    net_ark net_atlantic net_axgbe net_bnx2x net_bnxt net_cxgbe net_e1000 net_enic net_fm10k net_hinic net_hns3 net_i40e
+    net_iavf net_ice net_idpf net_igc net_ionic net_ixgbe net_liquidio net_mlx4 net_mlx5 net_nfp net_ngbe net_octeon_ep
+    net_qede net_sfc net_thunderx net_txgbe)
 # What the program or the drivers use of DPDK's libraries.
 set(libraries
-    fib rib lpm hash rcu gso gro ip_frag bpf vhost dmadev sched security cryptodev telemetry meter metrics timer
+    pipeline port table acl eventdev fib rib lpm hash rcu gso gro ip_frag bpf vhost dmadev sched security cryptodev telemetry meter metrics timer
     ethdev net mbuf mempool ring pci kvargs eal)
 
 set(archives)
@@ -47,4 +49,4 @@ target_compile_options(Penumbra::dpdk INTERFACE ${definitions} ${config})
 target_compile_definitions(Penumbra::dpdk INTERFACE ALLOW_EXPERIMENTAL_API RTE_USE_C11_MEM_MODEL)
 target_link_libraries(Penumbra::dpdk INTERFACE
     "-Wl,--whole-archive,${archives},--no-whole-archive"
-    xdp bpf elf z pcap jansson mlx5 ibverbs nl-route-3 nl-3 numa bsd dl m pthread)
+    xdp bpf elf z pcap jansson mlx4 mlx5 ibverbs nl-route-3 nl-3 numa bsd atomic dl m pthread)

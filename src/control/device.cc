@@ -20,10 +20,11 @@ constexpr std::string_view kDeviceForms =
 
 // The drivers of virtual devices that are linked in (cmake/Dpdk.cmake), by the names and aliases that DPDK gives them.
 // A device's name is its driver's and a suffix.
-constexpr std::array<std::string_view, 19> kVirtualDrivers{
-    "net_af_packet", "net_af_xdp", "net_bonding", "net_failsafe",    "net_memif",       "net_null",    "net_pcap",
-    "net_ring",      "net_tap",    "net_tun",     "net_vdev_netvsc", "net_virtio_user", "virtio_user", "eth_af_packet",
-    "eth_bond",      "eth_null",   "eth_pcap",    "eth_ring",        "eth_tap"};
+constexpr std::array<std::string_view, 22> kVirtualDrivers{
+    "net_af_packet", "net_af_xdp",      "net_bonding", "net_failsafe",  "net_memif", "net_null",
+    "net_pcap",      "net_ring",        "net_softnic", "net_tap",       "net_tun",   "net_vdev_netvsc",
+    "net_vhost",     "net_virtio_user", "virtio_user", "eth_af_packet", "eth_bond",  "eth_null",
+    "eth_pcap",      "eth_ring",        "eth_tap",     "eth_vhost"};
 constexpr std::array<std::string_view, 4> kBuses{"pci", "vdev", "vmbus", "auxiliary"};
 
 constexpr std::uint32_t kMostFlows = 1U << 24;
