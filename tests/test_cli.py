@@ -436,3 +436,12 @@ def test_completion_of_other_shells(tmp_path, shell):
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed: its syntax is not checked")
     assert subprocess.run([shell, "-n", script], timeout=30).returncode == 0
+
+
+@pytest.mark.parametrize("device", ["net_null0", "net_ring0", "net_vhost0,iface=FOLDER/socket"])
+def test_virtual_devices_of_dpdk(bench, device):
+    """By devargs alone. (Others have tests of their own.)"""
+    port = {"name": "wan", "device": device.replace("FOLDER", str(bench.folder)), "sink": None}
+    bench.configure([port, {"name": "lan", "device": "none", "sink": "count"}])
+    done = penumbra("run", bench.config, "--for", "100ms")
+    assert done.returncode == 0, done.stderr

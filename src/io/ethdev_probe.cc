@@ -38,10 +38,16 @@ bool needs_interface(const std::string& devargs) {
   return name.find("_af_packet") != std::string::npos || name.find("_af_xdp") != std::string::npos;
 }
 
+/// Whether `iface=` names an interface that is there. net_tap's and virtio_user's is one to create, net_vhost's a
+/// socket.
+bool names_interface(const std::string& devargs) {
+  const std::string name = devargs.substr(0, devargs.find(','));
+  return needs_interface(devargs) || name.find("_pcap") != std::string::npos || name.starts_with("net_vdev_netvsc");
+}
+
 /// An interface of the host that the devargs name or must name and that does not exist, in words; else "".
 std::string missing_interface(const std::string& devargs) {
-  // Not of net_tap, whose iface is the one to create.
-  if (devargs.find("net_tap") != std::string::npos || devargs.find("net_tun") != std::string::npos) return "";
+  if (!names_interface(devargs)) return "";
   const std::string name = devarg(devargs, "iface");
   if (name.empty() && needs_interface(devargs)) {
     return fmt::format("'{}' does not say on which interface: add iface=NAME, with one of {}", devargs,
