@@ -16,10 +16,12 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 
 import conftest
 import netns
-from test_faults import FLOODS, configure_flood
+from kernel import Kernel, many_prefixes
+from test_faults import FLOODS, configure_flood, configure_good, kernel_with_a_spare_interface, let_good_traffic_pass
 from test_idle import EVERYWHERE, write_flood
 from test_netns import ROUTES, Network
 
@@ -155,12 +157,45 @@ def reload(bench: conftest.Bench) -> None:
         conftest.penumbra("reload", "--socket", bench.folder / "ctl")
 
 
+def flap(kernel: Kernel) -> None:
+    """After each of these everything is asked for again, as after messages that were lost."""
+    for state in ("down", "up"):
+        kernel.ip("link", "set", "spare", state)
+        time.sleep(0.02)
+
+
+def delete_twin(kernel: Kernel) -> None:
+    kernel.run("ip", "link", "delete", "spare0", check=False)
+    time.sleep(0.2)  # it is made anew meanwhile
+
+
+INTERFACE_FAULTS = {
+    "another link flaps, 50,000 routes are asked for after each": flap,
+    "another port's twin is deleted, again and again": delete_twin,
+}
+
+
+def good_packets_beside(fault: Callable[[Kernel], None] | None) -> float:
+    """The same by routes of the kernel's, beside what befalls another port."""
+    with tempfile.TemporaryDirectory() as folder, kernel_with_a_spare_interface() as kernel:
+        kernel.batch(f"route add {prefix} via 192.0.2.9" for prefix in many_prefixes(50_000))
+        bench = conftest.Bench(pathlib.Path(folder))
+        configure_good(bench, "")
+        with bench.start("--for", f"{FLOOD_SECONDS}s", command=kernel.command()) as router:
+            let_good_traffic_pass(kernel)
+            while fault and router.process.poll() is None:
+                fault(kernel)
+            return router.finish().sent_by_port["lan"] / FLOOD_SECONDS / 1e6
+
+
 def under_faults(rounds: int) -> None:
     """Good traffic as fast as a worker forwards it, and on another port of the worker a flood as fast as it can."""
     print("\n| beside it | good traffic alone, Mpps | of that | least, most |\n| --- | --- | --- | --- |")
-    for reason in (*FLOODS, RELOADS):
-        pairs = [(good_packets(None), good_packets(reason)) for _ in range(rounds)]
-        alone, kept = statistics.median(one for one, _ in pairs), [beside / one for one, beside in pairs]
+    measures = {reason: (good_packets, reason) for reason in (*FLOODS, RELOADS)}
+    measures |= {name: (good_packets_beside, fault) for name, fault in INTERFACE_FAULTS.items()}
+    for reason, (measure, beside) in measures.items():
+        pairs = [(measure(None), measure(beside)) for _ in range(rounds)]
+        alone, kept = statistics.median(one for one, _ in pairs), [with_it / one for one, with_it in pairs]
         print(f"| {reason} | {alone:.1f} | {statistics.median(kept):.1%} | {min(kept):.1%}, {max(kept):.1%} |", flush=True)
 
 

@@ -233,5 +233,6 @@ def test_a_sink_is_written_while_the_router_has_time(bench):
     bench.configure([{**PORTS[0], "device": "pcap:in.pcap,loop,rate=500"}, *PORTS[1:]], DEFAULT_ROUTE, NEIGHBOURS)
     write_pcap(bench.folder / "in.pcap", frames_of(sample_frames()))
     with bench.start() as router:
+        router.wait_for_packets()  # until then the files may be empty
         router.wait_for("packets in the sinks' files", lambda: any(bench.outputs().values()))
         router.stop()

@@ -2,6 +2,7 @@
 """What goes wrong around a router that carries good traffic: cables that flap, twins that are deleted, messages of the
 kernel that are lost, floods of packets that are not forwarded."""
 
+import contextlib
 import signal
 
 import pytest
@@ -40,14 +41,40 @@ def namespace():
     namespace.delete()
 
 
-@pytest.fixture
-def kernel():
-    """With an interface `spare`, whose cable leads to another namespace."""
+@contextlib.contextmanager
+def kernel_with_a_spare_interface():
+    """`spare`, whose cable leads to another namespace."""
     kernel, other = Kernel("kernel"), netns.Namespace("other")
     netns.veth(kernel, "spare", other, "eth0")
-    yield kernel
-    kernel.delete()
-    other.delete()
+    try:
+        yield kernel
+    finally:
+        kernel.delete()
+        other.delete()
+
+
+@pytest.fixture
+def kernel():
+    with kernel_with_a_spare_interface() as kernel:
+        yield kernel
+
+
+def configure_good(bench, options):
+    """Good traffic from port wan to port lan, by a route and a neighbour of the kernel's, and a port on `spare`."""
+    frame = Ether(dst="02:00:00:00:00:01") / IP(src="192.0.2.2", dst="10.0.0.9") / UDP() / bytes(22)
+    write_pcap(bench.folder / "good.pcap", frames_of([bytes(frame)] * 1000))
+    bench.configure(
+        [
+            {"name": "wan", "device": f"pcap:good.pcap,loop{options}", "twin": "wan0", "sink": "count"},
+            {"name": "lan", "device": "none", "twin": "lan0", "sink": "count"},
+            {"name": "spare", "device": "net_af_packet0,iface=spare", "twin": "spare0", "sink": None},
+        ],
+        pipeline="  - ipv4: {follow: [kernel]}",
+    )
+
+
+def let_good_traffic_pass(kernel):
+    kernel.ip("neighbour", "add", "10.0.0.9", "lladdr", "02:00:00:00:00:09", "dev", "lan0")
 
 
 def sent(router):
@@ -83,24 +110,14 @@ def lose_messages(kernel, router):
 @pytest.mark.parametrize("fault", [flap, delete_twins, lose_messages])
 def test_good_traffic_goes_on(bench, kernel, fault):
     """Of what comes meanwhile for other ports nothing is lost, nor takes another way."""
-    frame = Ether(dst="02:00:00:00:00:01") / IP(src="192.0.2.2", dst="10.0.0.9") / UDP() / bytes(22)
-    write_pcap(bench.folder / "good.pcap", frames_of([bytes(frame)] * 1000))
-    rate = 10_000 if conftest.SANITIZED else 200_000
-    bench.configure(
-        [
-            {"name": "wan", "device": f"pcap:good.pcap,loop,rate={rate}", "twin": "wan0", "sink": "count"},
-            {"name": "lan", "device": "none", "twin": "lan0", "sink": "count"},
-            {"name": "spare", "device": "net_af_packet0,iface=spare", "twin": "spare0", "sink": None},
-        ],
-        pipeline="  - ipv4: {follow: [kernel]}",
-    )
+    configure_good(bench, f",rate={10_000 if conftest.SANITIZED else 200_000}")
 
     def lost(router):
         """What is not forwarded of the good traffic; the spare port's other end says a thing or two by itself."""
         return {row["reason"]: row["packets"] for row in router.show("drops") if row["reason"] not in ("arp", "ipv6", "multicast")}
 
     with bench.start(command=kernel.command()) as router:
-        kernel.ip("neighbour", "add", "10.0.0.9", "lladdr", "02:00:00:00:00:09", "dev", "lan0")
+        let_good_traffic_pass(kernel)
         router.wait_for("good traffic", lambda: sent(router) > 1000)
         before = lost(router)
         fault(kernel, router)
