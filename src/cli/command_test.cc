@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -108,7 +109,8 @@ TEST(Program, SaysThatNoRouterAnswers) {
 TEST(Program, AnswersInJsonWhereverItIsAsked) {
   using nlohmann::json;
   for (const auto& words : std::vector<std::vector<std::string>>{{"--version", "-j"}, {"-j", "version"}}) {
-    EXPECT_EQ(json::parse(run(words).output)["engines"].size(), engines().size());
+    const auto built = std::ranges::count_if(engines(), [](const auto& engine) { return engine.create != nullptr; });
+    EXPECT_EQ(json::parse(run(words).output)["engines"].size(), built);
   }
   const std::vector<std::string> sizes{"gen", "routes", "--count", "50", "--next-hops", "3", "--ports", "1"};
   auto routes = sizes;
