@@ -26,7 +26,7 @@ from test_idle import EVERYWHERE, write_flood
 from test_netns import ROUTES, Network
 
 DRIVERS = ("net_af_packet", "net_af_xdp")
-SLEEPS = ("250us", "1ms", "never")
+SLEEPS = ("1ms", "never")
 IDLE_SECONDS = 10
 FLOOD_SECONDS = 3
 RELOADS = "reloads, half of them bad"
