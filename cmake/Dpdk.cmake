@@ -19,8 +19,8 @@ set(drivers
     net_qede net_sfc net_thunderx net_txgbe)
 # What the program or the drivers use of DPDK's libraries.
 set(libraries
-    pipeline port table acl eventdev fib rib lpm hash rcu gso gro ip_frag bpf vhost dmadev sched security cryptodev telemetry meter metrics timer
-    ethdev net mbuf mempool ring pci kvargs eal)
+    pipeline port table acl eventdev fib rib lpm hash rcu gso gro ip_frag bpf vhost dmadev sched security cryptodev
+    telemetry meter metrics timer ethdev net mbuf mempool ring pci kvargs eal)
 
 set(archives)
 foreach(library IN LISTS drivers libraries)

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/doorbell.h"
 #include "base/file_descriptor.h"
 #include "control/config.h"
 #include "io/packet_pool.h"
@@ -27,7 +28,6 @@
 #include "io/tap.h"
 #include "penumbra/chunk.h"
 #include "runtime/counters.h"
-#include "runtime/doorbell.h"
 #include "runtime/pipeline.h"
 
 namespace penumbra::runtime {

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/doorbell.h"
 #include "base/file_descriptor.h"
 #include "io/port.h"
 #include "runtime/counters.h"
-#include "runtime/doorbell.h"
 #include "runtime/rcu.h"
 
 namespace penumbra::runtime {

@@ -88,13 +88,9 @@ TEST_P(CudaEngineOnAFake, LooksUpInATableWhileItChanges) {
   CudaEngine engine(world_.backend(), options());
   engine.use_table(table.table());
   ShaderQueue queue(engine, world_.lookup_shader(), table.table());
-  std::atomic<bool> over{false};
-  std::thread reader([&] {
-    while (!over) table.check(queue);
+  table.check_during(queue, [&] {
+    for (std::uint16_t i = 1; i < 4'000 / kSanitizerScale; ++i) table.change(i);
   });
-  for (std::uint16_t i = 1; i < 4'000 / kSanitizerScale; ++i) table.change(i);
-  over = true;
-  reader.join();
   table.check(queue);
   EXPECT_EQ(table.wrong_state, 0U);
   EXPECT_EQ(table.mixed, 0U);
@@ -106,16 +102,7 @@ TEST_P(CudaEngineOnAFake, LooksUpInATableThatIsLoadedAnew) {
   CudaEngine engine(world_.backend(), options());
   engine.use_table(table.table());
   ShaderQueue queue(engine, world_.lookup_shader(), table.table());
-  std::atomic<bool> over{false};
-  std::thread reader([&] {
-    while (!over) table.check(queue);
-  });
-  for (std::uint16_t i = 1; i < 8; ++i) {
-    table.load(i);
-    for (std::uint16_t j = 1; j < 20; ++j) table.change(static_cast<std::uint16_t>(100 * i + j));
-  }
-  over = true;
-  reader.join();
+  table.check_during(queue, [&] { table.load_and_change(8, 20); });
   EXPECT_EQ(table.wrong_state, 0U);
   EXPECT_EQ(table.mixed, 0U);
 }

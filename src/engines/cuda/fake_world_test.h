@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "cuda/fake_device.h"
@@ -83,6 +84,13 @@ class ChangingTable {
     owner_.load(entries);
     complete_ = next_hop;
   }
+  /// Loads with an index from 1 on, up to `loads`, each followed by changes up to `changes`, at most 100.
+  void load_and_change(std::uint16_t loads, std::uint16_t changes) {
+    for (std::uint16_t i = 1; i < loads; ++i) {
+      load(i);
+      for (std::uint16_t j = 1; j < changes; ++j) change(static_cast<std::uint16_t>(100 * i + j));
+    }
+  }
   /// A batch of look-ups, seen by another thread.
   void check(conformance::ShaderQueue& queue) {
     std::vector<std::uint32_t> addresses;
@@ -98,6 +106,18 @@ class ChangingTable {
       mixed += each == found[0] ? 0 : 1;
     }
     ++lookups;
+  }
+
+  /// Checks all the time while `action` runs.
+  template <class Action>
+  void check_during(conformance::ShaderQueue& queue, const Action& action) {
+    std::atomic<bool> over{false};
+    std::thread reader([&] {
+      while (!over) check(queue);
+    });
+    action();
+    over = true;
+    reader.join();
   }
 
   std::atomic<std::size_t> lookups{0};

@@ -131,22 +131,18 @@ TEST_F(CudaFaults, ATableThatChangedMeanwhileIsThereWhenTheGpuIsBack) {
   CudaEngine engine(world_.backend(), options_);
   engine.use_table(table.table());
   ShaderQueue queue(engine, world_.lookup_shader(), table.table());
-  std::atomic<bool> over{false};
-  std::thread reader([&] {
-    while (!over) table.check(queue);
-  });
-  std::uint16_t next_hop = 0;
-  for (int opened = 1; opened <= 3; ++opened) {
-    faults_.launches_until_fault = 3;
-    while (faults_.opened == opened) {
-      table.change(++next_hop);
-      std::this_thread::sleep_for(milliseconds(1));
+  table.check_during(queue, [&] {
+    std::uint16_t next_hop = 0;
+    for (int opened = 1; opened <= 3; ++opened) {
+      faults_.launches_until_fault = 3;
+      while (faults_.opened == opened) {
+        table.change(++next_hop);
+        std::this_thread::sleep_for(milliseconds(1));
+      }
     }
-  }
-  const std::size_t seen = table.lookups;
-  while (table.lookups < seen + 5) std::this_thread::yield();
-  over = true;
-  reader.join();
+    const std::size_t seen = table.lookups;
+    while (table.lookups < seen + 5) std::this_thread::yield();
+  });
   EXPECT_EQ(table.wrong_state, 0U);
 }
 

@@ -62,16 +62,7 @@ TEST_P(CudaEngineOnAGpu, ShowsEachLaunchOneStateOfATable) {
   engine_->use_table(table_.table());
   {
     ShaderQueue queue(*engine_, *engine_->find_shader("ipv4_dir24_8"), table_.table());
-    std::atomic<bool> over{false};
-    std::thread reader([&] {
-      while (!over) table_.check(queue);
-    });
-    for (std::uint16_t i = 1; i < 10; ++i) {
-      table_.load(i);
-      for (std::uint16_t j = 1; j < 100; ++j) table_.change(static_cast<std::uint16_t>(100 * i + j));
-    }
-    over = true;
-    reader.join();
+    table_.check_during(queue, [&] { table_.load_and_change(10, 100); });
   }
   EXPECT_EQ(table_.wrong_state, 0U);
   EXPECT_EQ(table_.mixed, 0U);

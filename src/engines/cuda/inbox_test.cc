@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What workers and master share: the inbox, the doorbell, and the ring of places in the staging memory.
+// What workers and master share: the inbox, and the ring of places in the staging memory.
 #include "cuda/inbox.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/doorbell.h"
 #include "cuda/staging.h"
 
 namespace penumbra::cuda {
@@ -65,28 +64,6 @@ TEST(Inbox, LosesNothingFromManyAndKeepsEachOnesOrder) {
   }
   for (auto& sender : senders) sender.join();
   EXPECT_TRUE(inbox.empty());
-}
-
-TEST(Doorbell, WakesWhoSleepsAndLeavesNoRingBehind) {
-  Doorbell doorbell;
-  std::atomic<int> rung{0};
-  constexpr int kRings = 2'000;
-  std::thread sleeper([&] {
-    for (int heard = 0; heard < kRings; heard = rung) {
-      const int before = heard;
-      doorbell.sleep(std::chrono::seconds(60), [&] { return rung != before; });
-    }
-  });
-  for (int i = 0; i < kRings; ++i) {
-    ++rung;
-    doorbell.ring();
-    if (i % 16 == 0) std::this_thread::yield();
-  }
-  sleeper.join();
-  const auto begin = std::chrono::steady_clock::now();
-  doorbell.ring();
-  doorbell.sleep(std::chrono::milliseconds(30), [] { return false; });
-  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(30));
 }
 
 TEST(ByteRing, GivesPlacesThatDoNotOverlapAndTakesAllBack) {

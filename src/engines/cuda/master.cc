@@ -2,8 +2,11 @@
 #include "cuda/master.h"
 
 #include <pthread.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 namespace penumbra::cuda {
@@ -16,7 +19,13 @@ constexpr unsigned kIdleTurns = 2000;       ///< before it sleeps
 }  // namespace
 
 Master::Master(std::function<std::unique_ptr<Device>(unsigned)> open, MasterOptions options)
-    : open_(std::move(open)), options_(options), inbox_(kInbox), lanes_(options.streams) {
+    : open_(std::move(open)),
+      options_(options),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      inbox_(kInbox),
+      lanes_(options.streams) {
+  if (!epoll_) throw std::system_error(errno, std::generic_category(), "cannot make an epoll set");
+  doorbell_.join(epoll_);
   for (Lane& lane : lanes_) lane.jobs.reserve(kMostSegments);
 }
 
@@ -178,6 +187,20 @@ bool Master::launch() {
   return launched;
 }
 
+/// Calls `copy` with each run of places that stand side by side, as the GPU and as the host see it, and its bytes. Jobs
+/// of one queue come in order, so that most runs are long.
+template <std::byte* Job::* Place, std::size_t Job::* Bytes, class Copy>
+void Master::for_each_run(unsigned lane, const Copy& copy) {
+  const auto& jobs = lanes_[lane].jobs;
+  for (std::size_t i = 0; i < jobs.size();) {
+    const Staging& staging = *jobs[i]->staging;
+    std::byte* const begin = jobs[i]->*Place;
+    std::byte* end = begin;
+    for (; i < jobs.size() && jobs[i]->staging == &staging && jobs[i]->*Place == end; ++i) end += jobs[i]->*Bytes;
+    copy(staging.seen(begin), begin, static_cast<std::size_t>(end - begin));
+  }
+}
+
 /// Launches the group's oldest jobs that the table is ready for; false if there are none.
 bool Master::launch(Group& group, unsigned lane_index) {
   Lane& lane = lanes_[lane_index];
@@ -194,37 +217,23 @@ bool Master::launch(Group& group, unsigned lane_index) {
   lane.table = group.table;
   lane.copy = group.table->enter();
   lane.since = Clock::now();
-  if (!options_.mapped) copy_inputs(lane_index);
+  if (!options_.mapped) {
+    for_each_run<&Job::inputs, &Job::input_bytes>(lane_index,
+                                                  [&](std::byte* device, const std::byte* host, std::size_t bytes) {
+                                                    device_->to_device(lane_index, device, host, bytes);
+                                                  });
+  }
   device_->launch(lane_index, {group.shader, group.table->view(lane.copy), {segments_.data(), count}});
-  if (!options_.mapped) copy_outputs(lane_index);
+  if (!options_.mapped) {
+    for_each_run<&Job::outputs, &Job::output_bytes>(lane_index,
+                                                    [&](const std::byte* device, std::byte* host, std::size_t bytes) {
+                                                      device_->to_host(lane_index, host, device, bytes);
+                                                    });
+  }
   device_->mark(lane_index);
   launches_.fetch_add(1, std::memory_order_relaxed);
   batches_.fetch_add(count, std::memory_order_relaxed);
   return true;
-}
-
-/// Jobs of one queue come in order and mostly stand side by side: these are one copy.
-void Master::copy_inputs(unsigned lane) {
-  const auto& jobs = lanes_[lane].jobs;
-  for (std::size_t i = 0; i < jobs.size();) {
-    const Staging& staging = *jobs[i]->staging;
-    std::byte* const begin = jobs[i]->inputs;
-    std::byte* end = begin;
-    for (; i < jobs.size() && jobs[i]->staging == &staging && jobs[i]->inputs == end; ++i) end += jobs[i]->input_bytes;
-    device_->to_device(lane, staging.seen(begin), begin, static_cast<std::size_t>(end - begin));
-  }
-}
-
-void Master::copy_outputs(unsigned lane) {
-  const auto& jobs = lanes_[lane].jobs;
-  for (std::size_t i = 0; i < jobs.size();) {
-    const Staging& staging = *jobs[i]->staging;
-    std::byte* const begin = jobs[i]->outputs;
-    std::byte* end = begin;
-    for (; i < jobs.size() && jobs[i]->staging == &staging && jobs[i]->outputs == end; ++i)
-      end += jobs[i]->output_bytes;
-    device_->to_host(lane, begin, staging.seen(begin), static_cast<std::size_t>(end - begin));
-  }
 }
 
 Master::Group& Master::group_of(const Shader& shader, TableCopies& table) {
@@ -257,7 +266,10 @@ void Master::rest(unsigned& idle_turns) {
   } else if (idle_turns < kIdleTurns || !has_nothing_to_do()) {
     std::this_thread::yield();
   } else {
-    doorbell_.sleep(options_.retry_after, [this] { return !has_nothing_to_do(); });
+    doorbell_.listen();
+    epoll_event event{};
+    if (has_nothing_to_do()) epoll_wait(epoll_.get(), &event, 1, static_cast<int>(options_.retry_after.count()));
+    doorbell_.ignore();
   }
 }
 

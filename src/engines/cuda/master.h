@@ -21,8 +21,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/doorbell.h"
+#include "base/file_descriptor.h"
 #include "cuda/device.h"
-#include "cuda/doorbell.h"
 #include "cuda/inbox.h"
 #include "cuda/staging.h"
 #include "cuda/table_copies.h"
@@ -95,8 +96,8 @@ class Master {
   bool take();
   bool launch();
   bool launch(Group& group, unsigned lane);
-  void copy_inputs(unsigned lane);
-  void copy_outputs(unsigned lane);
+  template <std::byte* Job::* Place, std::size_t Job::* Bytes, class Copy>
+  void for_each_run(unsigned lane, const Copy& copy);
   Group& group_of(const Shader& shader, TableCopies& table);
   TableCopies* copies_of(const Table& table) const;
   bool has_nothing_to_do() const;
@@ -110,6 +111,7 @@ class Master {
   const std::function<std::unique_ptr<Device>(unsigned)> open_;
   const MasterOptions options_;
 
+  FileDescriptor epoll_;  ///< in which it sleeps
   Doorbell doorbell_;
   Inbox<Job> inbox_;
   std::atomic<bool> accepts_{false}, stop_{false}, asked_{false};

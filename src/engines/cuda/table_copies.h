@@ -18,8 +18,8 @@
 #include <span>
 #include <vector>
 
+#include "base/doorbell.h"
 #include "cuda/device.h"
-#include "cuda/doorbell.h"
 #include "penumbra/huge_memory.h"
 #include "penumbra/table.h"
 

@@ -23,7 +23,7 @@ struct Configuration {
 
   bool follows() const { return !follow.empty(); }
   /// Whether the host has the same routes: it looks up in the table that is followed, and in no other.
-  bool follows_host() const { return table == "main" && std::ranges::find(follow, "kernel") != follow.end(); }
+  bool host_has_routes() const { return table == "main" && std::ranges::find(follow, "kernel") != follow.end(); }
 };
 
 /// Reads it. Throws InputError at what is wrong.

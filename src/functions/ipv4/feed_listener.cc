@@ -2,7 +2,6 @@
 #include "functions/ipv4/feed_listener.h"
 
 #include <stdexcept>
-#include <utility>
 
 namespace penumbra::ipv4 {
 namespace {
@@ -46,12 +45,12 @@ bool is_taken(const Change& change) {
 
 /// Returns whether the table has taken the change; else it is tried again later.
 template <class Change>
-bool FeedListener::try_to(const Subject& subject, Change change) {
+bool FeedListener::try_to(const Subject& subject, const Change& change) {
   const bool taken = is_taken(change);
   if (taken) {
     refused_.erase(subject);
   } else {
-    refused_.insert_or_assign(subject, std::move(change));
+    refused_.insert_or_assign(subject, change);
   }
   refused_count_ = refused_.size();
   return taken;

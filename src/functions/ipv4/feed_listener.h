@@ -36,7 +36,7 @@ class FeedListener final : public RouteListener {
   using Subject = std::pair<Ipv4Prefix, std::optional<std::uint16_t>>;
 
   template <class Change>
-  bool try_to(const Subject& subject, Change change);
+  bool try_to(const Subject& subject, const Change& change);
   void try_again();
   void give_to_host(Ipv4Prefix prefix);
 

@@ -150,7 +150,7 @@ void Ipv4Function::configure(const ConfigNode& config, const FunctionContext& co
     throw file.present() ? file.error(file.path().string() + ": " + error.what()) : config.error(error.what());
   }
   configuration_ = std::move(configuration);
-  reasons_ = &outcome_reasons(configuration_.follows_host());
+  reasons_ = &outcome_reasons(configuration_.host_has_routes());
 }
 
 std::vector<std::string> Ipv4Function::differences(const Function& next, const ConfigNode& config) const {

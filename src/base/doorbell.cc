@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/doorbell.h"
+#include "base/doorbell.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace penumbra::runtime {
+namespace penumbra {
 
 Doorbell::Doorbell() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   if (!event_) throw std::system_error(errno, std::generic_category(), "cannot make an eventfd");
@@ -21,8 +21,12 @@ void Doorbell::join(const FileDescriptor& epoll) const {
 }
 
 void Doorbell::ring() noexcept {
+  // The work comes before the look at the sleeper, whose word comes before its look for work. Most rings find it awake:
+  // so many threads only read.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!listening_.load(std::memory_order_relaxed) || !listening_.exchange(false)) return;
   // It fails only when the counter is full, which takes longer than machines last.
-  if (listening_.exchange(false)) eventfd_write(event_.get(), 1);
+  eventfd_write(event_.get(), 1);
 }
 
-}  // namespace penumbra::runtime
+}  // namespace penumbra
