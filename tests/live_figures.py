@@ -138,7 +138,8 @@ def good_packets(reason: str | None) -> float:
     namespace = netns.Namespace("flood")
     with tempfile.TemporaryDirectory() as folder:
         bench = conftest.Bench(pathlib.Path(folder))
-        configure_flood(bench, ",loop", 1000, reason if reason in FLOODS else next(iter(FLOODS)), flooding=reason in FLOODS)
+        flood = reason if reason in FLOODS else next(iter(FLOODS))
+        configure_flood(bench, namespace, ",loop", 1000, flood, flooding=reason in FLOODS)
         try:
             with bench.start("--for", f"{FLOOD_SECONDS}s", command=namespace.command()) as router:
                 while reason == RELOADS and router.process.poll() is None:
@@ -151,9 +152,8 @@ def good_packets(reason: str | None) -> float:
 def reload(bench: conftest.Bench) -> None:
     """With 1000 other routes, and without them; each time with a file that is refused before."""
     routes = bench.folder / "routes.txt"
-    good = "10.3.0.0/24 dev out\n"
-    for more in ("nonsense\n", "".join(f"20.{i >> 8}.{i & 255}.0/24 dev out\n" for i in range(1000)), "nonsense\n", ""):
-        routes.write_text(good + more)
+    for content in ("nonsense\n", "".join(f"20.{i >> 8}.{i & 255}.0/24 dev out\n" for i in range(1000)), "nonsense\n", ""):
+        routes.write_text(content)
         conftest.penumbra("reload", "--socket", bench.folder / "ctl")
 
 

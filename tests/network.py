@@ -3,8 +3,8 @@
 
 import random
 
-from scapy.layers.inet import ICMP, IP, UDP, IPOption_RR
-from scapy.layers.inet6 import IPv6
+from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_RR
+from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6ND_NS, IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.utils import checksum
 
@@ -105,7 +105,12 @@ def crafted():
             ("padded", frame + bytes(30), "send core"),
             ("ARP", bytes(Ether() / ARP()), "punt arp"),
             ("ARP, cut", bytes(Ether(type=0x0806)), "punt arp"),
-            ("IPv6", bytes(to_router / IPv6()), "punt ipv6"),
+            ("IPv6", bytes(to_router / IPv6(dst="2001:db8::1") / UDP()), "punt ipv6"),
+            ("IPv6, cut", bytes(to_router / IPv6(dst="fe80::1"))[:54], "punt ipv6"),
+            ("IPv6, OSPF", bytes(to_router / IPv6(dst="ff02::5", nh=89) / bytes(16)), "punt ipv6_link"),
+            ("IPv6, BGP on the link", bytes(to_router / IPv6(dst="fe80::1") / TCP(dport=179)), "punt ipv6_link"),
+            ("IPv6, who has", bytes(to_router / IPv6(hlim=255) / ICMPv6ND_NS()), "punt ipv6_neighbour_discovery"),
+            ("IPv6, ping", bytes(to_router / IPv6(dst="2001:db8::1", hlim=255) / ICMPv6EchoRequest()), "punt ipv6"),
             ("VLAN", bytes(to_router / Dot1Q(vlan=5) / good / udp), "punt other_ethertype"),
             ("802.3", bytes(to_router)[:12] + b"\x00\x26" + bytes(46), "punt other_ethertype"),
             ("version 5", changed(0, b"\x55"), "drop bad_version"),

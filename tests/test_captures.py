@@ -26,7 +26,8 @@ from oracle.ipv4 import explain
 EVERY_REASON = {
     *("runt", "wrong_mac", "truncated", "bad_version", "bad_header_length", "bad_total_length", "bad_checksum"),
     *("martian_source", "martian_destination", "link_broadcast", "no_route", "blackhole", "unreachable"),
-    *("arp", "ipv6", "other_ethertype", "broadcast", "multicast", "options", "local", "ttl_expired"),
+    *("arp", "ipv6", "ipv6_neighbour_discovery", "ipv6_link"),
+    *("other_ethertype", "broadcast", "multicast", "options", "local", "ttl_expired"),
     *("unknown_neighbour", "fragmentation_needed"),
 }
 #: A MAC address that many frames of the corpus are destined to.

@@ -112,7 +112,7 @@ def test_the_host_answers_for_the_router(network, start, driver):
     until_then = sum(row["from_host_packets"] for row in rows.values())
     assert summary.from_host >= until_then > 30  # neighbour discovery may send more before it stops
     kinds = {reason for kind, reason in summary.reasons if kind == "punt"}
-    assert kinds >= {"arp", "ipv6", "local", "unknown_neighbour", "ttl_expired"}
+    assert kinds >= {"arp", "ipv6", "ipv6_neighbour_discovery", "local", "unknown_neighbour", "ttl_expired"}
     assert summary.reasons[("punt", "ttl_expired")] == 2
     assert summary.reasons[("drop", "no_route")] == 1
     assert "twin-" not in network.router.ip("-brief", "link", "show")  # the twins went with the router
@@ -123,11 +123,22 @@ def test_the_host_says_that_there_is_no_way(bench, network):
     bench.configure(network.ports(), pipeline="  - ipv4: {follow: [kernel]}")
     with bench.start(command=network.router.command()) as router:
         network.address_twins()
-        router.wait_for("a route", lambda: router.show("routes", "10.1.0.0/24")["routes"])
-        nowhere = network.h1.run("ping", "-c", "1", "-W", "5", "203.0.113.1", check=False).stdout
+        network.router.ip("route", "add", "unreachable", "198.51.100.0/25")
+        network.router.ip("route", "add", "prohibit", "198.51.100.128/25")
+        network.router.ip("route", "add", "blackhole", "192.0.2.0/24")
+        router.wait_for("the routes", lambda: router.show("routes", "192.0.2.0/24")["routes"])
+
+        def answer(address):
+            said = network.h1.run("ping", "-c", "1", "-W", "5", address, check=False).stdout
+            return re.findall(r"From 10\.1\.0\.1 \S+ (.*)", said)
+
+        assert answer("203.0.113.1") == ["Destination Net Unreachable"]
+        assert answer("198.51.100.1") == ["Destination Host Unreachable"]
+        assert answer("198.51.100.129") == ["Packet filtered"]
+        network.h1.run("ping", "-c", "1", "-W", "0.1", "192.0.2.1", check=False)
         summary = router.stop()
-    assert "From 10.1.0.1" in nowhere and "Destination Net Unreachable" in nowhere, nowhere
-    assert summary.reasons[("punt", "no_route")] == 1
+    assert (summary.reasons[("punt", "no_route")], summary.reasons[("punt", "unreachable_by_host")]) == (1, 2)
+    assert summary.reasons[("drop", "blackhole")] == 1
 
 
 def test_too_long_for_the_way(network, start):

@@ -35,9 +35,10 @@ struct FeedHop {
 
 /// Where a prefix leads.
 struct FeedTarget {
-  enum class Kind : std::uint8_t { unicast, local, broadcast, blackhole, unreachable };
-  static constexpr std::array<std::string_view, 5> kKindNames{"unicast", "local", "broadcast", "blackhole",
-                                                              "unreachable"};
+  /// unreachable_by_host: the host has this very route, and tells the sender why the packet goes nowhere.
+  enum class Kind : std::uint8_t { unicast, local, broadcast, blackhole, unreachable, unreachable_by_host };
+  static constexpr std::array<std::string_view, 6> kKindNames{"unicast",   "local",       "broadcast",
+                                                              "blackhole", "unreachable", "unreachable"};
   Kind kind = Kind::unicast;
   std::vector<FeedHop> hops;  ///< unicast: at least one; local and broadcast: who has the address; else none
 

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -58,9 +60,15 @@ void Tap::set_up(MacAddress mac, std::uint16_t mtu) {
   if (ioctl(descriptor_.get(), TUNSETIFF, &request) != 0) refuse(fmt::format("cannot make the TAP '{}'", name_), errno);
   const FileDescriptor control = control_socket();
   request = request_for(name_);
-  request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
-  for (int i = 0; i < 6; ++i) request.ifr_hwaddr.sa_data[i] = static_cast<char>(mac.value >> (40 - 8 * i));
-  ask(control, SIOCSIFHWADDR, request, "set its MAC address");
+  ask(control, SIOCGIFHWADDR, request, "ask for its MAC address");
+  std::array<char, 6> bytes;
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(mac.value >> (40 - 8 * i));
+  // With an address that is set go the neighbours, those too that somebody entered by hand.
+  if (!std::equal(bytes.begin(), bytes.end(), request.ifr_hwaddr.sa_data)) {
+    request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+    std::ranges::copy(bytes, request.ifr_hwaddr.sa_data);
+    ask(control, SIOCSIFHWADDR, request, "set its MAC address");
+  }
   request = request_for(name_);
   request.ifr_mtu = mtu;
   ask(control, SIOCSIFMTU, request, "set its MTU");

@@ -22,6 +22,7 @@ from .memory import Remembered
 from .routes import LongestPrefixMatch, NextHop, Route, dotted, parse_neighbours, parse_routes
 
 ETHERNET_HEADER = 14
+IPV6_HEADER = 40
 IP_HEADER = 20
 IPV4 = 0x0800  #: ethertype
 
@@ -145,6 +146,16 @@ def _ethernet_header(destination: bytes, source: bytes) -> bytes:
     return bytes(Ether(dst=destination.hex(":"), src=source.hex(":"), type=IPV4))
 
 
+def _ipv6_reason(packet: bytes) -> str:
+    if len(packet) <= IPV6_HEADER:
+        return "ipv6"
+    icmp, not_forwarded, neighbour_discovery = packet[6] == 58, packet[7] == 255, packet[40] in range(133, 138)
+    if icmp and not_forwarded and neighbour_discovery:
+        return "ipv6_neighbour_discovery"
+    destination = ipaddress.IPv6Address(packet[24:40])
+    return "ipv6_link" if destination.is_link_local or destination.is_multicast else "ipv6"
+
+
 class Router:
     def __init__(self, ports: Iterable[Port], routes: str | Iterable[Route], neighbours: str = "") -> None:
         self.ports = {port.name: port for port in ports}
@@ -166,7 +177,8 @@ class Router:
         if not port.promiscuous and not to_group and frame[:6] != port.mac:
             return (Outcome("drop", "wrong_mac"),)
         if ethertype != IPV4:
-            return (Outcome("punt", {0x0806: "arp", 0x86DD: "ipv6"}.get(ethertype, "other_ethertype")),)
+            reason = {0x0806: "arp", 0x86DD: _ipv6_reason(frame[ETHERNET_HEADER:])}
+            return (Outcome("punt", reason.get(ethertype, "other_ethertype")),)
         header, header_end = _dissected(frame, to_group)
         if header.verdict is not None:
             return (header.verdict,)

@@ -38,6 +38,17 @@ std::string inspect_header(Frame frame) {
   return "";
 }
 
+std::string inspect_ipv6(Frame packet) {
+  if (packet.size() <= 40) return "ipv6";
+  const unsigned next_header = packet[6], hop_limit = packet[7], icmp_type = packet[40];
+  if (next_header == 58 && hop_limit == 255 && icmp_type / 133 == 1 && icmp_type % 133 < 5) {
+    return "ipv6_neighbour_discovery";
+  }
+  const unsigned destination = read16(packet, 24);
+  const bool to_group = destination >= 0xFF00, link_local = destination >= 0xFE80 && destination < 0xFEC0;
+  return to_group || link_local ? "ipv6_link" : "ipv6";
+}
+
 std::string inspect_addresses(Frame packet) {
   const unsigned source = packet[12], destination = packet[16];
   const bool to_all = read32(packet, 16) == 0xFFFFFFFF, to_group = destination >= 224 && destination <= 239;
@@ -69,7 +80,7 @@ std::string inspect(const PortInfo& port, Frame frame) {
     case 0x0806:
       return "arp";
     case 0x86DD:
-      return "ipv6";
+      return inspect_ipv6(frame.subspan(kEthernetBytes));
     default:
       return "other_ethertype";
   }

@@ -50,6 +50,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Damage{"runt", [](Bytes& frame) { frame.resize(13); }, false},
                     Damage{"arp", [](Bytes& frame) { put16(frame, 12, 0x0806); }},
                     Damage{"ipv6", [](Bytes& frame) { put16(frame, 12, 0x86DD); }},
+                    Damage{"ipv6_link", [](Bytes& frame) { put16(frame, 12, 0x86DD), put16(frame, 38, 0xFEBF); }},
+                    Damage{"ipv6_link", [](Bytes& frame) { put16(frame, 12, 0x86DD), put16(frame, 38, 0xFF05); }},
+                    Damage{"ipv6_neighbour_discovery",
+                           [](Bytes& frame) {
+                             put16(frame, 12, 0x86DD), put16(frame, 20, 0x3AFF);
+                             frame[54] = 137;
+                           }},
                     Damage{"other_ethertype", [](Bytes& frame) { put16(frame, 12, 0x8100); }},
                     Damage{"truncated", [](Bytes& frame) { frame.resize(33); }, false},
                     Damage{"truncated", [](Bytes& frame) { frame.pop_back(); }},

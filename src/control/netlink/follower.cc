@@ -183,6 +183,23 @@ void Follower::synchronize() {
 
 /// Returns whether nothing can have been missed.
 bool Follower::tell_everything(Batches& batches) {
+  bool complete = false;
+  const auto end_sync = [&] {
+    for (const auto& batch : batches) batch->end_sync(Teller::kernel, complete);
+    neighbours_.end_sync(complete, [this](const auto& word) { tell(word); });
+  };
+  try {
+    complete = dump_everything(batches);
+  } catch (...) {
+    end_sync();
+    throw;
+  }
+  end_sync();
+  return complete;
+}
+
+/// Returns whether it was all of one moment.
+bool Follower::dump_everything(Batches& batches) {
   links_.begin_sync();
   bool complete = dumps_->dump(RTM_GETLINK, AF_UNSPEC, [this](const Message& message) {
     if (const auto* const link = std::get_if<LinkMessage>(&message.content)) links_.update(*link);
@@ -198,8 +215,6 @@ bool Follower::tell_everything(Batches& batches) {
   for (const std::uint8_t family : {AF_INET, AF_INET6}) {
     complete &= dumps_->dump(RTM_GETROUTE, family, visit);
   }
-  for (const auto& batch : batches) batch->end_sync(Teller::kernel, complete);
-  neighbours_.end_sync(complete, [this](const auto& word) { tell(word); });
   return complete;
 }
 

@@ -49,6 +49,7 @@ class Follower {
   void follow();
   void synchronize();
   bool tell_everything(Batches& batches);
+  bool dump_everything(Batches& batches);
   bool receive();
   void apply(const Message& message, Batches& batches);
   void probe();

@@ -127,7 +127,11 @@ bool Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const
   const bool direct = own || (route.protocol == RTPROT_KERNEL && route.type == RTN_UNICAST);
   const auto source = self.source_of(route, direct, links);
   if (!source || route.cloned || route.tos != 0) return false;
-  const auto target = to_target(route, links);
+  auto target = to_target(route, links);
+  // What is punted the host looks up in its table main.
+  if (route.table == RT_TABLE_MAIN && target && target->kind == FeedTarget::Kind::unreachable) {
+    target->kind = FeedTarget::Kind::unreachable_by_host;
+  }
   Rib::Spec spec;
   if (route.object) {
     spec = ObjectRef{self.kernel_, *route.object};

@@ -60,9 +60,24 @@ inline bool checksum_is_right(const std::uint8_t* header, std::size_t header_byt
   return fold(sum) == 0xFFFF;
 }
 
-inline Outcome other_ethertype(std::uint16_t ethertype) {
+/// Which of the punt limits counts for IPv6: a flood of one kind leaves the others their host. Neighbour discovery is
+/// ICMPv6 (58) of types 133 to 137 with a hop limit of 255 (RFC 4861, section 4).
+inline Outcome ipv6(const std::uint8_t* packet, std::size_t readable) {
+  constexpr std::size_t kIpv6HeaderBytes = 40, kNextHeaderAt = 6, kHopLimitAt = 7, kIpv6DestinationAt = 24;
+  if (readable <= kIpv6HeaderBytes) return Outcome::ipv6;
+  const std::uint8_t type = packet[kIpv6HeaderBytes];
+  if (packet[kNextHeaderAt] == 58 && packet[kHopLimitAt] == 255 && type >= 133 && type <= 137) {
+    return Outcome::ipv6_neighbour_discovery;
+  }
+  const std::uint16_t prefix = load_be16(packet + kIpv6DestinationAt);
+  const bool to_link = prefix >> 8 == 0xFF || prefix >> 6 == 0xFE80 >> 6;
+  return to_link ? Outcome::ipv6_link : Outcome::ipv6;
+}
+
+inline Outcome not_ipv4(const std::uint8_t* frame, std::size_t readable) {
+  const std::uint16_t ethertype = load_be16(frame + kEthertypeAt);
   if (ethertype == 0x0806) return Outcome::arp;
-  if (ethertype == 0x86DD) return Outcome::ipv6;
+  if (ethertype == 0x86DD) return ipv6(frame + kEthernetBytes, readable - kEthernetBytes);
   return Outcome::other_ethertype;
 }
 
@@ -89,8 +104,7 @@ inline Outcome inspect(const std::uint8_t* frame, std::size_t readable, std::siz
                        const StationFilter& station) {
   if (readable < kEthernetBytes) return Outcome::runt;
   if (!station.accepts(frame)) return Outcome::wrong_mac;
-  const std::uint16_t ethertype = load_be16(frame + kEthertypeAt);
-  if (ethertype != kEthertype) return detail::other_ethertype(ethertype);
+  if (load_be16(frame + kEthertypeAt) != kEthertype) return detail::not_ipv4(frame, readable);
   if (readable < kEthernetBytes + kHeaderBytes) return Outcome::truncated;
 
   const std::uint8_t* const header = frame + kEthernetBytes;

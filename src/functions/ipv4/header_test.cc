@@ -84,6 +84,26 @@ TEST(Header, NamesEachFault) {
   EXPECT_EQ(with(12, {8, 6}), "arp");
   EXPECT_EQ(with(12, {0x86, 0xDD}), "ipv6");
   EXPECT_EQ(with(12, {0x81, 0}), "other_ethertype");
+  const auto ipv6 = [](std::uint8_t next_header, std::uint8_t hop_limit, std::uint8_t type, std::uint16_t destination) {
+    Bytes frame = good_frame(60);
+    frame[12] = 0x86;
+    frame[13] = 0xDD;
+    frame[20] = next_header;
+    frame[21] = hop_limit;
+    frame[38] = static_cast<std::uint8_t>(destination >> 8);
+    frame[39] = static_cast<std::uint8_t>(destination);
+    frame[54] = type;
+    return inspected(frame, false);
+  };
+  EXPECT_EQ(ipv6(58, 255, 133, 0x2001), "ipv6_neighbour_discovery");
+  EXPECT_EQ(ipv6(58, 255, 137, 0xFF02), "ipv6_neighbour_discovery");
+  EXPECT_EQ(ipv6(58, 254, 135, 0x2001), "ipv6") << "it came through a router";
+  EXPECT_EQ(ipv6(58, 255, 128, 0x2001), "ipv6");
+  EXPECT_EQ(ipv6(58, 255, 132, 0xFE80), "ipv6_link");
+  EXPECT_EQ(ipv6(58, 255, 138, 0xFEBF), "ipv6_link");
+  EXPECT_EQ(ipv6(89, 1, 135, 0xFF02), "ipv6_link");
+  EXPECT_EQ(ipv6(6, 255, 135, 0xFEC0), "ipv6");
+  EXPECT_EQ(ipv6(6, 255, 135, 0xFE7F), "ipv6");
   EXPECT_EQ(with(12, {0, 46}), "other_ethertype");
   EXPECT_EQ(with(14, {0x65}), "bad_version");
   EXPECT_EQ(with(14, {0x44}), "bad_header_length");
@@ -143,6 +163,9 @@ Bytes mutated(Bytes frame, std::mt19937_64& random) {
     if (random() % 64 == 0) std::copy(bytes.begin(), bytes.end(), frame.begin() + static_cast<std::ptrdiff_t>(at));
   };
   sometimes(12, {0x86, 0xDD});
+  sometimes(20, {58, 255});
+  sometimes(38, {0xFE, 0x80});
+  if (frame.size() > 54 && random() % 2 == 0) frame[54] = static_cast<std::uint8_t>(130 + random() % 10);
   sometimes(12, {0x08, 0x06});
   sometimes(30, {255, 255, 255, 255});
   if (random() % 4 == 0) frame.resize(random() % (frame.size() + 20));

@@ -58,6 +58,8 @@ class Ipv4Test : public testing::Test {
               shared({{ip("192.0.2.254"), "wan", 3}, {ip("10.0.7.7"), "lan", 1}, {ip("172.16.0.2"), "dmz", 2}}));
     network_.routes[{net("8.1.1.4/30"), 0}] = dev("host");
     function_.fib().replace_route(net("8.1.1.4/30"), 0, Target{.hops = {{.port = Hop::kHost, .gateway = {}}}});
+    network_.routes[{net("8.1.1.0/31"), 0}] = dev("unreachable by host");
+    function_.fib().replace_route(net("8.1.1.0/31"), 0, Target{.kind = Target::Kind::unreachable_by_host, .hops = {}});
     function_.fib().commit();
   }
 
@@ -126,6 +128,10 @@ Bytes random_frame(std::mt19937_64& random) {
   if (random() % 64 == 0) frame[random() % 2] = 1;
   const std::vector<Bytes> ethertypes{{8, 6}, {0x86, 0xDD}, {0x81, 0}};
   if (random() % 64 == 0) std::copy_n(ethertypes[random() % 3].begin(), 2, frame.begin() + 12);
+  if (random() % 16 == 0 && frame.size() > 54) {  // IPv6 on a link
+    frame[12] = 0x86, frame[13] = 0xDD, frame[20] = 58, frame[21] = 255, frame[38] = 0xFF;
+    frame[54] = static_cast<std::uint8_t>(132 + random() % 2);
+  }
   if (random() % 16 == 0) frame.resize(random() % 80, 0);
   if (random() % 4 != 0 && frame.size() >= 34) oracle::fix_checksum(frame);
   return frame;

@@ -14,7 +14,7 @@ constexpr std::size_t kWords = 65'536;  // any value that a look-up can give, Di
 constexpr std::size_t kSlots = 65'536;  // twice kMaxLinks: a change of all of them needs no grace period
 // Slots of their own for what has no next hop. Slot 0 stands for no route, since a set's word is 0 at first.
 constexpr std::array kFixedSlots{Outcome::no_route, Outcome::local, Outcome::broadcast, Outcome::blackhole,
-                                 Outcome::unreachable};
+                                 Outcome::unreachable, Outcome::unreachable_by_host};
 
 std::uint16_t fixed_slot(Outcome outcome) {
   return static_cast<std::uint16_t>(std::find(kFixedSlots.begin(), kFixedSlots.end(), outcome) - kFixedSlots.begin());
@@ -109,6 +109,8 @@ std::uint32_t NextHops::word_of(const Target& target) const {
       return fixed_slot(Outcome::blackhole);
     case Target::Kind::unreachable:
       return fixed_slot(Outcome::unreachable);
+    case Target::Kind::unreachable_by_host:
+      return fixed_slot(Outcome::unreachable_by_host);
     case Target::Kind::unicast:
       break;
   }

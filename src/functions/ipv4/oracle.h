@@ -58,13 +58,21 @@ inline void fix_checksum(Bytes& frame) {
   frame[25] = static_cast<std::uint8_t>(sum % 256);
 }
 
+inline std::string ipv6_reason(const Bytes& packet) {
+  if (packet.size() < 41) return "ipv6";
+  const std::set<int> discovery{133, 134, 135, 136, 137};
+  if (packet[6] == 58 && packet[7] == 255 && discovery.contains(packet[40])) return "ipv6_neighbour_discovery";
+  const bool link_local = packet[24] == 0xFE && packet[25] / 64 == 2;
+  return link_local || packet[24] == 0xFF ? "ipv6_link" : "ipv6";
+}
+
 /// The reason against a frame that needs no table, or nothing.
 inline std::optional<std::string> objection(const Bytes& frame, std::uint64_t port_mac, bool promiscuous) {
   if (frame.size() < 14) return "runt";
   const bool to_group = frame[0] % 2 == 1;
   if (!promiscuous && !to_group && mac(frame, 0) != port_mac) return "wrong_mac";
   if (word(frame, 12) == 0x0806) return "arp";
-  if (word(frame, 12) == 0x86DD) return "ipv6";
+  if (word(frame, 12) == 0x86DD) return ipv6_reason(Bytes(frame.begin() + 14, frame.end()));
   if (word(frame, 12) != 0x0800) return "other_ethertype";
   const Bytes packet(frame.begin() + 14, frame.end());
   if (packet.size() < 20) return "truncated";
@@ -98,7 +106,8 @@ struct Judgement {
 /// Routes, neighbours and ports as lists.
 struct Network {
   std::vector<PortInfo> ports;
-  /// By (prefix, metric). The port "host" stands for any interface of the host's that is no port's.
+  /// By (prefix, metric). The port "host" stands for any interface of the host's that is no port's, "unreachable by
+  /// host" for what the host itself has no way to.
   std::map<std::pair<Ipv4Prefix, std::uint32_t>, control::RouteTarget> routes;
   std::map<std::pair<std::string, Ipv4Address>, MacAddress> neighbours;
 
@@ -147,6 +156,9 @@ struct Network {
       return {.reason = "blackhole", .next_hops = {}, .member_reasons = {}};
     if (target.kind == control::RouteTarget::Kind::unreachable) {
       return {.reason = "unreachable", .next_hops = {}, .member_reasons = {}};
+    }
+    if (target.next_hops.front().port == "unreachable by host") {
+      return {.reason = "unreachable_by_host", .next_hops = {}, .member_reasons = {}};
     }
     if (target.next_hops.front().port == "host") return {.reason = "via_host", .next_hops = {}, .member_reasons = {}};
     if (ttl <= 1) return {.reason = "ttl_expired", .next_hops = {}, .member_reasons = {}};
