@@ -19,7 +19,7 @@ help: ## this list; times are rough, for 2 cores; sanitizers, fuzz and lint buil
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup-build setup-test setup-lint setup-bench setup-deb
-setup-build setup-test setup-lint setup-bench setup-deb: setup-%:
+setup-build setup-test setup-lint setup-bench setup-deb setup-service: setup-%:
 	@tools/setup $(sort build $*)
 
 # $(call build,PRESET,TARGETS): configures once, then builds what has changed.
@@ -110,6 +110,10 @@ bundle: build ## a stripped, relocatable tarball in build/bundle
 deb: setup-deb build ## a Debian package in build/deb, with a service of systemd
 	@cd build/release && cpack --config CPackConfig.cmake >build.log 2>&1 || { cat build.log; exit 1; }
 	@ls build/deb/*.deb
+
+.PHONY: test-service
+test-service: deb setup-service ## installs the package in a virtual machine and tries its service (root; reaches Debian's archive)
+	@tools/test-service build/deb/*.deb
 
 SOURCES = $(shell git ls-files '*.h' '*.cc' '*.c' '*.cu' '*.cuh')
 .PHONY: format

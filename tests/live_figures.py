@@ -21,7 +21,15 @@ from collections.abc import Callable
 import conftest
 import netns
 from kernel import Kernel, many_prefixes
-from test_faults import FLOODS, configure_flood, configure_good, kernel_with_a_spare_interface, let_good_traffic_pass
+from test_faults import (
+    FLOODS,
+    SAID_BY_ITSELF,
+    configure_flood,
+    configure_good,
+    kernel_with_a_spare_interface,
+    let_good_traffic_pass,
+    sent,
+)
 from test_idle import EVERYWHERE, write_flood
 from test_netns import ROUTES, Network
 
@@ -29,6 +37,8 @@ DRIVERS = ("net_af_packet", "net_af_xdp")
 SLEEPS = ("1ms", "never")
 IDLE_SECONDS = 10
 FLOOD_SECONDS = 3
+FULL_TABLE = 900_000
+RATE = 10_000  # packets a second that tell how long they miss their way
 RELOADS = "reloads, half of them bad"
 
 
@@ -199,6 +209,44 @@ def under_faults(rounds: int) -> None:
         print(f"| {reason} | {alone:.1f} | {statistics.median(kept):.1%} | {min(kept):.1%}, {max(kept):.1%} |", flush=True)
 
 
+def with_a_full_table(rounds: int) -> None:
+    """How long until the kernel's routes are there, and how long packets miss their way when the interface that it leads
+    over is set down and another route is at hand."""
+    good, backup = ("10.0.0.9", "lladdr", "02:00:00:00:00:09"), ("10.77.0.9", "lladdr", "02:00:00:00:00:77")
+    with tempfile.TemporaryDirectory() as folder, kernel_with_a_spare_interface() as kernel:
+        kernel.batch(f"route add {prefix} via 192.0.2.9" for prefix in many_prefixes(FULL_TABLE))
+        bench = conftest.Bench(pathlib.Path(folder))
+        configure_good(bench, f",rate={RATE}")
+        began = time.monotonic()
+        with bench.start(command=kernel.command()) as router:
+            router.wait_for("the routes", lambda: router.show("routes")["total"] >= FULL_TABLE)
+            ready = time.monotonic() - began
+            kernel.ip("address", "replace", "10.77.0.1/24", "dev", "spare0")
+            kernel.ip("neighbour", "replace", *backup, "dev", "spare0")
+            kernel.ip("route", "add", "10.0.0.9/32", "via", "10.77.0.9", "dev", "spare0", "metric", "20")
+
+            def astray() -> int:
+                """Sent out of the port whose interface is to go, or not at all."""
+                lost = (row["packets"] for row in router.show("drops") if row["reason"] not in SAID_BY_ITSELF)
+                return sent(router) + sum(lost)
+
+            outages = []
+            for _ in range(rounds):
+                kernel.ip("link", "set", "lan0", "up")
+                kernel.ip("neighbour", "replace", *good, "dev", "lan0")
+                kernel.ip("route", "replace", "10.0.0.9/32", "dev", "lan0", "metric", "10")
+                time.sleep(5)
+                before = astray()
+                kernel.ip("link", "set", "lan0", "down")
+                time.sleep(5)
+                outages.append((astray() - before) / RATE * 1000)
+            router.stop()
+    print("\n| with 900,000 routes of the kernel's | |\n| --- | --- |")
+    print(f"| from the start until all are there | {ready:.1f} s |")
+    print(f"| packets miss their way when an interface is set down | {statistics.median(outages):.0f} ms", end="")
+    print(f" ({min(outages):.0f} to {max(outages):.0f}) |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pings", type=int, default=1000)
@@ -216,6 +264,7 @@ def main() -> None:
                     print(f"| `{driver}` | {sleep} | {idle:.1%} | {latency(network, pings)} |", flush=True)
         throughput(network, rounds)
         under_faults(rounds)
+        with_a_full_table(rounds)
     finally:
         network.close()
 

@@ -188,6 +188,37 @@ void Rib::remove_object(ObjectRef ref) {
   targets_.remove_object(ref);
 }
 
+/// What is left of a route comes in its place.
+template <class Prefix>
+void Rib::lessen(Family<Prefix>& family, RibSource source, const std::map<RibTargets::Id, FeedTarget>& lessened) {
+  struct Rest {
+    RibEntry<Prefix> before;
+    const FeedTarget* target;
+  };
+  std::vector<Rest> rests;
+  family.table.for_each([&](RibEntry<Prefix>& entry) {
+    if (entry.source != source || entry.removed) return;
+    const auto found = lessened.find(entry.target);
+    if (found == lessened.end()) return;
+    if (!found->second.hops.empty()) rests.push_back({entry, &found->second});
+    retire(family, entry);
+  });
+  for (const auto& [before, target] : rests) {
+    const RibKey<Prefix> key{before.prefix(), source, before.metric};
+    insert(key, targets_.acquire(*target), before.order, before.direct);
+  }
+}
+
+void Rib::lose_hops(RibSource source, const RibTargets::IsLost& is_lost) {
+  const auto lessened = targets_.lessened(is_lost);
+  if (!lessened.empty()) {
+    lessen(ipv4_, source, lessened);
+    lessen(ipv6_, source, lessened);
+  }
+  const auto objects = targets_.lost(source, is_lost);
+  if (!objects.empty()) withdraw(objects, [](const auto& /*entry*/) { return false; });
+}
+
 void Rib::detach_objects(RibSource source) {
   std::map<RibTargets::Id, RibTargets::Id> detached;
   for_each_route([&](auto& /*family*/, auto& entry) {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -77,6 +78,8 @@ class Rib {
   void set_object(ObjectRef ref, ObjectContent content) { targets_.set_object(ref, std::move(content)); }
   /// Takes out the routes that use it with it.
   void remove_object(ObjectRef ref);
+  /// The source's routes and objects lose the next hops for which `is_lost`; those that have no others go.
+  void lose_hops(RibSource source, const RibTargets::IsLost& is_lost);
   /// Forgets the source's objects, as of the last commit(); routes that use them stay and lead where they led then.
   void detach_objects(RibSource source);
 
@@ -133,6 +136,8 @@ class Rib {
   void settle(Family<Prefix>& family, Prefix prefix, const LeadsElsewhere& leads_elsewhere);
   template <class Prefix>
   void settle_all(Family<Prefix>& family, const std::vector<bool>& changed);
+  template <class Prefix>
+  void lessen(Family<Prefix>& family, RibSource source, const std::map<RibTargets::Id, FeedTarget>& lessened);
   template <class Visit>
   void for_each_route(Visit&& visit);
   template <class IsLost>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/rib_targets.h"
 
+#include <algorithm>
+
 namespace penumbra::control {
 
 const FeedTarget RibTargets::kUnreachable{.kind = FeedTarget::Kind::unreachable, .hops = {}};
@@ -76,6 +78,26 @@ bool RibTargets::remove_object(ObjectRef ref) {
 
 void RibTargets::forget_objects(std::uint8_t source) {
   std::erase_if(objects_, [source](const auto& object) { return object.first.source == source; });
+}
+
+std::map<RibTargets::Id, FeedTarget> RibTargets::lessened(const IsLost& is_lost) const {
+  std::map<Id, FeedTarget> found;
+  for (const auto& [spec, id] : numbers_) {
+    const auto* const target = std::get_if<FeedTarget>(&spec);
+    if (target == nullptr || target->kind != FeedTarget::Kind::unicast) continue;
+    FeedTarget rest = *target;
+    if (std::erase_if(rest.hops, is_lost) > 0) found.emplace(id, std::move(rest));
+  }
+  return found;
+}
+
+std::vector<ObjectRef> RibTargets::lost(std::uint8_t source, const IsLost& is_lost) const {
+  std::vector<ObjectRef> found;
+  for (const auto& [ref, object] : objects_) {
+    const auto* const target = std::get_if<FeedTarget>(&object.content);
+    if (ref.source == source && target != nullptr && std::ranges::any_of(target->hops, is_lost)) found.push_back(ref);
+  }
+  return found;
 }
 
 void RibTargets::begin_sync(std::uint8_t source) {

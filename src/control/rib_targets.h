@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -66,6 +67,12 @@ class RibTargets {
   bool remove_object(ObjectRef ref);
   /// Forgets all of a source's, by none of which any target may go.
   void forget_objects(std::uint8_t source);
+
+  using IsLost = std::function<bool(const FeedHop&)>;
+  /// The targets given by next hops of which some are lost, with those that are left of each.
+  std::map<Id, FeedTarget> lessened(const IsLost& is_lost) const;
+  /// The source's objects whose next hop is lost.
+  std::vector<ObjectRef> lost(std::uint8_t source, const IsLost& is_lost) const;
 
   /// Marks a source's objects as stale; set_object() takes the mark off.
   void begin_sync(std::uint8_t source);

@@ -85,6 +85,37 @@ TEST_F(RibTest, TheOnlyRouteOfAKeyComesInPlaceOfTheStaleOneAtOnce) {
   EXPECT_TRUE(told_.ipv4.empty());
 }
 
+TEST_F(RibTest, WhatIsLeftOfARouteThatLosesNextHopsComesInItsPlace) {
+  const auto over_port_1 = [](const FeedHop& hop) { return hop.port == 1; };
+  FeedTarget both = via(1, 0);
+  both.hops.push_back(via(2, 1).hops.front());
+  const RibKey shared{net("10.0.0.0/8"), 2, 0}, gone{net("11.0.0.0/8"), 2, 0};
+  rib_.put(shared, both, RibPlace::only);
+  rib_.put(shared, via(9, 0), RibPlace::last);
+  rib_.put(gone, via(2, 1), RibPlace::only);
+  rib_.put(RibKey{net("11.0.0.0/8"), 2, 7}, via(3, 0), RibPlace::only);
+  rib_.put(RibKey{net("12.0.0.0/8"), 3, 0}, via(2, 1), RibPlace::only);
+  rib_.set_object({2, 1}, via(2, 1));
+  rib_.set_object({2, 2}, via(4, 0));
+  rib_.set_object({2, 3}, ObjectGroup{{{.id = 1, .weight = 1}, {.id = 2, .weight = 1}}});
+  rib_.put(RibKey{net("13.0.0.0/8"), 2, 0}, ObjectRef{2, 1}, RibPlace::only);
+  rib_.put(RibKey{net("14.0.0.0/8"), 2, 0}, ObjectRef{2, 3}, RibPlace::only);
+  rib_.commit();
+  const auto changes = told_.changes;
+  rib_.lose_hops(2, over_port_1);
+  rib_.commit();
+  EXPECT_EQ(rib_.targets(shared), (std::vector{via(1, 0), via(9, 0)}));
+  const std::map<Ipv4Prefix, FeedTarget> expected{{net("10.0.0.0/8"), via(1, 0)},
+                                                  {net("11.0.0.0/8"), via(3, 0)},
+                                                  {net("12.0.0.0/8"), via(2, 1)},
+                                                  {net("14.0.0.0/8"), via(4, 0)}};
+  EXPECT_EQ(told_.ipv4, expected) << "another source's route stays";
+  EXPECT_EQ(told_.changes, changes + 4);
+  rib_.lose_hops(2, over_port_1);
+  rib_.commit();
+  EXPECT_EQ(told_.changes, changes + 4) << "nothing is left to lose";
+}
+
 TEST_F(RibTest, RoutesStayWhereTheyLedWhenTheirObjectsAreForgotten) {
   const ObjectRef one{2, 1}, group{2, 2};
   const RibKey by_one{net("10.0.0.0/8"), 2, 0}, by_group{net("11.0.0.0/8"), 2, 0};

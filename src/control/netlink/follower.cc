@@ -146,6 +146,10 @@ bool Follower::receive() {
 
 void Follower::apply(const Message& message, Batches& batches) {
   if (const auto* const link = std::get_if<LinkMessage>(&message.content)) {
+    const Link* const before = links_.find(link->index);
+    if (before != nullptr && before->up && (link->removed || !link->up)) {
+      for (const auto& batch : batches) batch->lose(*before);
+    }
     if (links_.update(*link)) ask_for_everything(kDebounce);
   } else if (const auto* const address = std::get_if<AddressMessage>(&message.content)) {
     // With an address go, unheard, the IPv4 routes that prefer it as source.

@@ -237,6 +237,12 @@ void Subscription::Batch::apply(const ObjectMessage& object, const Links& links,
   self.rib_.set_object(ref, target.value_or(nowhere));
 }
 
+void Subscription::Batch::lose(const Link& link) {
+  subscription_.rib_.lose_hops(subscription_.kernel_, [&link](const FeedHop& hop) {
+    return (link.port && hop.port == *link.port) || hop.interface == link.name;
+  });
+}
+
 std::vector<RibSource> Subscription::sources_of(Teller teller) const {
   if (teller == Teller::kernel) return {kLocalTable, kernel_};
   return fpm_ ? std::vector{*fpm_} : std::vector<RibSource>{};

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kWords = 65'536;  // any value that a look-up can give, Dir24_8::kNoRoute with them
 constexpr std::size_t kSlots = 65'536;  // twice kMaxLinks: a change of all of them needs no grace period
 // Slots of their own for what has no next hop. Slot 0 stands for no route, since a set's word is 0 at first.
-constexpr std::array kFixedSlots{Outcome::no_route, Outcome::local, Outcome::broadcast, Outcome::blackhole,
-                                 Outcome::unreachable, Outcome::unreachable_by_host};
+constexpr std::array kFixedSlots{Outcome::no_route,  Outcome::local,       Outcome::broadcast,
+                                 Outcome::blackhole, Outcome::unreachable, Outcome::unreachable_by_host};
 
 std::uint16_t fixed_slot(Outcome outcome) {
   return static_cast<std::uint16_t>(std::find(kFixedSlots.begin(), kFixedSlots.end(), outcome) - kFixedSlots.begin());
