@@ -98,10 +98,14 @@ def flap(kernel, router):
 
 
 def delete_twins(kernel, router):
+    def number():
+        return kernel.run("cat", "/sys/class/net/spare0/ifindex", check=False).stdout
+
     for _ in range(5):
+        before = number()
         kernel.ip("link", "delete", "spare0")
-        router.wait_for("its end", lambda: not router.show("ports")[2]["twin_up"])
-        router.wait_for("the twin again", lambda: router.show("ports")[2]["twin_up"])
+        router.wait_for("another twin", lambda before=before: number() not in ("", before))
+        router.wait_for("its host path", lambda: router.show("ports")[2]["twin_up"])
 
 
 def lose_messages(kernel, router):
