@@ -113,7 +113,7 @@ deb: setup-deb build ## a Debian package in build/deb, with a service of systemd
 
 .PHONY: test-service
 test-service: deb setup-service ## installs the package in a virtual machine and tries its service (root; reaches Debian's archive)
-	@tools/test-service build/deb/*.deb
+	@tools/test-service $$(ls -t build/deb/*.deb | head -n 1)
 
 SOURCES = $(shell git ls-files '*.h' '*.cc' '*.c' '*.cu' '*.cuh')
 .PHONY: format

@@ -141,6 +141,35 @@ def test_the_host_says_that_there_is_no_way(bench, network):
     assert summary.reasons[("drop", "blackhole")] == 1
 
 
+def test_a_carrier_goes_and_with_it_next_hops(bench, network):
+    """The kernel says nothing of what it forgets then: next-hop objects with their routes, and, where it is told to, routes
+    that have another way."""
+    bench.configure(network.ports(), pipeline="  - ipv4: {follow: [kernel]}")
+    by_object, by_metric = "198.51.100.0/24", "203.0.113.0/24"
+    with bench.start(command=network.router.command()) as router:
+
+        def ways(prefix):
+            rows = [row for row in router.show("routes", prefix)["routes"] if row["active"]]
+            return [hop["dev"] for row in rows for hop in row["next_hops"]]
+
+        network.address_twins()
+        carriers = lambda: network.router.ip("-brief", "link", "show", "type", "tun").count("LOWER_UP")  # noqa: E731
+        router.wait_for("carriers", lambda: carriers() == 2)
+        network.router.run("sysctl", "-qw", "net.ipv4.conf.twin-a.ignore_routes_with_linkdown=1")
+        network.router.ip("nexthop", "add", "id", "5", "via", "10.1.0.2", "dev", "twin-a")
+        network.router.ip("route", "add", by_object, "nhid", "5")
+        for metric, way in (("10", ("10.1.0.2", "dev", "twin-a")), ("20", ("10.2.0.2", "dev", "twin-b"))):
+            network.router.ip("route", "add", by_metric, "via", *way, "metric", metric)
+        router.wait_for("the routes", lambda: ways(by_object) == ways(by_metric) == ["a"])
+        network.h1.ip("link", "set", "eth0", "down")
+        router.wait_for("their end", lambda: (ways(by_object), ways(by_metric)) == ([], ["b"]))
+        assert network.router.ip("route", "show", by_object) == ""
+        network.h1.ip("link", "set", "eth0", "up")
+        router.wait_for("the way by metric", lambda: ways(by_metric) == ["a"])
+        assert ways(by_object) == []
+        router.stop()
+
+
 def test_too_long_for_the_way(network, start):
     """The host says so, and how long a packet may be."""
     with start(mtus={"b": 1400}) as router:

@@ -210,11 +210,14 @@ void Rib::lessen(Family<Prefix>& family, RibSource source, const std::map<RibTar
 }
 
 void Rib::lose_hops(RibSource source, const RibTargets::IsLost& is_lost) {
-  const auto lessened = targets_.lessened(is_lost);
-  if (!lessened.empty()) {
-    lessen(ipv4_, source, lessened);
-    lessen(ipv6_, source, lessened);
-  }
+  auto lessened = targets_.lessened(is_lost);
+  if (!lessened.empty()) lessen(ipv4_, source, lessened);
+  std::erase_if(lessened, [](const auto& rest) { return rest.second.hops.empty(); });
+  if (!lessened.empty()) lessen(ipv6_, source, lessened);
+  lose_objects(source, is_lost);
+}
+
+void Rib::lose_objects(RibSource source, const RibTargets::IsLost& is_lost) {
   const auto objects = targets_.lost(source, is_lost);
   if (!objects.empty()) withdraw(objects, [](const auto& /*entry*/) { return false; });
 }

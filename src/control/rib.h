@@ -78,8 +78,11 @@ class Rib {
   void set_object(ObjectRef ref, ObjectContent content) { targets_.set_object(ref, std::move(content)); }
   /// Takes out the routes that use it with it.
   void remove_object(ObjectRef ref);
-  /// The source's routes and objects lose the next hops for which `is_lost`; those that have no others go.
+  /// The source's IPv4 routes, its IPv6 routes of several next hops and its objects lose the next hops for which
+  /// `is_lost`; those that have no others go, but for IPv6 routes: that one of them goes the kernel says itself.
   void lose_hops(RibSource source, const RibTargets::IsLost& is_lost);
+  /// Its objects with the routes that use them only.
+  void lose_objects(RibSource source, const RibTargets::IsLost& is_lost);
   /// Forgets the source's objects, as of the last commit(); routes that use them stay and lead where they led then.
   void detach_objects(RibSource source);
 

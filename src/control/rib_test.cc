@@ -101,8 +101,16 @@ TEST_F(RibTest, WhatIsLeftOfARouteThatLosesNextHopsComesInItsPlace) {
   rib_.put(RibKey{net("13.0.0.0/8"), 2, 0}, ObjectRef{2, 1}, RibPlace::only);
   rib_.put(RibKey{net("14.0.0.0/8"), 2, 0}, ObjectRef{2, 3}, RibPlace::only);
   rib_.commit();
+  const RibKey<Ipv6Prefix> six{*parse_ipv6_prefix("2001:db8::/32"), 2, 0},
+      six_shared{*parse_ipv6_prefix("fd00::/8"), 2, 0};
+  rib_.put(six, via(2, 1), RibPlace::last);
+  rib_.put(six, via(2, 0), RibPlace::last);
+  rib_.put(six_shared, both, RibPlace::last);
+  rib_.commit();
   const auto changes = told_.changes;
   rib_.lose_hops(2, over_port_1);
+  EXPECT_EQ(rib_.targets(six), (std::vector{via(2, 1), via(2, 0)})) << "the kernel says so, of one of them";
+  EXPECT_EQ(rib_.targets(six_shared), std::vector{via(1, 0)});
   rib_.commit();
   EXPECT_EQ(rib_.targets(shared), (std::vector{via(1, 0), via(9, 0)}));
   const std::map<Ipv4Prefix, FeedTarget> expected{{net("10.0.0.0/8"), via(1, 0)},
@@ -110,10 +118,10 @@ TEST_F(RibTest, WhatIsLeftOfARouteThatLosesNextHopsComesInItsPlace) {
                                                   {net("12.0.0.0/8"), via(2, 1)},
                                                   {net("14.0.0.0/8"), via(4, 0)}};
   EXPECT_EQ(told_.ipv4, expected) << "another source's route stays";
-  EXPECT_EQ(told_.changes, changes + 4);
+  EXPECT_EQ(told_.changes, changes + 5);
   rib_.lose_hops(2, over_port_1);
   rib_.commit();
-  EXPECT_EQ(told_.changes, changes + 4) << "nothing is left to lose";
+  EXPECT_EQ(told_.changes, changes + 5) << "nothing is left to lose";
 }
 
 TEST_F(RibTest, RoutesStayWhereTheyLedWhenTheirObjectsAreForgotten) {

@@ -147,8 +147,11 @@ bool Follower::receive() {
 void Follower::apply(const Message& message, Batches& batches) {
   if (const auto* const link = std::get_if<LinkMessage>(&message.content)) {
     const Link* const before = links_.find(link->index);
-    if (before != nullptr && before->up && (link->removed || !link->up)) {
-      for (const auto& batch : batches) batch->lose(*before);
+    const bool goes = before != nullptr && before->up && (link->removed || !link->up);
+    const bool carrier_goes = before != nullptr && before->carrier && !link->carrier;
+    for (const auto& batch : batches) {
+      if (goes) batch->lose(*before);
+      if (carrier_goes && !goes) batch->lose_objects(*before);
     }
     if (links_.update(*link)) ask_for_everything(kDebounce);
   } else if (const auto* const address = std::get_if<AddressMessage>(&message.content)) {

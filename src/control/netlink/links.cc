@@ -8,15 +8,19 @@ namespace penumbra::control::netlink {
 
 bool Links::update(const LinkMessage& message) {
   if (message.removed) return by_index_.erase(message.index) == 1;
-  Link link{.name = message.name, .up = message.up, .vrf_table = message.vrf_table, .port = std::nullopt};
+  Link link{.name = message.name,
+            .up = message.up,
+            .carrier = message.carrier,
+            .vrf_table = message.vrf_table,
+            .port = std::nullopt};
   const auto twin = std::ranges::find(twins_, link.name);
   if (!link.name.empty() && twin != twins_.end()) link.port = static_cast<std::uint16_t>(twin - twins_.begin());
   const auto [at, fresh] = by_index_.try_emplace(message.index, link);
   if (fresh) return link.vrf_table.has_value();
   const Link before = std::exchange(at->second, std::move(link));
   const Link& now = at->second;
-  return before.up != now.up || before.port != now.port || before.vrf_table != now.vrf_table ||
-         (now.vrf_table && before.name != now.name);
+  return before.up != now.up || before.carrier != now.carrier || before.name != now.name ||
+         before.vrf_table != now.vrf_table;
 }
 
 void Links::begin_sync() {

@@ -15,7 +15,7 @@ namespace penumbra::control::netlink {
 
 struct Link {
   std::string name;
-  bool up = false;
+  bool up = false, carrier = false;
   std::optional<std::uint32_t> vrf_table;
   std::optional<std::uint16_t> port;  ///< whose twin it is
   bool told_again = true;             ///< since begin_sync()
@@ -27,8 +27,8 @@ class Links {
   explicit Links(std::vector<std::string> twins) : twins_(std::move(twins)) {}
 
   /// Takes a message over. Returns whether routes may have changed of which the kernel says nothing, or lead elsewhere
-  /// now: an interface went down or away (with it go IPv4 routes and next hops), or up (next hops come again), a name
-  /// has come to stand for a port or ceased to, a VRF has another table.
+  /// now: an interface went down or away (with it go IPv4 routes and next hops), or up (next hops come again), its
+  /// carrier went (with it go next-hop objects) or came, it has another name, a VRF has another table.
   bool update(const LinkMessage& message);
   /// What is updated between the two is all there is; only if it is `complete`, the others are forgotten.
   void begin_sync();

@@ -6,8 +6,8 @@
 namespace penumbra::control::netlink {
 namespace {
 
-LinkMessage link(std::uint32_t index, const std::string& name, bool up = true) {
-  return {.removed = false, .index = index, .name = name, .up = up, .vrf_table = {}};
+LinkMessage link(std::uint32_t index, const std::string& name, bool up = true, bool carrier = true) {
+  return {.removed = false, .index = index, .name = name, .up = up, .carrier = carrier, .vrf_table = {}};
 }
 
 TEST(Links, ASynchronizationForgetsOnlyIfItWasComplete) {
@@ -29,6 +29,8 @@ TEST(Links, SaysWhenRoutesMayHaveChangedUnheard) {
   Links links({"wan"});
   EXPECT_FALSE(links.update(link(3, "wan")));
   EXPECT_FALSE(links.update(link(3, "wan")));
+  EXPECT_TRUE(links.update(link(3, "wan", true, false)));
+  EXPECT_TRUE(links.update(link(3, "wan")));
   EXPECT_TRUE(links.update(link(3, "wan", false)));
   EXPECT_TRUE(links.update(link(3, "other", false))) << "it stands for no port any more";
   LinkMessage gone = link(3, "other");

@@ -123,6 +123,8 @@ std::vector<HopMessage> to_hops(std::span<const std::uint8_t> bytes, unsigned fa
   return hops;
 }
 
+constexpr unsigned kLowerUp = 1U << 16;  // IFF_LOWER_UP of <linux/if.h>, which <net/if.h> has not and excludes
+
 Content read_link(const nlmsghdr* header) {
   const auto* const fixed = fixed_part<ifinfomsg>(header);
   if (fixed == nullptr || fixed->ifi_family != AF_UNSPEC) return {};  // a bridge tells of its ports, too
@@ -133,6 +135,7 @@ Content read_link(const nlmsghdr* header) {
   link.index = static_cast<std::uint32_t>(fixed->ifi_index);
   link.name = attributes.text(IFLA_IFNAME);
   link.up = (fixed->ifi_flags & IFF_UP) != 0;
+  link.carrier = (fixed->ifi_flags & (IFF_RUNNING | kLowerUp)) != 0;
   const Attributes<IFLA_INFO_MAX + 1> info(attributes.bytes(IFLA_LINKINFO), sense);
   if (info.text(IFLA_INFO_KIND) == "vrf") {
     link.vrf_table = Attributes<IFLA_VRF_MAX + 1>(info.bytes(IFLA_INFO_DATA), sense).u32(IFLA_VRF_TABLE);

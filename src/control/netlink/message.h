@@ -23,6 +23,7 @@ struct LinkMessage {
   std::uint32_t index = 0;
   std::string name;
   bool up = false;                         ///< IFF_UP: switched on by whoever administers the host
+  bool carrier = false;                    ///< IFF_RUNNING or IFF_LOWER_UP: next-hop objects live as long as that
   std::optional<std::uint32_t> vrf_table;  ///< of an interface that stands for a VRF
 };
 

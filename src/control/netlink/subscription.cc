@@ -33,6 +33,10 @@ FeedHop to_hop(const HopMessage& message, const Links& links) {
   return hop;
 }
 
+bool leads_over(const FeedHop& hop, const Link& link) {
+  return (link.port && hop.port == *link.port) || hop.interface == link.name;
+}
+
 /// Where a route or object with these next hops leads; nothing if none of them is alive.
 std::optional<FeedTarget> to_target(const std::vector<HopMessage>& hops, const Links& links) {
   FeedTarget target;
@@ -238,9 +242,11 @@ void Subscription::Batch::apply(const ObjectMessage& object, const Links& links,
 }
 
 void Subscription::Batch::lose(const Link& link) {
-  subscription_.rib_.lose_hops(subscription_.kernel_, [&link](const FeedHop& hop) {
-    return (link.port && hop.port == *link.port) || hop.interface == link.name;
-  });
+  subscription_.rib_.lose_hops(subscription_.kernel_, [&link](const FeedHop& hop) { return leads_over(hop, link); });
+}
+
+void Subscription::Batch::lose_objects(const Link& link) {
+  subscription_.rib_.lose_objects(subscription_.kernel_, [&link](const FeedHop& hop) { return leads_over(hop, link); });
 }
 
 std::vector<RibSource> Subscription::sources_of(Teller teller) const {

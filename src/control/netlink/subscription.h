@@ -48,6 +48,8 @@ class Subscription {
     void apply(const ObjectMessage& object, const Links& links, Teller teller);
     /// An interface went down or away, and with it, unheard, the kernel's IPv4 routes and next-hop objects over it.
     void lose(const Link& link);
+    /// Its carrier went, and with it, unheard, the kernel's next-hop objects over it.
+    void lose_objects(const Link& link);
     /// What is applied between the two is all there is; only if it is `complete`, what is missing is withdrawn. An FPM
     /// client's next-hop objects are forgotten at the beginning: another client gives other objects their numbers.
     void begin_sync(Teller teller);
