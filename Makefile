@@ -111,6 +111,10 @@ deb: setup-deb build ## a Debian package in build/deb, with a service of systemd
 	@cd build/release && cpack --config CPackConfig.cmake >build.log 2>&1 || { cat build.log; exit 1; }
 	@ls build/deb/*.deb
 
+.PHONY: test-full-table
+test-full-table: setup-test build $(VENV)/.ready ## a full BGP table through FRR while traffic flows, by the kernel and by FPM (3 minutes)
+	@PENUMBRA_FULL_TABLE=1 $(VENV)/bin/pytest -q -rs tests/test_full_table.py
+
 .PHONY: test-service
 test-service: deb setup-service ## installs the package in a virtual machine and tries its service (root; reaches Debian's archive)
 	@tools/test-service $$(ls -t build/deb/*.deb | head -n 1)
