@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "penumbra/batch.h"
+#include "penumbra/huge_memory.h"
 
 namespace penumbra {
 
@@ -41,6 +42,11 @@ class EngineQueue {
   virtual Submitted submit(Batch& batch) noexcept = 0;
   /// The next queued batch that is done, or null.
   virtual Batch* poll() noexcept = 0;
+  /// Columns of later batches may lie in this memory: an engine with a memory of its own then reads and writes long ones
+  /// where they are, without a copy on the host. Set-up: it may take as long as touching all of the memory. Whoever
+  /// shares memory of outputs has to know that an accelerator which the engine gave up for lost (notes() says so) may
+  /// still write what it had been given.
+  virtual void share(std::shared_ptr<const HugeMemory> /*memory*/) {}
 };
 
 /// What an engine has found best for a shader on tables of about one size, by measuring.

@@ -24,6 +24,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "penumbra/engine.h"
@@ -61,6 +62,8 @@ class ShaderQueue {
  public:
   ShaderQueue(Engine& engine, const Shader& shader, const Table& table)
       : shader_(shader), table_(table), queue_(engine.open_queue()) {}
+
+  void share(std::shared_ptr<const HugeMemory> memory) { queue_->share(std::move(memory)); }
 
   /// Runs the shader over `items` items in batches of `batch_items`, and returns when all are done. Throws
   /// std::logic_error if the engine gives batches back out of order, or none in ten seconds.

@@ -7,6 +7,7 @@
 // in which they were given, those of several in any.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,11 +37,10 @@ constexpr std::size_t padded(std::size_t bytes) {
   return (bytes + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
 }
 
-/// A batch as a launch sees it: its input columns one behind the other from `inputs` on, each padded(), and its output
-/// columns likewise.
+/// A piece of a batch as a launch sees it: where its columns begin, in the order of the shader's arguments.
 struct Segment {
-  const std::byte* inputs = nullptr;
-  std::byte* outputs = nullptr;
+  std::array<const std::byte*, kMaxColumns> inputs{};
+  std::array<std::byte*, kMaxColumns> outputs{};
   std::uint32_t items = 0;
 };
 

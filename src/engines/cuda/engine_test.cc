@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,9 @@ namespace penumbra::cuda {
 namespace {
 
 using conformance::ShaderQueue;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
 
 struct Setup {
   unsigned streams;
@@ -54,6 +58,61 @@ TEST_P(CudaEngineOnAFake, AnswersEveryItemOfBatchesOfAnySizeInOrder) {
     }
   }
   EXPECT_LE(world_.faults.most_segments, static_cast<int>(GetParam().gather));
+}
+
+TEST_P(CudaEngineOnAFake, AnswersBatchesThatAreLargerThanTheStagingMemory) {
+  CudaEngine engine(world_.backend(), options());
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  const std::vector<std::uint32_t> in = world_.numbers(1'500'003);
+  std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+  queue({in.data()}, {out.data()}, in.size(), 700'001);
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+  EXPECT_THAT(engine.notes(), Not(Contains(HasSubstr("came back"))));
+}
+
+TEST_P(CudaEngineOnAFake, LeavesLongColumnsWhereTheyAreIfTheirMemoryIsShared) {
+  constexpr std::size_t kItems = 300'001;
+  const auto memory = std::make_shared<HugeMemory>(kItems * 8);
+  auto* const in = reinterpret_cast<std::uint32_t*>(memory->data());
+  auto* const out = reinterpret_cast<std::uint16_t*>(memory->data() + kItems * 4);
+  std::ranges::copy(world_.numbers(kItems), in);
+  CudaEngine engine(world_.backend(), options());
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  queue.share(memory);
+  const auto is_in_it = [&](const std::byte* byte) {
+    return byte >= memory->data() && byte < memory->data() + memory->bytes();
+  };
+  for (const std::uint32_t batch_items : {300'001U, 20'000U, 1000U}) {
+    std::fill_n(out, 2 * kItems, 0xFFFF);
+    queue({in}, {out}, kItems - 1, batch_items);
+    for (std::size_t i = 0; i < kItems - 1; ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+    for (std::size_t i = kItems - 1; i < 2 * kItems; ++i) ASSERT_EQ(out[i], 0xFFFF) << "behind the column";
+    if (GetParam().mapped) continue;
+    EXPECT_EQ(is_in_it(world_.faults.copied_from), batch_items > 1000) << batch_items;
+    EXPECT_EQ(is_in_it(world_.faults.copied_to), batch_items > 1000) << batch_items;
+  }
+}
+
+TEST_P(CudaEngineOnAFake, SharesMemoryAmongQueues) {
+  constexpr std::size_t kItems = 50'000;
+  const auto memory = std::make_shared<HugeMemory>(kItems * 6);
+  auto* const in = reinterpret_cast<std::uint32_t*>(memory->data());
+  auto* const out = reinterpret_cast<std::uint16_t*>(memory->data() + kItems * 4);
+  std::ranges::copy(world_.numbers(kItems), in);
+  CudaEngine engine(world_.backend(), options());
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  queue.share(memory);
+  {
+    ShaderQueue other(engine, world_.modulo_shader(), world_.modulo);
+    other.share(memory);
+    other({in}, {out}, kItems, kItems);
+  }
+  std::fill_n(out, kItems, 0xFFFF);
+  queue({in}, {out}, kItems, kItems);
+  for (std::size_t i = 0; i < kItems; ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
 }
 
 TEST_P(CudaEngineOnAFake, ServesManyWorkersAtOnce) {
@@ -115,17 +174,6 @@ INSTANTIATE_TEST_SUITE_P(Settings, CudaEngineOnAFake,
                                   (each.param.mapped ? "_mapped" : "_copied");
                          });
 
-TEST(CudaEngine, KeepsTheOrderWhenABatchIsTooLargeForTheGpu) {
-  FakeWorld world;
-  CudaEngine engine(world.backend(), MasterOptions{});
-  engine.use_table(world.modulo);
-  ShaderQueue queue(engine, world.modulo_shader(), world.modulo);
-  const std::vector<std::uint32_t> in = world.numbers(700'000);
-  std::vector<std::uint16_t> out(in.size(), 0xFFFF);
-  queue({in.data()}, {out.data()}, in.size(), 300'000);  // two that are too large, and one that is not
-  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus);
-}
-
 TEST(CudaEngine, OpensNoDeviceBeforeItsFirstQueue) {
   FakeWorld world;
   CudaEngine engine(world.backend(), MasterOptions{});
@@ -134,7 +182,7 @@ TEST(CudaEngine, OpensNoDeviceBeforeItsFirstQueue) {
   EXPECT_TRUE(engine.notes().empty());
   const auto queue = engine.open_queue();
   EXPECT_EQ(world.faults.opened, 1);
-  EXPECT_THAT(engine.notes(), testing::Contains("fake: 4 streams, up to 32 batches a launch, copied"));
+  EXPECT_THAT(engine.notes(), Contains("fake: 4 streams, up to 32 batches a launch, copied"));
 }
 
 TEST(CudaEngine, EndsWithWorkInFlight) {

@@ -37,6 +37,7 @@ struct FakeFaults {
   std::atomic<bool> stuck{false};          ///< nothing is ever done
   std::atomic<int> opened{0}, destroyed{0}, abandoned{0};
   std::atomic<int> most_segments{0};  ///< of a launch so far
+  std::atomic<const std::byte*> copied_from{nullptr}, copied_to{nullptr};  ///< on the host, last
 };
 
 /// The shaders of fake devices, as functions over a view and a batch.
@@ -74,10 +75,12 @@ class FakeDevice final : public Device {
 
   void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
     EXPECT_TRUE(is_shared(host, bytes));
+    faults_.copied_from = host;
     give(stream, [=] { std::memcpy(device, host, bytes); });
   }
   void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
     EXPECT_TRUE(is_shared(host, bytes));
+    faults_.copied_to = host;
     give(stream, [=] { std::memcpy(host, device, bytes); });
   }
   void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
@@ -111,16 +114,8 @@ class FakeDevice final : public Device {
   static void run(const Shader& shader, const void* view, const Segment& segment) {
     Batch batch;
     batch.items = segment.items;
-    std::size_t offset = 0;
-    for (std::size_t i = 0; i < shader.input_bytes.size(); ++i) {
-      batch.inputs[i] = segment.inputs + offset;
-      offset += padded(shader.input_bytes[i] * segment.items);
-    }
-    offset = 0;
-    for (std::size_t i = 0; i < shader.output_bytes.size(); ++i) {
-      batch.outputs[i] = segment.outputs + offset;
-      offset += padded(shader.output_bytes[i] * segment.items);
-    }
+    for (std::size_t i = 0; i < shader.input_bytes.size(); ++i) batch.inputs[i] = segment.inputs[i];
+    for (std::size_t i = 0; i < shader.output_bytes.size(); ++i) batch.outputs[i] = segment.outputs[i];
     FakeShaders::call_of(shader)(view, batch);
   }
   void give(unsigned stream, std::function<void()> operation) { streams_[stream].push(std::move(operation)); }

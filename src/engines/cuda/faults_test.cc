@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -87,6 +89,19 @@ TEST_P(CudaLaunchFault, ThatIsFinalLeavesTheWorkToTheCpu) {
   EXPECT_THAT(all(engine.notes()), HasSubstr("shaders run on the CPU\n"));
 }
 
+TEST_P(CudaLaunchFault, InTheMiddleOfALargeBatchLosesNoneOfIt) {
+  CudaEngine engine(world_.backend(), options_);
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  faults_.fault_is_late = GetParam();
+  faults_.launches_until_fault = 2;
+  const std::vector<std::uint32_t> in = world_.numbers(900'000);
+  std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+  queue({in.data()}, {out.data()}, in.size(), 450'000);
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+  EXPECT_THAT(all(engine.notes()), HasSubstr("batches came back from a lost GPU"));
+}
+
 INSTANTIATE_TEST_SUITE_P(When, CudaLaunchFault, testing::Bool(),
                          [](const auto& each) { return each.param ? "Late" : "AtOnce"; });
 
@@ -124,6 +139,22 @@ TEST_F(CudaFaults, AGpuWithoutMemoryIsTriedAgain) {
   faults_.no_memory = false;
   run(queue, [&] { return faults_.most_segments > 0; });
   EXPECT_THAT(all(engine.notes()), Not(HasSubstr("lost:")));
+}
+
+TEST_F(CudaFaults, MemoryThatTheGpuHasNoRoomForIsCopied) {
+  CudaEngine engine(world_.backend(), options_);
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  faults_.no_memory = true;
+  const auto memory = std::make_shared<HugeMemory>(std::size_t{1} << 20);
+  queue.share(memory);
+  auto* const in = reinterpret_cast<std::uint32_t*>(memory->data());
+  std::ranges::copy(in_, in);
+  std::vector<std::uint16_t> out(in_.size(), 0xFFFF);
+  queue({in}, {out.data()}, in_.size(), 5'000);
+  for (std::size_t i = 0; i < in_.size(); ++i) ASSERT_EQ(out[i], in_[i] % FakeWorld::kModulus) << i;
+  EXPECT_GT(faults_.most_segments, 0);
+  EXPECT_THAT(all(engine.notes()), Not(HasSubstr("lost")));
 }
 
 TEST_F(CudaFaults, ATableThatChangedMeanwhileIsThereWhenTheGpuIsBack) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -54,6 +55,24 @@ TEST_P(CudaEngineOnAGpu, AnswersByLaunches) {
     std::vector<std::uint16_t> out(in.size(), 0xFFFF);
     queue({in.data()}, {out.data()}, in.size(), 64);
     for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+  }
+  expect_that_the_gpu_did_it();
+}
+
+TEST_P(CudaEngineOnAGpu, AnswersLargeBatchesWhereTheyLie) {
+  constexpr std::size_t kItems = 3'000'001;
+  const auto memory = std::make_shared<HugeMemory>(kItems * 8);
+  auto* const in = reinterpret_cast<std::uint32_t*>(memory->data());
+  auto* const out = reinterpret_cast<std::uint16_t*>(memory->data() + kItems * 4);
+  std::ranges::copy(FakeWorld::numbers(kItems), in);
+  engine_->use_table(world_.modulo);
+  {
+    ShaderQueue queue(*engine_, *engine_->find_shader("echo"), world_.modulo);
+    queue.share(memory);
+    std::fill_n(out, 2 * kItems, 0xFFFF);
+    queue({in}, {out}, kItems, 1'000'000);
+    for (std::size_t i = 0; i < kItems; ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+    for (std::size_t i = kItems; i < 2 * kItems; ++i) ASSERT_EQ(out[i], 0xFFFF) << "behind the column";
   }
   expect_that_the_gpu_did_it();
 }

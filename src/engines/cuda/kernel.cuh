@@ -19,44 +19,39 @@
 
 namespace penumbra::cuda {
 
-/// As a kernel takes them: by value, in its parameters.
+/// Segments as a kernel takes them: by value, in its parameters, with as many columns as the shader has.
+template <std::size_t kColumns>
 struct Segments {
-  Segment at[kMostSegments];
+  struct {
+    std::byte* columns[kColumns];
+    std::uint32_t items;
+  } at[kMostSegments];
 };
 
-/// The column of a segment that begins `offset` bytes behind the first one of its direction.
-template <class Pointer>
-__device__ Pointer column_at(const Segment& segment, std::size_t offset) {
-  static_assert(!ShaderArgument<Pointer>::is_arena, "the engine takes columns, no payload");
-  if constexpr (ShaderArgument<Pointer>::is_input) {
-    return reinterpret_cast<Pointer>(segment.inputs + offset);
-  } else {
-    return reinterpret_cast<Pointer>(segment.outputs + offset);
-  }
+template <class... Column>
+constexpr std::size_t count_of(detail::ArgumentList<Column...>) {
+  static_assert(!(ShaderArgument<Column>::is_arena || ...), "the engine takes columns, no payload");
+  return sizeof...(Column);
 }
 
-/// Bytes of the columns before the one at `Position` that go in its direction.
-template <std::size_t Position, class... Column>
-__device__ std::size_t offset_of(std::uint32_t items) {
-  constexpr bool kInputs[] = {ShaderArgument<Column>::is_input...};
-  constexpr std::size_t kElementBytes[] = {ShaderArgument<Column>::element_bytes...};
-  std::size_t offset = 0;
-#pragma unroll
-  for (std::size_t i = 0; i != Position; ++i) {
-    if (kInputs[i] == kInputs[Position]) offset += padded(items * kElementBytes[i]);
-  }
-  return offset;
+/// Where the segment's columns begin, in the order of the shader's arguments.
+template <class... Column>
+void list_columns(const Segment& segment, std::byte** to, detail::ArgumentList<Column...>) {
+  std::size_t inputs = 0, outputs = 0;
+  ((*to++ = ShaderArgument<Column>::is_input ? const_cast<std::byte*>(segment.inputs[inputs++])
+                                             : segment.outputs[outputs++]),
+   ...);
 }
 
-template <auto Function, class View, class... Column, std::size_t... Position>
-__device__ void run(const View& view, const Segment& segment, detail::ArgumentList<Column...>,
+template <auto Function, class View, class Piece, class... Column, std::size_t... Position>
+__device__ void run(const View& view, const Piece& piece, detail::ArgumentList<Column...>,
                     std::index_sequence<Position...>) {
-  Function(view, column_at<Column>(segment, offset_of<Position, Column...>(segment.items))..., segment.items);
+  Function(view, reinterpret_cast<Column>(piece.columns[Position])..., piece.items);
 }
 
-template <auto Function, class View, class Columns, class Positions>
-__global__ void shade(const View view, const Segments segments) {
-  run<Function>(view, segments.at[blockIdx.y], Columns{}, Positions{});
+template <auto Function, class View, class Columns>
+__global__ void shade(const View view, const Segments<count_of(Columns{})> segments) {
+  run<Function>(view, segments.at[blockIdx.y], Columns{}, std::make_index_sequence<count_of(Columns{})>{});
 }
 
 /// The kernel of `Function`, a shader without an arena.
@@ -66,17 +61,17 @@ struct ShaderKernel;
 template <class View, class... Arguments, void (*Function)(View, Arguments...)>
 struct ShaderKernel<Function> {
   using Columns = typename detail::WithoutCount<detail::ArgumentList<>, Arguments...>::type;
-  using Positions = std::make_index_sequence<sizeof...(Arguments) - 1>;
-  static constexpr auto kFunction = &shade<Function, View, Columns, Positions>;
+  static constexpr auto kFunction = &shade<Function, View, Columns>;
 
   static cudaError_t launch(const Launch& launch, cudaStream_t stream) {
     constexpr std::uint32_t kWarp = 32, kMostThreads = 256, kMostBlocks = 1024;
     View view;
     std::memcpy(&view, launch.view, sizeof view);
-    Segments segments;
+    Segments<count_of(Columns{})> segments;
     std::uint32_t items = 1;
     for (std::size_t i = 0; i < launch.segments.size(); ++i) {
-      segments.at[i] = launch.segments[i];
+      list_columns(launch.segments[i], segments.at[i].columns, Columns{});
+      segments.at[i].items = launch.segments[i].items;
       items = std::max(items, launch.segments[i].items);
     }
     const std::uint32_t threads = std::min((items + kWarp - 1) / kWarp * kWarp, kMostThreads);

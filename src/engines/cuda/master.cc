@@ -41,24 +41,31 @@ void Master::start() {
   ask([] {});
 }
 
-void Master::add(std::shared_ptr<Staging> staging) {
-  ask([this, &staging] {
+std::shared_ptr<SharedMemory> Master::share(std::shared_ptr<const HugeMemory> host, bool is_needed) {
+  std::shared_ptr<SharedMemory> memory;
+  ask([&] {
+    const auto known = std::ranges::find(memories_, host, &SharedMemory::host);
+    if (known != memories_.end()) {
+      memory = *known;
+      ++memory->users;
+      return;
+    }
+    memory = memories_.emplace_back(std::make_shared<SharedMemory>(host, is_needed));
     try {
-      if (device_ != nullptr) share(*staging);
+      if (device_ != nullptr) reach(*memory);
     } catch (const DeviceError& error) {
       lose(error);
     }
-    stagings_.push_back(std::move(staging));
   });
+  return memory;
 }
 
-void Master::remove(const Staging& staging) {
-  ask([this, &staging] {
-    if (device_ != nullptr) {
-      device_->unshare(staging.host.data());
-      if (staging.device != nullptr) device_->release(staging.device);
-    }
-    std::erase_if(stagings_, [&staging](const auto& each) { return each.get() == &staging; });
+void Master::unshare(const SharedMemory& memory) {
+  ask([this, &memory] {
+    const auto known = std::ranges::find(memories_, &memory, &std::shared_ptr<SharedMemory>::get);
+    if (--(*known)->users > 0) return;
+    if (device_ != nullptr) let_go(**known);
+    memories_.erase(known);
   });
 }
 
@@ -162,7 +169,7 @@ bool Master::take() {
     if (job == nullptr) break;
     taken = true;
     TableCopies* const table = copies_of(*job->batch->table);
-    if (device_ == nullptr || table == nullptr) {
+    if (device_ == nullptr || table == nullptr || !is_reached(*job)) {
       give_up(*job);
       continue;
     }
@@ -187,18 +194,49 @@ bool Master::launch() {
   return launched;
 }
 
-/// Calls `copy` with each run of places that stand side by side, as the GPU and as the host see it, and its bytes. Jobs
-/// of one queue come in order, so that most runs are long.
-template <std::byte* Job::* Place, std::size_t Job::* Bytes, class Copy>
-void Master::for_each_run(unsigned lane, const Copy& copy) {
-  const auto& jobs = lanes_[lane].jobs;
-  for (std::size_t i = 0; i < jobs.size();) {
-    const Staging& staging = *jobs[i]->staging;
-    std::byte* const begin = jobs[i]->*Place;
-    std::byte* end = begin;
-    for (; i < jobs.size() && jobs[i]->staging == &staging && jobs[i]->*Place == end; ++i) end += jobs[i]->*Bytes;
-    copy(staging.seen(begin), begin, static_cast<std::size_t>(end - begin));
+/// Calls `copy` with each run of columns of one direction that stand side by side, as the GPU and as the host see it,
+/// and its bytes. Jobs of one queue come in order, so that most runs are long.
+template <class Copy>
+void Master::for_each_run(const std::vector<Job*>& jobs, Places Job::* direction,
+                          std::vector<std::size_t> Shader::* element_bytes, const Copy& copy) {
+  const SharedMemory* memory = nullptr;
+  std::byte* begin = nullptr;
+  std::byte* end = nullptr;
+  const auto finish = [&] {
+    if (begin != end) copy(memory->seen(begin, false), begin, static_cast<std::size_t>(end - begin));
+  };
+  const auto add = [&](const SharedMemory* where, std::byte* from, std::size_t bytes) {
+    if (where != memory || from != end) {
+      finish();
+      memory = where;
+      begin = end = from;
+    }
+    end += bytes;
+  };
+  for (const Job* job : jobs) {
+    const Places& places = job->*direction;
+    if (places.staged != nullptr) {
+      add(places.memory, places.staged, places.staged_bytes);
+      continue;
+    }
+    const auto& bytes = job->batch->shader->*element_bytes;
+    for (std::size_t i = 0; i < bytes.size(); ++i) add(places.memory, places.columns[i], bytes[i] * job->items);
   }
+  finish();
+}
+
+/// As the GPU sees the job.
+Segment Master::segment_of(const Job& job) const noexcept {
+  Segment segment;
+  segment.items = job.items;
+  const Shader& shader = *job.batch->shader;
+  for (std::size_t i = 0; i < shader.input_bytes.size(); ++i) {
+    segment.inputs[i] = job.inputs.memory->seen(job.inputs.columns[i], options_.mapped);
+  }
+  for (std::size_t i = 0; i < shader.output_bytes.size(); ++i) {
+    segment.outputs[i] = job.outputs.memory->seen(job.outputs.columns[i], options_.mapped);
+  }
+  return segment;
 }
 
 /// Launches the group's oldest jobs that the table is ready for; false if there are none.
@@ -207,8 +245,7 @@ bool Master::launch(Group& group, unsigned lane_index) {
   std::size_t count = 0;
   while (count < options_.gather && group.head < group.tail && group.table->shows(group.at(group.head).state)) {
     Job* const job = group.at(group.head++).job;
-    const Staging& staging = *job->staging;
-    segments_[count++] = {staging.seen(job->inputs), staging.seen(job->outputs), job->batch->items};
+    segments_[count++] = segment_of(*job);
     lane.jobs.push_back(job);
   }
   if (count == 0) return false;
@@ -218,22 +255,27 @@ bool Master::launch(Group& group, unsigned lane_index) {
   lane.copy = group.table->enter();
   lane.since = Clock::now();
   if (!options_.mapped) {
-    for_each_run<&Job::inputs, &Job::input_bytes>(lane_index,
-                                                  [&](std::byte* device, const std::byte* host, std::size_t bytes) {
-                                                    device_->to_device(lane_index, device, host, bytes);
-                                                  });
+    for_each_run(lane.jobs, &Job::inputs, &Shader::input_bytes,
+                 [&](std::byte* device, const std::byte* host, std::size_t bytes) {
+                   device_->to_device(lane_index, device, host, bytes);
+                 });
   }
   device_->launch(lane_index, {group.shader, group.table->view(lane.copy), {segments_.data(), count}});
   if (!options_.mapped) {
-    for_each_run<&Job::outputs, &Job::output_bytes>(lane_index,
-                                                    [&](const std::byte* device, std::byte* host, std::size_t bytes) {
-                                                      device_->to_host(lane_index, host, device, bytes);
-                                                    });
+    for_each_run(lane.jobs, &Job::outputs, &Shader::output_bytes,
+                 [&](const std::byte* device, std::byte* host, std::size_t bytes) {
+                   device_->to_host(lane_index, host, device, bytes);
+                 });
   }
   device_->mark(lane_index);
   launches_.fetch_add(1, std::memory_order_relaxed);
   batches_.fetch_add(count, std::memory_order_relaxed);
   return true;
+}
+
+bool Master::is_reached(const Job& job) noexcept {
+  return job.inputs.memory->is_reached.load(std::memory_order_relaxed) &&
+         job.outputs.memory->is_reached.load(std::memory_order_relaxed);
 }
 
 Master::Group& Master::group_of(const Shader& shader, TableCopies& table) {

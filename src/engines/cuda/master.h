@@ -50,8 +50,10 @@ class Master {
 
   /// Opens the device and begins, if it has not yet. Whether that worked is seen by accepts().
   void start();
-  void add(std::shared_ptr<Staging> staging);
-  void remove(const Staging& staging);
+  /// Lets the GPU reach host memory, which stays there until nobody needs it any more: as often unshared as shared. If
+  /// the GPU has no room for as much, and `is_needed`, it counts as lost.
+  std::shared_ptr<SharedMemory> share(std::shared_ptr<const HugeMemory> host, bool is_needed);
+  void unshare(const SharedMemory& memory);
   /// A mirror of a table, which rings doorbell().
   void add(TableCopies& table);
 
@@ -96,15 +98,19 @@ class Master {
   bool take();
   bool launch();
   bool launch(Group& group, unsigned lane);
-  template <std::byte* Job::* Place, std::size_t Job::* Bytes, class Copy>
-  void for_each_run(unsigned lane, const Copy& copy);
+  template <class Copy>
+  static void for_each_run(const std::vector<Job*>& jobs, Places Job::* direction,
+                           std::vector<std::size_t> Shader::* element_bytes, const Copy& copy);
+  Segment segment_of(const Job& job) const noexcept;
+  static bool is_reached(const Job& job) noexcept;
   Group& group_of(const Shader& shader, TableCopies& table);
   TableCopies* copies_of(const Table& table) const;
   bool has_nothing_to_do() const;
   void rest(unsigned& idle_turns);
 
   void open();
-  void share(Staging& staging);
+  void reach(SharedMemory& memory);
+  void let_go(SharedMemory& memory) noexcept;
   void lose(const DeviceError& error);
   void give_up(Job& job);
 
@@ -120,7 +126,7 @@ class Master {
 
   // The master's own.
   std::unique_ptr<Device> device_;
-  std::vector<std::shared_ptr<Staging>> stagings_;
+  std::vector<std::shared_ptr<SharedMemory>> memories_;
   std::vector<TableCopies*> tables_;
   std::vector<Lane> lanes_;
   std::vector<std::unique_ptr<Group>> groups_;

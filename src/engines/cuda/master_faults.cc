@@ -12,7 +12,7 @@ namespace {
 /// What a device that was abandoned may still read and write.
 struct Abandoned {
   std::unique_ptr<Device> device;
-  std::vector<std::shared_ptr<Staging>> stagings;
+  std::vector<std::shared_ptr<SharedMemory>> memories;
 };
 
 /// Kept for good: until the process ends, nobody can say when the device has done with it.
@@ -28,7 +28,7 @@ void abandon(Abandoned what) {
 void Master::open() {
   try {
     device_ = open_(options_.streams + 1);
-    for (const auto& staging : stagings_) share(*staging);
+    for (const auto& memory : memories_) reach(*memory);
     for (TableCopies* table : tables_) table->begin(*device_, options_.streams);
     const std::lock_guard lock(words_mutex_);
     name_ = device_->name();
@@ -39,9 +39,22 @@ void Master::open() {
   }
 }
 
-void Master::share(Staging& staging) {
-  staging.shared = device_->share(staging.host.data(), staging.host.bytes());
-  staging.device = options_.mapped ? nullptr : device_->allocate(staging.host.bytes());
+void Master::reach(SharedMemory& memory) {
+  try {
+    memory.mapped = device_->share(memory.host->data(), memory.host->bytes());
+    memory.device = device_->allocate(memory.host->bytes());
+  } catch (const DeviceError& error) {
+    if (memory.is_needed || error.is_final()) throw;
+    return let_go(memory);
+  }
+  memory.is_reached.store(true, std::memory_order_relaxed);
+}
+
+void Master::let_go(SharedMemory& memory) noexcept {
+  memory.is_reached.store(false, std::memory_order_relaxed);
+  if (memory.mapped != nullptr) device_->unshare(memory.host->data());
+  if (memory.device != nullptr) device_->release(memory.device);
+  memory.mapped = memory.device = nullptr;
 }
 
 /// Workers that have not seen yet that the GPU is gone go on submitting: take() gives their jobs back.
@@ -56,9 +69,13 @@ void Master::lose(const DeviceError& error) {
   }
   if (is_final_ && device_ != nullptr) {
     device_->abandon(error.what());
-    abandon({std::move(device_), stagings_});
+    abandon({std::move(device_), memories_});
   }
   device_.reset();
+  for (const auto& memory : memories_) {
+    memory->is_reached.store(false, std::memory_order_relaxed);
+    memory->mapped = memory->device = nullptr;
+  }
   for (TableCopies* table : tables_) table->end();
   for (Lane& lane : lanes_) {
     for (Job* job : lane.jobs) give_up(*job);

@@ -1,88 +1,178 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/queue.h"
 
+#include <algorithm>
+#include <numeric>
 #include <thread>
 #include <utility>
 
 namespace penumbra::cuda {
+namespace {
+
+std::size_t sum_of(const std::vector<std::size_t>& element_bytes) {
+  return std::accumulate(element_bytes.begin(), element_bytes.end(), std::size_t{0});
+}
+
+/// The columns stay where the batch has them, from item `first` on.
+template <class Column>
+void leave_in_place(Places& places, SharedMemory& memory, const std::array<Column*, kMaxColumns>& columns,
+                    const std::vector<std::size_t>& element_bytes, std::uint32_t first) noexcept {
+  places.memory = &memory;
+  for (std::size_t i = 0; i < element_bytes.size(); ++i) {
+    places.columns[i] =
+        const_cast<std::byte*>(static_cast<const std::byte*>(item_of(columns[i], first, element_bytes[i])));
+  }
+}
+
+}  // namespace
 
 CudaQueue::CudaQueue(Master& master, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue)
-    : master_(master), cpu_(cpu), cpu_queue_(std::move(cpu_queue)) {
-  master_.add(staging_);
-}
+    : master_(master),
+      cpu_(cpu),
+      cpu_queue_(std::move(cpu_queue)),
+      staging_(master.share(std::make_shared<HugeMemory>(2 * kStagingHalf), true)) {}
 
 CudaQueue::~CudaQueue() {
   for (; head_ != tail_; ++head_) {
     while (at(head_).state.load(std::memory_order_acquire) == Job::State::on_gpu) std::this_thread::yield();
   }
-  master_.remove(*staging_);
+  for (const auto& memory : shared_) master_.unshare(*memory);
+  master_.unshare(*staging_);
+}
+
+void CudaQueue::share(std::shared_ptr<const HugeMemory> memory) {
+  shared_.push_back(master_.share(std::move(memory), false));
 }
 
 EngineQueue::Submitted CudaQueue::submit(Batch& batch) noexcept {
-  if (tail_ - head_ == kJobs) return Submitted::full;
-  Job& job = at(tail_);
-  job.batch = &batch;
-  job.staging = staging_.get();
-  job.input_bytes = staged_bytes(batch.shader->input_bytes, batch.items);
-  job.output_bytes = staged_bytes(batch.shader->output_bytes, batch.items);
-  job.inputs = job.outputs = nullptr;
-  const bool fits = job.input_bytes <= Staging::kHalf && job.output_bytes <= Staging::kHalf;
-  if (!fits || !master_.accepts()) {
-    if (head_ == tail_) {
-      run_on_cpu(batch);
-      return Submitted::done;
-    }
-    job.state.store(Job::State::on_cpu, std::memory_order_relaxed);
-    ++tail_;
-    return Submitted::queued;
+  if (!cut_all()) return Submitted::full;
+  if (head_ == tail_ && !master_.accepts()) {
+    run_on_cpu(batch);
+    return Submitted::done;
   }
-  if (!place(job)) return Submitted::full;
-  stage_inputs(job);
-  job.state.store(Job::State::on_gpu, std::memory_order_relaxed);
-  if (!master_.submit(job)) {
-    inputs_.undo();
-    outputs_.undo();
+  begin_cut(batch);
+  if (!cut_piece()) {
+    cut_.batch = nullptr;
     return Submitted::full;
   }
-  ++tail_;
+  cut_all();
   return Submitted::queued;
 }
 
-bool CudaQueue::place(Job& job) noexcept {
-  const std::size_t input = inputs_.take(job.input_bytes);
-  if (input == ByteRing::kNone) return false;
-  const std::size_t output = outputs_.take(job.output_bytes);
-  if (output == ByteRing::kNone) {
-    inputs_.undo();
-    return false;
+void CudaQueue::begin_cut(Batch& batch) noexcept {
+  const Shader& shader = *batch.shader;
+  cut_ = {.batch = &batch, .most_items = batch.items};
+  const std::size_t bytes = std::max(sum_of(shader.input_bytes), sum_of(shader.output_bytes));
+  if (bytes * batch.items < kLeastInPlace) return;
+  // Pieces of whole lines, so that no column of a piece begins within one if that of the batch does not.
+  cut_.most_items = std::max(static_cast<std::uint32_t>(kPiece / bytes / kColumnAlignment * kColumnAlignment), 1U);
+  cut_.inputs = memory_of(batch.inputs, shader.input_bytes, batch.items);
+  cut_.outputs = memory_of(batch.outputs, shader.output_bytes, batch.items);
+}
+
+/// Hands as much to the master of what is being cut as there is room for; true: nothing is left.
+bool CudaQueue::cut_all() noexcept {
+  while (cut_.batch != nullptr) {
+    if (!cut_piece()) return false;
   }
-  job.inputs = staging_->inputs() + input;
-  job.outputs = staging_->outputs() + output;
+  return true;
+}
+
+bool CudaQueue::cut_piece() noexcept {
+  if (tail_ - head_ == kJobs) return false;
+  Job& job = at(tail_);
+  job.batch = cut_.batch;
+  job.first = cut_.next;
+  job.items = std::min(cut_.most_items, cut_.batch->items - cut_.next);
+  job.inputs.staged = job.outputs.staged = nullptr;
+  if (master_.accepts()) {
+    if (!place(job)) return false;
+    copy_inputs(job);
+    job.state.store(Job::State::on_gpu, std::memory_order_relaxed);
+    if (!master_.submit(job)) {
+      if (job.inputs.staged != nullptr) inputs_.undo();
+      if (job.outputs.staged != nullptr) outputs_.undo();
+      return false;
+    }
+  } else {
+    job.state.store(Job::State::on_cpu, std::memory_order_relaxed);
+  }
+  ++tail_;
+  cut_.next += job.items;
+  if (job.is_last()) cut_.batch = nullptr;
+  return true;
+}
+
+/// Finds places for the piece's columns; false if there are none now.
+bool CudaQueue::place(Job& job) noexcept {
+  const Shader& shader = *job.batch->shader;
+  if (cut_.inputs != nullptr) {
+    leave_in_place(job.inputs, *cut_.inputs, job.batch->inputs, shader.input_bytes, job.first);
+  } else {
+    job.inputs.staged_bytes = staged_bytes(shader.input_bytes, job.items);
+    const std::size_t begin = inputs_.take(job.inputs.staged_bytes);
+    if (begin == ByteRing::kNone) return false;
+    stage(job.inputs, *staging_, staging_->host->data() + begin, shader.input_bytes, job.items);
+  }
+  if (cut_.outputs != nullptr) {
+    leave_in_place(job.outputs, *cut_.outputs, job.batch->outputs, shader.output_bytes, job.first);
+  } else {
+    job.outputs.staged_bytes = staged_bytes(shader.output_bytes, job.items);
+    const std::size_t begin = outputs_.take(job.outputs.staged_bytes);
+    if (begin == ByteRing::kNone) {
+      if (job.inputs.staged != nullptr) inputs_.undo();
+      return false;
+    }
+    stage(job.outputs, *staging_, staging_->host->data() + kStagingHalf + begin, shader.output_bytes, job.items);
+  }
   return true;
 }
 
 void CudaQueue::take_places_back(Job& job) noexcept {
-  if (job.inputs == nullptr) return;
-  inputs_.give_back(static_cast<std::size_t>(job.inputs - staging_->inputs()), job.input_bytes);
-  outputs_.give_back(static_cast<std::size_t>(job.outputs - staging_->outputs()), job.output_bytes);
+  std::byte* const inputs = staging_->host->data();
+  std::byte* const outputs = inputs + kStagingHalf;
+  if (job.inputs.staged != nullptr) {
+    inputs_.give_back(static_cast<std::size_t>(job.inputs.staged - inputs), job.inputs.staged_bytes);
+  }
+  if (job.outputs.staged != nullptr) {
+    outputs_.give_back(static_cast<std::size_t>(job.outputs.staged - outputs), job.outputs.staged_bytes);
+  }
+}
+
+/// The shared memory in which all of the columns lie, if they are long enough to stay there.
+template <class Column>
+SharedMemory* CudaQueue::memory_of(const std::array<Column*, kMaxColumns>& columns,
+                                   const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept {
+  for (const auto& memory : shared_) {
+    if (!memory->is_reached.load(std::memory_order_relaxed)) continue;
+    bool has_all = sum_of(element_bytes) * items >= kLeastInPlace;
+    for (std::size_t i = 0; i < element_bytes.size(); ++i) {
+      has_all = has_all && memory->has(static_cast<const std::byte*>(columns[i]), element_bytes[i] * items);
+    }
+    if (has_all) return memory.get();
+  }
+  return nullptr;
 }
 
 Batch* CudaQueue::poll() noexcept {
-  if (head_ == tail_) return nullptr;
-  Job& job = at(head_);
-  switch (job.state.load(std::memory_order_acquire)) {
-    case Job::State::on_gpu:
-      return nullptr;
-    case Job::State::done:
-      unstage_outputs(job);
-      break;
-    case Job::State::on_cpu:
-      run_on_cpu(*job.batch);
-      break;
+  cut_all();
+  while (head_ != tail_) {
+    Job& job = at(head_);
+    const Job::State state = job.state.load(std::memory_order_acquire);
+    if (state == Job::State::on_gpu) break;
+    if (state == Job::State::done) {
+      copy_outputs(job);
+    } else {
+      Batch piece = piece_of(job);
+      run_on_cpu(piece);
+    }
+    take_places_back(job);
+    Batch* const batch = job.is_last() ? job.batch : nullptr;
+    ++head_;
+    cut_all();
+    if (batch != nullptr) return batch;
   }
-  take_places_back(job);
-  ++head_;
-  return job.batch;
+  return nullptr;
 }
 
 void CudaQueue::run_on_cpu(Batch& batch) noexcept {

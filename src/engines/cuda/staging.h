@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory by which one queue's batches reach the GPU. The worker copies columns in and results out; the master only
-// names the places. Batches stand one behind the other, so that one copy brings several.
+// The memory by which batches reach the GPU. What a worker has not shared with it is copied through staging memory, by
+// the worker, where batches stand one behind the other, so that one copy brings several. The master only names places.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cuda/device.h"
@@ -54,41 +58,72 @@ class ByteRing {
   std::size_t end_before_ = 0, in_use_before_ = 0;
 };
 
-/// The memory of one queue: the first half for inputs, the other one for outputs.
-struct Staging {
-  static constexpr std::size_t kHalf = std::size_t{1} << 20;
+/// Host memory that the GPU shares, and as much of its own beside it.
+struct SharedMemory {
+  SharedMemory(std::shared_ptr<const HugeMemory> memory, bool needed) : host(std::move(memory)), is_needed(needed) {}
 
-  HugeMemory host{2 * kHalf};
-  std::byte* shared = nullptr;  ///< `host` as the device sees it
-  std::byte* device = nullptr;  ///< as large, the device's own; null if it works on `shared`
+  const std::shared_ptr<const HugeMemory> host;
+  const bool is_needed;                 ///< the GPU is of no use without it
+  std::atomic<bool> is_reached{false};  ///< by the GPU
 
-  std::byte* inputs() const { return host.data(); }
-  std::byte* outputs() const { return host.data() + kHalf; }
-  /// What the device works on in place of this byte of the host's.
-  std::byte* seen(std::byte* byte) const { return (device != nullptr ? device : shared) + (byte - host.data()); }
+  // The master's.
+  std::byte* mapped = nullptr;  ///< `host` as the device sees it
+  std::byte* device = nullptr;  ///< the device's own
+  unsigned users = 1;           ///< queues
+
+  /// Whether these bytes lie in it.
+  bool has(const std::byte* begin, std::size_t bytes) const {
+    return begin >= host->data() && begin + bytes <= host->data() + host->bytes();
+  }
+  /// What the device works on in place of this byte of the host's: its own copy of it, or the byte itself.
+  std::byte* seen(const std::byte* byte, bool itself) const {
+    return (itself ? mapped : device) + (byte - host->data());
+  }
 };
 
-/// A batch between submit() and poll().
+/// The memory of one queue's batches: the first half for inputs, the other one for outputs.
+inline constexpr std::size_t kStagingHalf = std::size_t{1} << 20;
+
+/// Where the columns of one direction stand.
+struct Places {
+  SharedMemory* memory = nullptr;
+  std::array<std::byte*, kMaxColumns> columns{};
+  std::byte* staged = nullptr;   ///< in the staging memory, where the columns stand one behind the other, each padded();
+  std::size_t staged_bytes = 0;  ///< null: they stand where the batch has them
+};
+
+/// A batch between submit() and poll(), or a piece of it: items from `first` on.
 struct Job {
   enum class State : std::uint8_t {
     on_gpu,  ///< the master's
-    done,    ///< the outputs stand in the staging memory
+    done,    ///< the outputs stand in their places
     on_cpu,  ///< the worker runs it itself
   };
 
   Batch* batch = nullptr;
-  Staging* staging = nullptr;
-  std::byte* inputs = nullptr;  ///< in the staging memory, like the outputs
-  std::byte* outputs = nullptr;
-  std::size_t input_bytes = 0, output_bytes = 0;  ///< padded
+  std::uint32_t first = 0, items = 0;
+  Places inputs, outputs;
   std::atomic<State> state{State::done};
+
+  bool is_last() const { return first + items == batch->items; }
 };
 
-/// Bytes of a batch's columns in the staging memory; at least one line of it.
+/// Where the column's item `first` stands.
+template <class Column>
+Column* item_of(Column* column, std::uint32_t first, std::size_t element_bytes) {
+  return static_cast<std::conditional_t<std::is_const_v<Column>, const std::byte, std::byte>*>(column) +
+         first * element_bytes;
+}
+/// The piece as a batch by itself.
+Batch piece_of(const Job& job) noexcept;
+/// Bytes of columns in the staging memory; at least one line of it.
 std::size_t staged_bytes(const std::vector<std::size_t>& element_bytes, std::uint32_t items) noexcept;
-/// Copies the batch's columns to where the job says.
-void stage_inputs(const Job& job) noexcept;
-/// Copies what stands there to the batch's columns.
-void unstage_outputs(const Job& job) noexcept;
+/// Gives the columns their places from `begin` on, in the staging memory.
+void stage(Places& places, SharedMemory& memory, std::byte* begin, const std::vector<std::size_t>& element_bytes,
+           std::uint32_t items) noexcept;
+/// Copies what the batch has to the staging memory, where the columns' places are there.
+void copy_inputs(const Job& job) noexcept;
+/// And back.
+void copy_outputs(const Job& job) noexcept;
 
 }  // namespace penumbra::cuda
