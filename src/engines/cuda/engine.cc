@@ -23,7 +23,8 @@ MasterOptions options_of(const EngineSettings& settings) {
   };
   options.streams = told("streams", options.streams);
   options.gather = told("gather", options.gather);
-  options.mapped = told("mapped", options.mapped ? 1 : 0) != 0;
+  if (settings.contains("mapped")) options.access = told("mapped", 0) != 0 ? Access::mapped : Access::copied;
+  options.max_delay = std::chrono::microseconds(told("max_delay", 0));
   return options;
 }
 
@@ -39,8 +40,13 @@ std::vector<EngineSetting> settings() {
           {.name = "mapped",
            .least = 0,
            .most = 1,
-           .summary = "1: the GPU reads and writes the host's memory, without copies",
-           .tested = {0, 1}}};
+           .summary = "1: the GPU reads and writes the host's memory; 0: copies",
+           .tested = {0, 1}},
+          {.name = "max_delay",
+           .least = 0,
+           .most = 1'000'000,
+           .summary = "microseconds for which a batch may wait for others to share its launch",
+           .tested = {50}}};
 }
 
 CudaEngine::CudaEngine(Backend backend, MasterOptions options)

@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -31,13 +33,13 @@ using testing::Not;
 struct Setup {
   unsigned streams;
   unsigned gather;
-  bool mapped;
+  Access access;
 };
 
 class CudaEngineOnAFake : public testing::TestWithParam<Setup> {
  protected:
   MasterOptions options() const {
-    return {.streams = GetParam().streams, .gather = GetParam().gather, .mapped = GetParam().mapped};
+    return {.streams = GetParam().streams, .gather = GetParam().gather, .access = GetParam().access};
   }
   FakeWorld world_;
 };
@@ -89,7 +91,7 @@ TEST_P(CudaEngineOnAFake, LeavesLongColumnsWhereTheyAreIfTheirMemoryIsShared) {
     queue({in}, {out}, kItems - 1, batch_items);
     for (std::size_t i = 0; i < kItems - 1; ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
     for (std::size_t i = kItems - 1; i < 2 * kItems; ++i) ASSERT_EQ(out[i], 0xFFFF) << "behind the column";
-    if (GetParam().mapped) continue;
+    if (GetParam().access != Access::copied) continue;
     EXPECT_EQ(is_in_it(world_.faults.copied_from), batch_items > 1000) << batch_items;
     EXPECT_EQ(is_in_it(world_.faults.copied_to), batch_items > 1000) << batch_items;
   }
@@ -166,13 +168,60 @@ TEST_P(CudaEngineOnAFake, LooksUpInATableThatIsLoadedAnew) {
   EXPECT_EQ(table.mixed, 0U);
 }
 
+std::string name_of(const testing::TestParamInfo<Setup>& info) {
+  const auto& [streams, gather, access] = info.param;
+  const char* const how = access == Access::copied ? "copied" : (access == Access::mapped ? "mapped" : "by_length");
+  return std::to_string(streams) + "_" + std::to_string(gather) + "_" + how;
+}
+
 INSTANTIATE_TEST_SUITE_P(Settings, CudaEngineOnAFake,
-                         testing::Values(Setup{4, 32, false}, Setup{1, 1, false}, Setup{2, 3, true},
-                                         Setup{16, kMostSegments, false}, Setup{4, 32, true}),
-                         [](const auto& each) {
-                           return std::to_string(each.param.streams) + "_" + std::to_string(each.param.gather) +
-                                  (each.param.mapped ? "_mapped" : "_copied");
-                         });
+                         testing::Values(Setup{4, 32, Access::by_length}, Setup{4, 32, Access::copied},
+                                         Setup{1, 1, Access::copied}, Setup{2, 3, Access::mapped},
+                                         Setup{16, kMostSegments, Access::copied}, Setup{4, 32, Access::mapped}),
+                         name_of);
+
+/// Submits `count` batches of so many items, and waits until all are back.
+void run_batches(EngineQueue& queue, const FakeWorld& world, std::size_t count, std::size_t items) {
+  const std::vector<std::uint32_t> in = world.numbers(items);
+  std::vector<std::uint16_t> out(items);
+  std::vector<Batch> batches(count, world.modulo_batch(in, out));
+  for (Batch& batch : batches) ASSERT_EQ(queue.submit(batch), EngineQueue::Submitted::queued);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  std::size_t back = 0;
+  while (back < count && std::chrono::steady_clock::now() < deadline) back += queue.poll() != nullptr ? 1 : 0;
+  EXPECT_EQ(back, count);
+}
+
+/// A delay that no test sees the end of.
+constexpr std::chrono::minutes kForEver{10};
+
+TEST(CudaMaxDelay, HoldsBatchesBackUntilALaunchIsFull) {
+  FakeWorld world;
+  CudaEngine engine(world.backend(), MasterOptions{.gather = 8, .max_delay = kForEver});
+  engine.use_table(world.modulo);
+  const auto queue = engine.open_queue();
+  run_batches(*queue, world, 16, 64);
+  EXPECT_THAT(engine.notes(), Contains("16 batches in 2 launches"));
+}
+
+TEST(CudaMaxDelay, HoldsBackNoLaunchOfManyItems) {
+  FakeWorld world;
+  CudaEngine engine(world.backend(), MasterOptions{.gather = 8, .max_delay = kForEver});
+  engine.use_table(world.modulo);
+  const auto queue = engine.open_queue();
+  run_batches(*queue, world, 1, 140'000);
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("launches")));
+}
+
+TEST(CudaMaxDelay, EndsAWait) {
+  FakeWorld world;
+  CudaEngine engine(world.backend(), MasterOptions{.gather = 8, .max_delay = std::chrono::milliseconds(2)});
+  engine.use_table(world.modulo);
+  const auto queue = engine.open_queue();
+  run_batches(*queue, world, 3, 64);
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("3 batches in ")));
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("waiting for them up to 2000 us")));
+}
 
 TEST(CudaEngine, OpensNoDeviceBeforeItsFirstQueue) {
   FakeWorld world;
@@ -182,7 +231,7 @@ TEST(CudaEngine, OpensNoDeviceBeforeItsFirstQueue) {
   EXPECT_TRUE(engine.notes().empty());
   const auto queue = engine.open_queue();
   EXPECT_EQ(world.faults.opened, 1);
-  EXPECT_THAT(engine.notes(), Contains("fake: 4 streams, up to 32 batches a launch, copied"));
+  EXPECT_THAT(engine.notes(), Contains("fake: 4 streams, up to 32 batches a launch, long ones copied"));
 }
 
 TEST(CudaEngine, EndsWithWorkInFlight) {

@@ -36,7 +36,7 @@ struct FakeFaults {
   std::atomic<bool> fault_is_late{false};  ///< not the launch fails, but the question whether it is done
   std::atomic<bool> stuck{false};          ///< nothing is ever done
   std::atomic<int> opened{0}, destroyed{0}, abandoned{0};
-  std::atomic<int> most_segments{0};  ///< of a launch so far
+  std::atomic<int> most_segments{0};                                       ///< of a launch so far
   std::atomic<const std::byte*> copied_from{nullptr}, copied_to{nullptr};  ///< on the host, last
 };
 

@@ -6,15 +6,23 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <system_error>
 #include <utility>
 
 namespace penumbra::cuda {
 namespace {
 
-constexpr std::size_t kInbox = 4096;        ///< a power of two
-constexpr std::size_t kMostWaiting = 1024;  ///< jobs that the master has taken and not launched
-constexpr unsigned kIdleTurns = 2000;       ///< before it sleeps
+constexpr std::size_t kInbox = 4096;            ///< a power of two
+constexpr std::size_t kTaken = 16;              ///< jobs that it takes at once
+constexpr std::size_t kMostWaiting = 1024;      ///< jobs that it has taken and not launched, before it takes no more
+constexpr std::uint64_t kEnoughItems = 65'536;  ///< a launch of as many does not wait for more
+/// Bytes of a copy from which on it beats a kernel that reads the host's memory: on an H100 that one comes to 92 % of
+/// the bus at any length, copies of 1 MiB to 86 %, of 4 MiB to 97 % (docs/cuda.md).
+constexpr std::size_t kLeastCopied = std::size_t{2} << 20;
+constexpr unsigned kIdleTurns = 2000;  ///< before it sleeps
+
+constexpr std::array<const char*, 3> kAccessWords{"copied", "on the host's memory", "long ones copied"};
 
 }  // namespace
 
@@ -27,6 +35,7 @@ Master::Master(std::function<std::unique_ptr<Device>(unsigned)> open, MasterOpti
   if (!epoll_) throw std::system_error(errno, std::generic_category(), "cannot make an epoll set");
   doorbell_.join(epoll_);
   for (Lane& lane : lanes_) lane.jobs.reserve(kMostSegments);
+  flying_.reserve(lanes_.size());
 }
 
 Master::~Master() {
@@ -141,43 +150,65 @@ bool Master::answer() {
   return true;
 }
 
+/// Looks only at the oldest launch of each group, for asking costs as much as copying: a group's launches end about in
+/// the order in which they began.
 bool Master::finish() {
-  if (busy_ == 0) return false;
-  bool finished = false;
-  for (unsigned i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = lanes_[i];
-    if (lane.jobs.empty()) continue;
-    if (device_->reached(i)) {
-      lane.table->leave(lane.copy);
-      for (Job* job : lane.jobs) job->state.store(Job::State::done, std::memory_order_release);
-      lane.jobs.clear();
-      --busy_;
-      finished = true;
-    } else if (Clock::now() - lane.since > options_.patience) {
-      throw DeviceError("a launch has not come to its end in " + std::to_string(options_.patience.count()) +
-                            " ms; this program has to be started anew to use the GPU again",
-                        true);
+  const std::size_t before = flying_.size();
+  std::size_t kept = 0;
+  for (const unsigned index : flying_) {
+    Group& group = *lanes_[index].group;
+    if (!group.is_waited_for && has_ended(index)) {
+      land(lanes_[index]);
+    } else {
+      group.is_waited_for = true;
+      flying_[kept++] = index;
     }
   }
-  return finished;
+  flying_.resize(kept);
+  for (const unsigned index : flying_) lanes_[index].group->is_waited_for = false;
+  return kept < before;
+}
+
+bool Master::has_ended(unsigned lane) {
+  if (device_->reached(lane)) return true;
+  if (Clock::now() - lanes_[lane].since > options_.patience) {
+    throw DeviceError("a launch has not come to its end in " + std::to_string(options_.patience.count()) +
+                          " ms; this program has to be started anew to use the GPU again",
+                      true);
+  }
+  return false;
+}
+
+/// Gives the launch's jobs back.
+void Master::land(Lane& lane) {
+  lane.group->table->leave(lane.copy);
+  for (Job* job : lane.jobs) job->state.store(Job::State::done, std::memory_order_release);
+  lane.jobs.clear();
 }
 
 bool Master::take() {
   bool taken = false;
-  while (waiting_ < kMostWaiting) {
-    Job* const job = inbox_.take();
-    if (job == nullptr) break;
-    taken = true;
-    TableCopies* const table = copies_of(*job->batch->table);
-    if (device_ == nullptr || table == nullptr || !is_reached(*job)) {
-      give_up(*job);
-      continue;
+  for (std::size_t count = 1; count > 0 && waiting_ < kMostWaiting;) {
+    // First all of them, so that their lines are on the way while the first is looked at.
+    std::array<Job*, kTaken> jobs;
+    for (count = 0; count < jobs.size(); ++count) {
+      jobs[count] = inbox_.take();
+      if (jobs[count] == nullptr) break;
+      __builtin_prefetch(jobs[count], 1);
     }
-    Group& group = group_of(*job->batch->shader, *table);
-    group.at(group.tail++) = {job, table->wanted()};
-    ++waiting_;
+    const Clock::time_point now = options_.max_delay.count() > 0 && count > 0 ? Clock::now() : Clock::time_point();
+    for (std::size_t i = 0; i < count; ++i) put_into_group(*jobs[i], now);
+    taken = taken || count > 0;
   }
   return taken;
+}
+
+void Master::put_into_group(Job& job, Clock::time_point now) {
+  Group* const group = device_ != nullptr && is_reached(job) ? group_of(*job.shader, *job.table) : nullptr;
+  if (group == nullptr) return give_up(job);
+  group->at(group->tail++) = {&job, group->table->wanted(), job.is_hurried ? Clock::time_point() : now};
+  group->items += job.items;
+  ++waiting_;
 }
 
 bool Master::launch() {
@@ -194,6 +225,74 @@ bool Master::launch() {
   return launched;
 }
 
+/// Whether the group's jobs have waited long enough, or are so many that waiting would not make a better launch.
+bool Master::is_ripe(Group& group) const {
+  if (group.head == group.tail) return false;
+  return options_.max_delay.count() == 0 || group.tail - group.head >= options_.gather || group.items >= kEnoughItems ||
+         Clock::now() - group.at(group.head).since >= options_.max_delay;
+}
+
+/// Launches the group's oldest jobs that the table is ready for; false if there are none.
+bool Master::launch(Group& group, unsigned lane_index) {
+  if (!is_ripe(group)) return false;
+  Lane& lane = lanes_[lane_index];
+  while (lane.jobs.size() < options_.gather && group.head < group.tail &&
+         group.table->shows(group.at(group.head).state)) {
+    Job* const job = group.at(group.head++).job;
+    group.items -= job->items;
+    lane.jobs.push_back(job);
+  }
+  if (lane.jobs.empty()) return false;
+  waiting_ -= lane.jobs.size();
+  flying_.push_back(lane_index);
+  lane.group = &group;
+  lane.copy = group.table->enter();
+  lane.since = Clock::now();
+  start(lane, lane_index);
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  batches_.fetch_add(lane.jobs.size(), std::memory_order_relaxed);
+  return true;
+}
+
+/// Gives the lane's work to its stream.
+void Master::start(Lane& lane, unsigned stream) {
+  const Shader& shader = *lane.group->shader;
+  const bool copies = is_copied(lane);
+  if (copies) {
+    for_each_run(lane.jobs, &Job::inputs, &Shader::input_bytes,
+                 [&](std::byte* device, const std::byte* host, std::size_t bytes) {
+                   device_->to_device(stream, device, host, bytes);
+                 });
+  }
+  for (std::size_t i = 0; i < lane.jobs.size(); ++i) fill(segments_[i], *lane.jobs[i], !copies);
+  device_->launch(stream, {&shader, lane.group->table->view(lane.copy), {segments_.data(), lane.jobs.size()}});
+  if (copies) {
+    for_each_run(lane.jobs, &Job::outputs, &Shader::output_bytes,
+                 [&](const std::byte* device, std::byte* host, std::size_t bytes) {
+                   device_->to_host(stream, host, device, bytes);
+                 });
+  }
+  device_->mark(stream);
+}
+
+/// Whether the launch works on copies in the GPU's memory. Then its jobs are in the order of their columns, so that one
+/// copy takes what stands side by side.
+bool Master::is_copied(Lane& lane) const {
+  if (options_.access == Access::mapped) return false;
+  std::uint64_t items = 0;
+  for (const Job* job : lane.jobs) items += job->items;
+  if (options_.access == Access::by_length && items * lane.group->item_bytes < kLeastCopied) return false;
+  std::ranges::sort(lane.jobs, std::less<>(), [](const Job* job) {
+    const std::byte* begin = job->inputs.staged;
+    return begin != nullptr ? begin : item_of(job->batch->inputs[0], job->first, job->shader->input_bytes[0]);
+  });
+  if (options_.access == Access::copied) return true;
+  std::size_t runs = 0;
+  for_each_run(lane.jobs, &Job::inputs, &Shader::input_bytes,
+               [&runs](const std::byte*, const std::byte*, std::size_t) { ++runs; });
+  return items * lane.group->item_bytes >= kLeastCopied * runs;
+}
+
 /// Calls `copy` with each run of columns of one direction that stand side by side, as the GPU and as the host see it,
 /// and its bytes. Jobs of one queue come in order, so that most runs are long.
 template <class Copy>
@@ -205,72 +304,29 @@ void Master::for_each_run(const std::vector<Job*>& jobs, Places Job::* direction
   const auto finish = [&] {
     if (begin != end) copy(memory->seen(begin, false), begin, static_cast<std::size_t>(end - begin));
   };
-  const auto add = [&](const SharedMemory* where, std::byte* from, std::size_t bytes) {
-    if (where != memory || from != end) {
-      finish();
-      memory = where;
-      begin = end = from;
-    }
-    end += bytes;
-  };
   for (const Job* job : jobs) {
     const Places& places = job->*direction;
-    if (places.staged != nullptr) {
-      add(places.memory, places.staged, places.staged_bytes);
-      continue;
-    }
-    const auto& bytes = job->batch->shader->*element_bytes;
-    for (std::size_t i = 0; i < bytes.size(); ++i) add(places.memory, places.columns[i], bytes[i] * job->items);
+    for_each_column(*job, direction, element_bytes, [&](std::size_t, std::byte* column, std::size_t bytes) {
+      if (places.memory != memory || column != end) {
+        finish();
+        memory = places.memory;
+        begin = end = column;
+      }
+      end += places.staged != nullptr ? padded(bytes) : bytes;
+    });
   }
   finish();
 }
 
-/// As the GPU sees the job.
-Segment Master::segment_of(const Job& job) const noexcept {
-  Segment segment;
+/// The job as the GPU sees it, in the host's memory or in its own.
+void Master::fill(Segment& segment, const Job& job, bool is_mapped) noexcept {
   segment.items = job.items;
-  const Shader& shader = *job.batch->shader;
-  for (std::size_t i = 0; i < shader.input_bytes.size(); ++i) {
-    segment.inputs[i] = job.inputs.memory->seen(job.inputs.columns[i], options_.mapped);
-  }
-  for (std::size_t i = 0; i < shader.output_bytes.size(); ++i) {
-    segment.outputs[i] = job.outputs.memory->seen(job.outputs.columns[i], options_.mapped);
-  }
-  return segment;
-}
-
-/// Launches the group's oldest jobs that the table is ready for; false if there are none.
-bool Master::launch(Group& group, unsigned lane_index) {
-  Lane& lane = lanes_[lane_index];
-  std::size_t count = 0;
-  while (count < options_.gather && group.head < group.tail && group.table->shows(group.at(group.head).state)) {
-    Job* const job = group.at(group.head++).job;
-    segments_[count++] = segment_of(*job);
-    lane.jobs.push_back(job);
-  }
-  if (count == 0) return false;
-  waiting_ -= count;
-  ++busy_;
-  lane.table = group.table;
-  lane.copy = group.table->enter();
-  lane.since = Clock::now();
-  if (!options_.mapped) {
-    for_each_run(lane.jobs, &Job::inputs, &Shader::input_bytes,
-                 [&](std::byte* device, const std::byte* host, std::size_t bytes) {
-                   device_->to_device(lane_index, device, host, bytes);
-                 });
-  }
-  device_->launch(lane_index, {group.shader, group.table->view(lane.copy), {segments_.data(), count}});
-  if (!options_.mapped) {
-    for_each_run(lane.jobs, &Job::outputs, &Shader::output_bytes,
-                 [&](const std::byte* device, std::byte* host, std::size_t bytes) {
-                   device_->to_host(lane_index, host, device, bytes);
-                 });
-  }
-  device_->mark(lane_index);
-  launches_.fetch_add(1, std::memory_order_relaxed);
-  batches_.fetch_add(count, std::memory_order_relaxed);
-  return true;
+  for_each_column(job, &Job::inputs, &Shader::input_bytes, [&](std::size_t i, const std::byte* column, std::size_t) {
+    segment.inputs[i] = job.inputs.memory->seen(column, is_mapped);
+  });
+  for_each_column(job, &Job::outputs, &Shader::output_bytes, [&](std::size_t i, const std::byte* column, std::size_t) {
+    segment.outputs[i] = job.outputs.memory->seen(column, is_mapped);
+  });
 }
 
 bool Master::is_reached(const Job& job) noexcept {
@@ -278,25 +334,25 @@ bool Master::is_reached(const Job& job) noexcept {
          job.outputs.memory->is_reached.load(std::memory_order_relaxed);
 }
 
-Master::Group& Master::group_of(const Shader& shader, TableCopies& table) {
-  for (const auto& group : groups_) {
-    if (group->shader == &shader && group->table == &table) return *group;
-  }
+/// Null if the table is none of this engine's.
+Master::Group* Master::group_of(const Shader& shader, const Table& table) {
+  const auto is_of = [&](const Group* group) { return group->shader == &shader && &group->table->table() == &table; };
+  if (last_group_ != nullptr && is_of(last_group_)) return last_group_;
+  const auto known = std::ranges::find_if(groups_, is_of, &std::unique_ptr<Group>::get);
+  if (known != groups_.end()) return last_group_ = known->get();
+  const auto is_its = [&table](const TableCopies* copies) { return &copies->table() == &table; };
+  const auto copies = std::ranges::find_if(tables_, is_its);
+  if (copies == tables_.end()) return nullptr;
   auto group = std::make_unique<Group>();
   group->shader = &shader;
-  group->table = &table;
-  group->ring.resize(kMostWaiting);
-  return *groups_.emplace_back(std::move(group));
-}
-
-TableCopies* Master::copies_of(const Table& table) const {
-  const auto found =
-      std::ranges::find_if(tables_, [&table](const TableCopies* each) { return &each->table() == &table; });
-  return found == tables_.end() ? nullptr : *found;
+  group->table = *copies;
+  group->item_bytes = std::max(sum_of(shader.input_bytes), sum_of(shader.output_bytes));
+  group->ring.resize(kMostWaiting + kTaken);
+  return last_group_ = groups_.emplace_back(std::move(group)).get();
 }
 
 bool Master::has_nothing_to_do() const {
-  return inbox_.empty() && waiting_ == 0 && busy_ == 0 && !asked_.load(std::memory_order_acquire) &&
+  return inbox_.empty() && waiting_ == 0 && flying_.empty() && !asked_.load(std::memory_order_acquire) &&
          !stop_.load(std::memory_order_relaxed) &&
          std::ranges::none_of(tables_, [](const TableCopies* table) { return table->has_work(); });
 }
@@ -323,7 +379,10 @@ std::vector<std::string> Master::notes() const {
   if (!name_.empty()) {
     lines.push_back(name_ + ": " + std::to_string(options_.streams) + " streams, up to " +
                     std::to_string(options_.gather) + " batches a launch, " +
-                    (options_.mapped ? "on the host's memory" : "copied"));
+                    kAccessWords[static_cast<std::size_t>(options_.access)] +
+                    (options_.max_delay.count() > 0
+                         ? ", waiting for them up to " + std::to_string(options_.max_delay.count()) + " us"
+                         : ""));
   }
   if (launches > 0) lines.push_back(std::to_string(batches) + " batches in " + std::to_string(launches) + " launches");
   const std::uint64_t given_up = given_up_.load(std::memory_order_relaxed);

@@ -30,10 +30,18 @@
 
 namespace penumbra::cuda {
 
+/// What a launch works on.
+enum class Access : std::uint8_t {
+  copied,     ///< copies of the columns in the GPU's memory
+  mapped,     ///< the columns in the host's memory
+  by_length,  ///< on copies of long columns
+};
+
 struct MasterOptions {
   unsigned streams = 4;
-  unsigned gather = 32;                         ///< batches in one launch at most, up to kMostSegments
-  bool mapped = false;                          ///< the GPU works on the host's memory, without copies
+  unsigned gather = 32;  ///< batches in one launch at most, up to kMostSegments
+  Access access = Access::by_length;
+  std::chrono::microseconds max_delay{0};       ///< for which a batch may wait for others to share its launch
   std::chrono::milliseconds patience{2000};     ///< with a launch, until the GPU counts as lost
   std::chrono::milliseconds retry_after{1000};  ///< since it was lost
 };
@@ -73,19 +81,23 @@ class Master {
   struct Waiting {
     Job* job = nullptr;
     std::uint64_t state = 0;  ///< of the table: what the job has to see
+    Clock::time_point since;  ///< it came; only if there is a max_delay, and the job is not hurried
   };
   /// Jobs that one launch can gather.
   struct Group {
     const Shader* shader = nullptr;
     TableCopies* table = nullptr;
+    std::size_t item_bytes = 0;  ///< of the columns of the direction that has more
     std::vector<Waiting> ring;
     std::size_t head = 0, tail = 0;  ///< these count on for ever
+    std::uint64_t items = 0;         ///< of all jobs in the ring
+    bool is_waited_for = false;      ///< finish() has found a launch of it that has not ended
     Waiting& at(std::size_t position) { return ring[position % ring.size()]; }
   };
   /// A stream, and what is in flight on it.
   struct Lane {
     std::vector<Job*> jobs;
-    TableCopies* table = nullptr;
+    Group* group = nullptr;
     unsigned copy = 0;
     Clock::time_point since;
   };
@@ -98,13 +110,18 @@ class Master {
   bool take();
   bool launch();
   bool launch(Group& group, unsigned lane);
+  bool has_ended(unsigned lane);
+  static void land(Lane& lane);
+  void put_into_group(Job& job, Clock::time_point now);
+  bool is_ripe(Group& group) const;
+  void start(Lane& lane, unsigned stream);
+  bool is_copied(Lane& lane) const;
   template <class Copy>
   static void for_each_run(const std::vector<Job*>& jobs, Places Job::* direction,
                            std::vector<std::size_t> Shader::* element_bytes, const Copy& copy);
-  Segment segment_of(const Job& job) const noexcept;
+  static void fill(Segment& segment, const Job& job, bool is_mapped) noexcept;
   static bool is_reached(const Job& job) noexcept;
-  Group& group_of(const Shader& shader, TableCopies& table);
-  TableCopies* copies_of(const Table& table) const;
+  Group* group_of(const Shader& shader, const Table& table);
   bool has_nothing_to_do() const;
   void rest(unsigned& idle_turns);
 
@@ -130,7 +147,9 @@ class Master {
   std::vector<TableCopies*> tables_;
   std::vector<Lane> lanes_;
   std::vector<std::unique_ptr<Group>> groups_;
-  std::size_t waiting_ = 0, busy_ = 0;  ///< jobs in groups, lanes in flight
+  Group* last_group_ = nullptr;
+  std::size_t waiting_ = 0;       ///< jobs in groups
+  std::vector<unsigned> flying_;  ///< lanes in flight, oldest first
   std::size_t next_group_ = 0;
   std::array<Segment, kMostSegments> segments_;
   bool is_final_ = false;

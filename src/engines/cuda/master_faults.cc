@@ -83,8 +83,11 @@ void Master::lose(const DeviceError& error) {
   }
   for (const auto& group : groups_) {
     while (group->head < group->tail) give_up(*group->at(group->head++).job);
+    group->items = 0;
+    group->is_waited_for = false;
   }
-  waiting_ = busy_ = 0;
+  waiting_ = 0;
+  flying_.clear();
 }
 
 void Master::give_up(Job& job) {

@@ -2,30 +2,10 @@
 #include "cuda/queue.h"
 
 #include <algorithm>
-#include <numeric>
 #include <thread>
 #include <utility>
 
 namespace penumbra::cuda {
-namespace {
-
-std::size_t sum_of(const std::vector<std::size_t>& element_bytes) {
-  return std::accumulate(element_bytes.begin(), element_bytes.end(), std::size_t{0});
-}
-
-/// The columns stay where the batch has them, from item `first` on.
-template <class Column>
-void leave_in_place(Places& places, SharedMemory& memory, const std::array<Column*, kMaxColumns>& columns,
-                    const std::vector<std::size_t>& element_bytes, std::uint32_t first) noexcept {
-  places.memory = &memory;
-  for (std::size_t i = 0; i < element_bytes.size(); ++i) {
-    places.columns[i] =
-        const_cast<std::byte*>(static_cast<const std::byte*>(item_of(columns[i], first, element_bytes[i])));
-  }
-}
-
-}  // namespace
-
 CudaQueue::CudaQueue(Master& master, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue)
     : master_(master),
       cpu_(cpu),
@@ -82,9 +62,12 @@ bool CudaQueue::cut_piece() noexcept {
   if (tail_ - head_ == kJobs) return false;
   Job& job = at(tail_);
   job.batch = cut_.batch;
+  job.shader = job.batch->shader;
+  job.table = job.batch->table;
   job.first = cut_.next;
   job.items = std::min(cut_.most_items, cut_.batch->items - cut_.next);
-  job.inputs.staged = job.outputs.staged = nullptr;
+  job.is_hurried = job.items < job.batch->items;
+  job.inputs = job.outputs = {};
   if (master_.accepts()) {
     if (!place(job)) return false;
     copy_inputs(job);
@@ -105,25 +88,22 @@ bool CudaQueue::cut_piece() noexcept {
 
 /// Finds places for the piece's columns; false if there are none now.
 bool CudaQueue::place(Job& job) noexcept {
-  const Shader& shader = *job.batch->shader;
-  if (cut_.inputs != nullptr) {
-    leave_in_place(job.inputs, *cut_.inputs, job.batch->inputs, shader.input_bytes, job.first);
-  } else {
-    job.inputs.staged_bytes = staged_bytes(shader.input_bytes, job.items);
-    const std::size_t begin = inputs_.take(job.inputs.staged_bytes);
+  job.inputs = {cut_.inputs, nullptr};
+  job.outputs = {cut_.outputs, nullptr};
+  if (cut_.inputs == nullptr) {
+    job.staged_inputs = staged_bytes(job.shader->input_bytes, job.items);
+    const std::size_t begin = inputs_.take(job.staged_inputs);
     if (begin == ByteRing::kNone) return false;
-    stage(job.inputs, *staging_, staging_->host->data() + begin, shader.input_bytes, job.items);
+    job.inputs = {staging_.get(), staging_->host->data() + begin};
   }
-  if (cut_.outputs != nullptr) {
-    leave_in_place(job.outputs, *cut_.outputs, job.batch->outputs, shader.output_bytes, job.first);
-  } else {
-    job.outputs.staged_bytes = staged_bytes(shader.output_bytes, job.items);
-    const std::size_t begin = outputs_.take(job.outputs.staged_bytes);
+  if (cut_.outputs == nullptr) {
+    job.staged_outputs = staged_bytes(job.shader->output_bytes, job.items);
+    const std::size_t begin = outputs_.take(job.staged_outputs);
     if (begin == ByteRing::kNone) {
       if (job.inputs.staged != nullptr) inputs_.undo();
       return false;
     }
-    stage(job.outputs, *staging_, staging_->host->data() + kStagingHalf + begin, shader.output_bytes, job.items);
+    job.outputs = {staging_.get(), staging_->host->data() + kStagingHalf + begin};
   }
   return true;
 }
@@ -132,10 +112,10 @@ void CudaQueue::take_places_back(Job& job) noexcept {
   std::byte* const inputs = staging_->host->data();
   std::byte* const outputs = inputs + kStagingHalf;
   if (job.inputs.staged != nullptr) {
-    inputs_.give_back(static_cast<std::size_t>(job.inputs.staged - inputs), job.inputs.staged_bytes);
+    inputs_.give_back(static_cast<std::size_t>(job.inputs.staged - inputs), job.staged_inputs);
   }
   if (job.outputs.staged != nullptr) {
-    outputs_.give_back(static_cast<std::size_t>(job.outputs.staged - outputs), job.outputs.staged_bytes);
+    outputs_.give_back(static_cast<std::size_t>(job.outputs.staged - outputs), job.staged_outputs);
   }
 }
 

@@ -87,41 +87,63 @@ inline constexpr std::size_t kStagingHalf = std::size_t{1} << 20;
 /// Where the columns of one direction stand.
 struct Places {
   SharedMemory* memory = nullptr;
-  std::array<std::byte*, kMaxColumns> columns{};
-  std::byte* staged = nullptr;   ///< in the staging memory, where the columns stand one behind the other, each padded();
-  std::size_t staged_bytes = 0;  ///< null: they stand where the batch has them
+  std::byte* staged = nullptr;  ///< one behind the other from here on, each padded(); null: where the batch has them
 };
 
 /// A batch between submit() and poll(), or a piece of it: items from `first` on.
-struct Job {
+struct alignas(64) Job {
   enum class State : std::uint8_t {
     on_gpu,  ///< the master's
     done,    ///< the outputs stand in their places
     on_cpu,  ///< the worker runs it itself
   };
 
-  Batch* batch = nullptr;
-  std::uint32_t first = 0, items = 0;
+  // All that the master reads of a short batch, in one line: it comes from another core.
+  const Shader* shader = nullptr;
+  const Table* table = nullptr;
   Places inputs, outputs;
+  std::uint32_t items = 0;
+  bool is_hurried = false;  ///< a launch with it does not wait for more
   std::atomic<State> state{State::done};
+
+  alignas(64) Batch* batch = nullptr;
+  std::uint32_t first = 0;
+  std::size_t staged_inputs = 0, staged_outputs = 0;  ///< bytes
 
   bool is_last() const { return first + items == batch->items; }
 };
 
 /// Where the column's item `first` stands.
 template <class Column>
-Column* item_of(Column* column, std::uint32_t first, std::size_t element_bytes) {
+auto* item_of(Column* column, std::uint32_t first, std::size_t element_bytes) {
   return static_cast<std::conditional_t<std::is_const_v<Column>, const std::byte, std::byte>*>(column) +
          first * element_bytes;
 }
+/// Calls `use` with each column of one direction: its number, where it begins, and its bytes.
+template <class Use>
+void for_each_column(const Job& job, Places Job::* direction, std::vector<std::size_t> Shader::* element_bytes,
+                     const Use& use) {
+  const auto& bytes = job.shader->*element_bytes;
+  std::byte* next = (job.*direction).staged;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::byte* column = next;
+    if (next != nullptr) {
+      next += padded(bytes[i] * job.items);
+    } else if (direction == &Job::inputs) {
+      column = const_cast<std::byte*>(item_of(job.batch->inputs[i], job.first, bytes[i]));  // for copies from it
+    } else {
+      column = item_of(job.batch->outputs[i], job.first, bytes[i]);
+    }
+    use(i, column, bytes[i] * job.items);
+  }
+}
 /// The piece as a batch by itself.
 Batch piece_of(const Job& job) noexcept;
+/// Of one item.
+std::size_t sum_of(const std::vector<std::size_t>& element_bytes) noexcept;
 /// Bytes of columns in the staging memory; at least one line of it.
 std::size_t staged_bytes(const std::vector<std::size_t>& element_bytes, std::uint32_t items) noexcept;
-/// Gives the columns their places from `begin` on, in the staging memory.
-void stage(Places& places, SharedMemory& memory, std::byte* begin, const std::vector<std::size_t>& element_bytes,
-           std::uint32_t items) noexcept;
-/// Copies what the batch has to the staging memory, where the columns' places are there.
+/// Copies what the batch has to the staging memory, if the columns' places are there.
 void copy_inputs(const Job& job) noexcept;
 /// And back.
 void copy_outputs(const Job& job) noexcept;
