@@ -54,6 +54,13 @@ struct Launch {
   std::span<const Segment> segments;  ///< at most kMostSegments
 };
 
+/// A small copy from the host to the device.
+struct Piece {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  std::size_t bytes = 0;
+};
+
 /// All but the destructor, release() and unshare() throw DeviceError. The device is then to be destroyed.
 class Device {
  public:
@@ -76,6 +83,11 @@ class Device {
 
   /// `host` is shared memory and stays as it is until the copy is done.
   virtual void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) = 0;
+  /// The same of many small pieces at once. They themselves, and what they are copied from, lie in one memory that was
+  /// shared.
+  virtual void scatter(unsigned stream, std::span<const Piece> pieces) {
+    for (const Piece& piece : pieces) to_device(stream, piece.to, piece.from, piece.bytes);
+  }
   virtual void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) = 0;
   virtual void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void launch(unsigned stream, const Launch& launch) = 0;

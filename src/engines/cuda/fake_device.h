@@ -16,6 +16,7 @@
 #include <memory>
 #include <queue>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,6 +78,13 @@ class FakeDevice final : public Device {
     EXPECT_TRUE(is_shared(host, bytes));
     faults_.copied_from = host;
     give(stream, [=] { std::memcpy(device, host, bytes); });
+  }
+  void scatter(unsigned stream, std::span<const Piece> pieces) override {
+    EXPECT_TRUE(is_shared(reinterpret_cast<const std::byte*>(pieces.data()), pieces.size_bytes()));
+    for (const Piece& piece : pieces) EXPECT_TRUE(is_shared(piece.from, piece.bytes));
+    give(stream, [pieces] {
+      for (const Piece& piece : pieces) std::memcpy(piece.to, piece.from, piece.bytes);
+    });
   }
   void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
     EXPECT_TRUE(is_shared(host, bytes));

@@ -5,6 +5,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "cuda/device.h"
@@ -20,5 +22,10 @@ struct Kernel {
 
 /// Filled before main() begins.
 Variants<Kernel>& kernels();
+
+/// Copies pieces; `pieces` is the device's address of them, `shift` what turns a host address in them into the
+/// device's.
+cudaError_t launch_scatter(const Piece* pieces, std::uint32_t count, std::ptrdiff_t shift, cudaStream_t stream);
+const void* scatter_kernel();
 
 }  // namespace penumbra::cuda

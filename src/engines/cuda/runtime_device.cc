@@ -4,8 +4,11 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,10 +64,12 @@ class RuntimeDevice final : public Device {
     check(cudaSetDevice(0), "taking the GPU");
     check(cudaGetDeviceProperties(&properties_, 0), "asking what GPU it is");
     // What would otherwise be loaded in the middle of traffic.
-    kernels().for_each([](const Shader&, const Kernel& kernel) {
+    const auto load = [](const void* kernel) {
       cudaFuncAttributes attributes;
-      check(cudaFuncGetAttributes(&attributes, kernel.function), "loading a shader");
-    });
+      check(cudaFuncGetAttributes(&attributes, kernel), "loading a shader");
+    };
+    kernels().for_each([&load](const Shader&, const Kernel& kernel) { load(kernel.function); });
+    load(scatter_kernel());
     for (unsigned i = 0; i < streams; ++i) {
       Stream stream;
       check(cudaStreamCreateWithFlags(&stream.stream, cudaStreamNonBlocking), "making a stream");
@@ -79,7 +84,7 @@ class RuntimeDevice final : public Device {
       cudaStreamDestroy(each.stream);
     }
     for (std::byte* memory : allocated_) cudaFree(memory);
-    for (std::byte* host : shared_) cudaHostUnregister(host);
+    for (const Shared& each : shared_) cudaHostUnregister(each.host);
   }
   void abandon(const std::string& reason) noexcept override {
     const std::lock_guard lock(lost_mutex);
@@ -99,18 +104,27 @@ class RuntimeDevice final : public Device {
   }
   std::byte* share(std::byte* host, std::size_t bytes) override {
     check(cudaHostRegister(host, bytes, cudaHostRegisterMapped), "sharing memory with the GPU");
-    shared_.push_back(host);
+    Shared& shared = shared_.emplace_back(Shared{host, bytes, 0});
     void* seen = nullptr;
     check(cudaHostGetDevicePointer(&seen, host, 0), "sharing memory with the GPU");
+    shared.shift = static_cast<std::byte*>(seen) - host;
     return static_cast<std::byte*>(seen);
   }
   void unshare(std::byte* host) noexcept override {
     cudaHostUnregister(host);
-    std::erase(shared_, host);
+    std::erase_if(shared_, [host](const Shared& each) { return each.host == host; });
   }
 
   void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
     check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, streams_[stream].stream), "copying to the GPU");
+  }
+  void scatter(unsigned stream, std::span<const Piece> pieces) override {
+    const auto* const begin = reinterpret_cast<const std::byte*>(pieces.data());
+    const auto has = [begin](const Shared& each) { return begin >= each.host && begin < each.host + each.bytes; };
+    const std::ptrdiff_t shift = std::ranges::find_if(shared_, has)->shift;
+    check(launch_scatter(reinterpret_cast<const Piece*>(begin + shift), static_cast<std::uint32_t>(pieces.size()),
+                         shift, streams_[stream].stream),
+          "copying to the GPU");
   }
   void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
     check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, streams_[stream].stream),
@@ -139,7 +153,13 @@ class RuntimeDevice final : public Device {
   };
   cudaDeviceProp properties_{};
   std::vector<Stream> streams_;
-  std::vector<std::byte*> allocated_, shared_;
+  struct Shared {
+    std::byte* host = nullptr;
+    std::size_t bytes = 0;
+    std::ptrdiff_t shift = 0;  ///< to the device's address
+  };
+  std::vector<std::byte*> allocated_;
+  std::vector<Shared> shared_;
 };
 
 Availability find_gpu() {

@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace penumbra::cuda {
 namespace {
 
-constexpr std::size_t kGap = 4096;       ///< as TableChanges
-constexpr std::size_t kCopyCosts = 512;  ///< a copy by itself takes as long as about so many bytes more
+constexpr std::size_t kGap = 256;  ///< less is copied along with what lies around it
+constexpr std::size_t kCopyCosts =
+    512;  ///< a copy by itself takes as long as about so many bytes more; so few fit a step
 
 }  // namespace
 
@@ -58,7 +60,11 @@ std::size_t TableCopies::Ranges::weight(const Range& range) {
   return padded(range.end - range.begin) + kCopyCosts;
 }
 
-TableCopies::TableCopies(Table& table, Doorbell& master) : table_(table), master_(master), staging_(kStep) {
+TableCopies::TableCopies(Table& table, Doorbell& master)
+    : table_(table),
+      master_(master),
+      staging_(kStep + kMostPieces * sizeof(Piece)),
+      pieces_(reinterpret_cast<Piece*>(staging_.data() + kStep), kMostPieces) {
   table_.attach(*this);
 }
 
@@ -115,11 +121,12 @@ void TableCopies::commit(std::unique_lock<std::mutex>& lock) {
   master_.ring();
 }
 
-void TableCopies::begin(Device& device, unsigned stream) {
+void TableCopies::begin(Device& device, unsigned stream, std::chrono::milliseconds patience) {
   device.share(staging_.data(), staging_.bytes());
   const std::lock_guard lock(mutex_);
   device_ = &device;
   stream_ = stream;
+  patience_ = patience;
   live_ = true;
   behind_.store(committed_ > 0, std::memory_order_release);
 }
@@ -142,9 +149,17 @@ unsigned TableCopies::enter() noexcept {
 bool TableCopies::advance() {
   if (!has_work()) return false;
   if (step_ == Step::none) return begin_step();
-  if (!device_->reached(stream_)) return false;
-  end_step();
-  return true;
+  if (device_->reached(stream_)) {
+    end_step();
+    return true;
+  }
+  if (std::chrono::steady_clock::now() - step_began_ > patience_) {
+    throw DeviceError("a copy of the table '" + table_.name() + "' has not come to its end in " +
+                          std::to_string(patience_.count()) +
+                          " ms; this program has to be started anew to use the GPU again",
+                      true);
+  }
+  return false;
 }
 
 void TableCopies::end_step() {
@@ -172,6 +187,7 @@ bool TableCopies::begin_step() {
     copy_what_is_lacking(spare);
   }
   device_->mark(stream_);
+  step_began_ = std::chrono::steady_clock::now();
   return true;
 }
 
@@ -190,14 +206,20 @@ void TableCopies::catch_up(Copy& spare, const Copy& current) {
 void TableCopies::copy_what_is_lacking(Copy& spare) {
   fit(spare);
   spare.lacks.join();
-  std::size_t used = 0;
-  while (!spare.lacks.empty() && used < kStep) {
+  std::size_t used = 0, count = 0;
+  while (!spare.lacks.empty() && used < kStep && count < kMostPieces) {
     const Range range = spare.lacks.take(kStep - used);
     const std::size_t bytes = range.end - range.begin;
+    const Piece piece{spare.regions[range.region] + range.begin, staging_.data() + used, bytes};
     std::memcpy(staging_.data() + used, shadow_[range.region].data() + range.begin, bytes);
-    device_->to_device(stream_, spare.regions[range.region] + range.begin, staging_.data() + used, bytes);
+    if (bytes <= kSmall) {
+      pieces_[count++] = piece;
+    } else {
+      device_->to_device(stream_, piece.to, piece.from, bytes);
+    }
     used += padded(bytes);
   }
+  if (count > 0) device_->scatter(stream_, pieces_.first(count));
   step_ = Step::part;
   if (!spare.lacks.empty()) return;
   step_ = Step::last;

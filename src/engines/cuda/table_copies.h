@@ -11,6 +11,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,8 @@ class TableCopies final : public TableMirror {
   /// What one step of bringing a copy up to date moves at most. A commit of more waits until the GPU has it, while
   /// look-ups go on in the state before.
   static constexpr std::size_t kStep = std::size_t{1} << 20;
+  /// Ranges up to so many bytes go together, by one kernel; and so many in a step at most.
+  static constexpr std::size_t kSmall = 1024, kMostPieces = 2048;
 
   /// Attaches itself to the table; to be made and destroyed by the thread that publishes. `master` is rung when there
   /// is something to copy.
@@ -45,8 +48,9 @@ class TableCopies final : public TableMirror {
 
   // The master's thread.
 
-  /// The device is there: copies are made in it, on this stream.
-  void begin(Device& device, unsigned stream);
+  /// The device is there: copies are made in it, on this stream. If a step of that takes longer than `patience`,
+  /// advance() throws a final DeviceError.
+  void begin(Device& device, unsigned stream, std::chrono::milliseconds patience = std::chrono::seconds(2));
   /// It is not there any more, and nothing is in flight.
   void end() noexcept;
   /// Goes on with what has to be copied, as far as that goes without waiting. Whether it did anything.
@@ -71,7 +75,7 @@ class TableCopies final : public TableMirror {
    public:
     void add(const Range& range);
     void clear();
-    /// Sorts them and joins near ones: one copy across a gap costs less than two.
+    /// Sorts them and joins near ones.
     void join();
     bool empty() const { return ranges_.empty(); }
     /// Whether one step takes them all.
@@ -124,7 +128,10 @@ class TableCopies final : public TableMirror {
   Device* device_ = nullptr;
   unsigned stream_ = 0;
   HugeMemory staging_;
+  std::span<Piece> pieces_;  ///< at its end
   Step step_ = Step::none;
+  std::chrono::milliseconds patience_{0};
+  std::chrono::steady_clock::time_point step_began_;
 };
 
 }  // namespace penumbra::cuda

@@ -3,13 +3,17 @@
 // The two copies of a table, step by step, with this thread as owner and master.
 #include "cuda/table_copies.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <random>
+#include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -39,6 +43,11 @@ class CountingDevice final : public Device {
     bytes_in += bytes;
     ++copies_in;
   }
+  void scatter(unsigned stream, std::span<const Piece> pieces) override {
+    fake_.scatter(stream, pieces);
+    for (const Piece& piece : pieces) bytes_in += piece.bytes;
+    ++scatters;
+  }
   void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
     fake_.to_host(stream, host, device, bytes);
   }
@@ -50,7 +59,7 @@ class CountingDevice final : public Device {
   void mark(unsigned stream) override { fake_.mark(stream); }
   bool reached(unsigned stream) override { return fake_.reached(stream); }
 
-  std::size_t bytes_in = 0, copies_in = 0, bytes_within = 0;
+  std::size_t bytes_in = 0, copies_in = 0, bytes_within = 0, scatters = 0;
 
  private:
   FakeDevice fake_;
@@ -130,6 +139,58 @@ TEST_F(CudaTableCopies, FollowChangesByCopyingNoMoreThanThese) {
   }
   expect_equal(copies);
   EXPECT_EQ(device_.bytes_within, whole);
+}
+
+TEST_F(CudaTableCopies, TakeManySmallChangesAtOnce) {
+  TableCopies copies(table_, doorbell_);
+  copies.begin(device_, 0);
+  bring_up_to_date(copies);
+  const std::size_t before = device_.copies_in;
+  std::mt19937 random(2);
+  for (int i = 0; i < 5; ++i) {
+    const std::size_t scatters = device_.scatters;
+    for (std::size_t j = 0; j < kFirst; j += 2'000) change(j + random() % 900, static_cast<std::uint32_t>(random()));
+    table_.commit();
+    bring_up_to_date(copies);
+    expect_equal(copies);
+    EXPECT_EQ(device_.scatters, scatters + 1);
+  }
+  EXPECT_EQ(device_.copies_in, before);
+}
+
+TEST_F(CudaTableCopies, TakeMoreSmallChangesThanAStepDoes) {
+  TableCopies copies(table_, doorbell_);
+  copies.begin(device_, 0);
+  bring_up_to_date(copies);
+  std::thread master([&] {
+    while (!copies.has_work()) std::this_thread::yield();
+    bring_up_to_date(copies);
+  });
+  for (std::size_t i = 0; i < kFirst; i += 1'100) change(i, 7);
+  for (std::size_t i = 0; i < kSecond; ++i) memory_->second[i] = std::byte{9};
+  table_.changed(1, 0, kSecond);
+  table_.commit();
+  master.join();
+  bring_up_to_date(copies);
+  expect_equal(copies);
+}
+
+TEST_F(CudaTableCopies, GiveTheDeviceUpIfACopyDoesNotEnd) {
+  TableCopies copies(table_, doorbell_);
+  copies.begin(device_, 0, std::chrono::milliseconds(50));
+  bring_up_to_date(copies);
+  faults_.stuck = true;
+  change(5, 77);
+  table_.commit();
+  try {
+    for (;;) copies.advance();
+  } catch (const DeviceError& error) {
+    EXPECT_TRUE(error.is_final());
+    EXPECT_THAT(error.what(), testing::HasSubstr("a copy of the table 'two columns' has not come to its end in 50 ms"));
+  }
+  faults_.stuck = false;
+  while (!device_.reached(0)) continue;
+  copies.end();
 }
 
 TEST_F(CudaTableCopies, ShowNothingBeforeItIsCommitted) {
