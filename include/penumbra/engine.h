@@ -70,6 +70,9 @@ class Engine {
   /// Prepares to read the table (an engine with memory of its own attaches a mirror). Before the first batch that names
   /// it, from the thread that publishes the table, which outlives the engine.
   virtual void use_table(Table& table) = 0;
+  /// Batches of this shader, one of its own, on this table, which it uses, will come: what it can find out beforehand it
+  /// finds out in recall().
+  virtual void expect(const Shader& /*shader*/, const Table& /*table*/) {}
   /// Whether functions are to ask for what a shader reads first of an item while they prepare the batch: it runs on the
   /// same core next, and the wait then overlaps the other packets' headers (G-Opt, section 4.4). See
   /// Chunk::fetch_ahead.
@@ -80,7 +83,8 @@ class Engine {
   virtual std::vector<std::string> notes() const { return {}; }
   /// The same for another run on this machine. From any thread.
   virtual std::vector<EngineFinding> findings() const { return {}; }
-  /// What an earlier run found, to begin with. Before the first batch. Findings may be of any value.
+  /// What an earlier run found, to begin with; what it did not find of the expected may be measured now, on columns of any
+  /// values, for some tenths of a second. Before the first batch. Findings may be of any value.
   virtual void recall(std::vector<EngineFinding> /*findings*/) {}
 };
 

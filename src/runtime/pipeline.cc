@@ -93,6 +93,7 @@ void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, c
   stage.table = stage.function->table();
   if (stage.table == nullptr) throw std::logic_error("function " + config.function + " has a shader but no table");
   stage.engine->use_table(*stage.table);
+  stage.engine->expect(*stage.shader, *stage.table);
   stage.fetch_ahead = stage.engine->fetches_ahead();
 }
 
@@ -162,7 +163,7 @@ std::map<std::string, std::vector<EngineFinding>> Pipeline::findings() const {
 void Pipeline::recall(const std::map<std::string, std::vector<EngineFinding>>& findings) {
   for (const auto& [choice, engine] : engines_) {
     const auto found = findings.find(engine_name(choice));
-    if (found != findings.end()) engine->recall(found->second);
+    engine->recall(found != findings.end() ? found->second : std::vector<EngineFinding>());
   }
 }
 

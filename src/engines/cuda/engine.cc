@@ -21,9 +21,9 @@ MasterOptions options_of(const EngineSettings& settings) {
     const auto found = settings.find(name);
     return found == settings.end() ? otherwise : static_cast<unsigned>(found->second);
   };
-  options.streams = told("streams", options.streams);
-  options.gather = told("gather", options.gather);
-  if (settings.contains("mapped")) options.access = told("mapped", 0) != 0 ? Access::mapped : Access::copied;
+  if (settings.contains("streams")) options.wish.streams = told("streams", 0);
+  if (settings.contains("gather")) options.wish.gather = told("gather", 0);
+  if (settings.contains("mapped")) options.wish.access = told("mapped", 0) != 0 ? Access::mapped : Access::copied;
   options.max_delay = std::chrono::microseconds(told("max_delay", 0));
   return options;
 }
@@ -31,7 +31,11 @@ MasterOptions options_of(const EngineSettings& settings) {
 }  // namespace
 
 std::vector<EngineSetting> settings() {
-  return {{.name = "streams", .least = 1, .most = 16, .summary = "launches in flight at once", .tested = {1, 2, 16}},
+  return {{.name = "streams",
+           .least = 1,
+           .most = kMostStreams,
+           .summary = "launches in flight at once",
+           .tested = {1, 2, 16}},
           {.name = "gather",
            .least = 1,
            .most = kMostSegments,
@@ -50,7 +54,10 @@ std::vector<EngineSetting> settings() {
 }
 
 CudaEngine::CudaEngine(Backend backend, MasterOptions options)
-    : backend_(std::move(backend)), cpu_(create_engine(name_of_cpu_engine())), master_(backend_.open, options) {}
+    : backend_(std::move(backend)),
+      wish_(options.wish),
+      cpu_(create_engine(name_of_cpu_engine())),
+      master_(backend_.open, options) {}
 
 CudaEngine::CudaEngine(Backend backend, const EngineSettings& settings)
     : CudaEngine(std::move(backend), options_of(settings)) {}
@@ -64,6 +71,34 @@ void CudaEngine::use_table(Table& table) {
 std::unique_ptr<EngineQueue> CudaEngine::open_queue() {
   master_.start();
   return std::make_unique<CudaQueue>(master_, *cpu_, cpu_->open_queue());
+}
+
+/// Measures what is neither told nor known from an earlier run.
+void CudaEngine::recall(std::vector<EngineFinding> findings) {
+  for (const auto& [shader, table] : expected_) {
+    if (wish_.decides_all()) continue;
+    const auto known = std::ranges::find_if(findings, [&, shader = shader, table = table](const EngineFinding& each) {
+      return each.shader == shader->name && each.size_class == table->size_class();
+    });
+    const auto plan = known == findings.end() ? std::nullopt : plan_of(known->value);
+    if (plan && wish_.allows(*plan)) {
+      master_.use_plan({.shader = shader, .table = table, .plan = *plan, .gain = known->gain, .is_recalled = true});
+    } else {
+      master_.calibrate(*shader, *table);
+    }
+  }
+}
+
+std::vector<EngineFinding> CudaEngine::findings() const {
+  std::vector<EngineFinding> found;
+  for (const Choice& each : master_.choices()) {
+    if (each.is_recalled) continue;
+    found.push_back({.shader = each.shader->name,
+                     .size_class = each.table->size_class(),
+                     .value = to_value(each.plan),
+                     .gain = each.gain});
+  }
+  return found;
 }
 
 std::vector<std::string> CudaEngine::notes() const {

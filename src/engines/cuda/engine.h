@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/master.h"
@@ -25,12 +26,17 @@ class CudaEngine final : public Engine {
 
   const Shader* find_shader(const std::string& name) const override { return backend_.find_shader(name); }
   void use_table(Table& table) override;
+  void expect(const Shader& shader, const Table& table) override { expected_.emplace_back(&shader, &table); }
   std::unique_ptr<EngineQueue> open_queue() override;
   std::vector<std::string> notes() const override;
+  std::vector<EngineFinding> findings() const override;
+  void recall(std::vector<EngineFinding> findings) override;
 
  private:
   const Backend backend_;
+  const PlanWish wish_;
   const std::unique_ptr<Engine> cpu_;  ///< what runs shaders while the GPU does not
+  std::vector<std::pair<const Shader*, const Table*>> expected_;
   std::vector<std::unique_ptr<TableCopies>> tables_;
   Master master_;  ///< ends before the tables that it copies
 };

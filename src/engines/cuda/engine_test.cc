@@ -39,7 +39,7 @@ struct Setup {
 class CudaEngineOnAFake : public testing::TestWithParam<Setup> {
  protected:
   MasterOptions options() const {
-    return {.streams = GetParam().streams, .gather = GetParam().gather, .access = GetParam().access};
+    return {.wish = {.streams = GetParam().streams, .gather = GetParam().gather, .access = GetParam().access}};
   }
   FakeWorld world_;
 };
@@ -197,7 +197,7 @@ constexpr std::chrono::minutes kForEver{10};
 
 TEST(CudaMaxDelay, HoldsBatchesBackUntilALaunchIsFull) {
   FakeWorld world;
-  CudaEngine engine(world.backend(), MasterOptions{.gather = 8, .max_delay = kForEver});
+  CudaEngine engine(world.backend(), MasterOptions{.wish = {.gather = 8}, .max_delay = kForEver});
   engine.use_table(world.modulo);
   const auto queue = engine.open_queue();
   run_batches(*queue, world, 16, 64);
@@ -206,7 +206,7 @@ TEST(CudaMaxDelay, HoldsBatchesBackUntilALaunchIsFull) {
 
 TEST(CudaMaxDelay, HoldsBackNoLaunchOfManyItems) {
   FakeWorld world;
-  CudaEngine engine(world.backend(), MasterOptions{.gather = 8, .max_delay = kForEver});
+  CudaEngine engine(world.backend(), MasterOptions{.wish = {.gather = 8}, .max_delay = kForEver});
   engine.use_table(world.modulo);
   const auto queue = engine.open_queue();
   run_batches(*queue, world, 1, 140'000);
@@ -215,7 +215,7 @@ TEST(CudaMaxDelay, HoldsBackNoLaunchOfManyItems) {
 
 TEST(CudaMaxDelay, EndsAWait) {
   FakeWorld world;
-  CudaEngine engine(world.backend(), MasterOptions{.gather = 8, .max_delay = std::chrono::milliseconds(2)});
+  CudaEngine engine(world.backend(), MasterOptions{.wish = {.gather = 8}, .max_delay = std::chrono::milliseconds(2)});
   engine.use_table(world.modulo);
   const auto queue = engine.open_queue();
   run_batches(*queue, world, 3, 64);

@@ -50,7 +50,7 @@ class CudaFaults : public testing::Test {
 
   FakeWorld world_;
   FakeFaults& faults_ = world_.faults;
-  const MasterOptions options_{.patience = milliseconds(300), .retry_after = milliseconds(20)};
+  const MasterOptions options_{.wish = {}, .patience = milliseconds(300), .retry_after = milliseconds(20)};
   const std::vector<std::uint32_t> in_ = world_.numbers(5'000);
 };
 
@@ -114,6 +114,20 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUp) {
   run(queue, [&] { return faults_.abandoned == 1; });
   EXPECT_THAT(all(engine.notes()), HasSubstr("has not come to its end in 300 ms"));
   EXPECT_EQ(engine.open_queue()->poll(), nullptr);
+}
+
+TEST_F(CudaFaults, ATableCopyThatNeverEndsIsGivenUpAndItsOwnerGoesOn) {
+  ChangingTable table;
+  CudaEngine engine(world_.backend(), options_);
+  engine.use_table(table.table());
+  ShaderQueue queue(engine, world_.lookup_shader(), table.table());
+  table.check(queue);
+  faults_.stuck = true;
+  table.load(1);  // a whole table: the owner waits until the GPU has it
+  while (faults_.abandoned == 0) std::this_thread::sleep_for(milliseconds(5));
+  table.check(queue);
+  EXPECT_EQ(table.wrong_state, 0U);
+  EXPECT_THAT(all(engine.notes()), HasSubstr("a copy of the table"));
 }
 
 TEST_F(CudaFaults, AnAbsentGpuIsLookedForAgain) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <functional>
 #include <system_error>
 #include <utility>
@@ -20,9 +21,8 @@ constexpr std::uint64_t kEnoughItems = 65'536;  ///< a launch of as many does no
 /// Bytes of a copy from which on it beats a kernel that reads the host's memory: on an H100 that one comes to 92 % of
 /// the bus at any length, copies of 1 MiB to 86 %, of 4 MiB to 97 % (docs/cuda.md).
 constexpr std::size_t kLeastCopied = std::size_t{2} << 20;
+constexpr unsigned kUsualStreams = 8;  ///< more than any plan that is measured has
 constexpr unsigned kIdleTurns = 2000;  ///< before it sleeps
-
-constexpr std::array<const char*, 3> kAccessWords{"copied", "on the host's memory", "long ones copied"};
 
 }  // namespace
 
@@ -31,7 +31,7 @@ Master::Master(std::function<std::unique_ptr<Device>(unsigned)> open, MasterOpti
       options_(options),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       inbox_(kInbox),
-      lanes_(options.streams) {
+      lanes_(options.wish.streams.value_or(kUsualStreams)) {
   if (!epoll_) throw std::system_error(errno, std::generic_category(), "cannot make an epoll set");
   doorbell_.join(epoll_);
   for (Lane& lane : lanes_) lane.jobs.reserve(kMostSegments);
@@ -82,7 +82,7 @@ void Master::add(TableCopies& table) {
   ask([this, &table] {
     tables_.push_back(&table);
     try {
-      if (device_ != nullptr) table.begin(*device_, options_.streams);
+      if (device_ != nullptr) table.begin(*device_, copy_stream(), options_.patience);
     } catch (const DeviceError& error) {
       lose(error);
     }
@@ -182,6 +182,7 @@ bool Master::has_ended(unsigned lane) {
 /// Gives the launch's jobs back.
 void Master::land(Lane& lane) {
   lane.group->table->leave(lane.copy);
+  --lane.group->flying;
   for (Job* job : lane.jobs) job->state.store(Job::State::done, std::memory_order_release);
   lane.jobs.clear();
 }
@@ -228,15 +229,15 @@ bool Master::launch() {
 /// Whether the group's jobs have waited long enough, or are so many that waiting would not make a better launch.
 bool Master::is_ripe(Group& group) const {
   if (group.head == group.tail) return false;
-  return options_.max_delay.count() == 0 || group.tail - group.head >= options_.gather || group.items >= kEnoughItems ||
-         Clock::now() - group.at(group.head).since >= options_.max_delay;
+  return options_.max_delay.count() == 0 || group.tail - group.head >= group.plan.gather ||
+         group.items >= kEnoughItems || Clock::now() - group.at(group.head).since >= options_.max_delay;
 }
 
 /// Launches the group's oldest jobs that the table is ready for; false if there are none.
 bool Master::launch(Group& group, unsigned lane_index) {
-  if (!is_ripe(group)) return false;
+  if (group.flying == group.plan.streams || !is_ripe(group)) return false;
   Lane& lane = lanes_[lane_index];
-  while (lane.jobs.size() < options_.gather && group.head < group.tail &&
+  while (lane.jobs.size() < group.plan.gather && group.head < group.tail &&
          group.table->shows(group.at(group.head).state)) {
     Job* const job = group.at(group.head++).job;
     group.items -= job->items;
@@ -245,6 +246,7 @@ bool Master::launch(Group& group, unsigned lane_index) {
   if (lane.jobs.empty()) return false;
   waiting_ -= lane.jobs.size();
   flying_.push_back(lane_index);
+  ++group.flying;
   lane.group = &group;
   lane.copy = group.table->enter();
   lane.since = Clock::now();
@@ -278,15 +280,15 @@ void Master::start(Lane& lane, unsigned stream) {
 /// Whether the launch works on copies in the GPU's memory. Then its jobs are in the order of their columns, so that one
 /// copy takes what stands side by side.
 bool Master::is_copied(Lane& lane) const {
-  if (options_.access == Access::mapped) return false;
+  if (lane.group->plan.access == Access::mapped) return false;
   std::uint64_t items = 0;
   for (const Job* job : lane.jobs) items += job->items;
-  if (options_.access == Access::by_length && items * lane.group->item_bytes < kLeastCopied) return false;
+  if (lane.group->plan.access == Access::by_length && items * lane.group->item_bytes < kLeastCopied) return false;
   std::ranges::sort(lane.jobs, std::less<>(), [](const Job* job) {
     const std::byte* begin = job->inputs.staged;
     return begin != nullptr ? begin : item_of(job->batch->inputs[0], job->first, job->shader->input_bytes[0]);
   });
-  if (options_.access == Access::copied) return true;
+  if (lane.group->plan.access == Access::copied) return true;
   std::size_t runs = 0;
   for_each_run(lane.jobs, &Job::inputs, &Shader::input_bytes,
                [&runs](const std::byte*, const std::byte*, std::size_t) { ++runs; });
@@ -346,6 +348,7 @@ Master::Group* Master::group_of(const Shader& shader, const Table& table) {
   auto group = std::make_unique<Group>();
   group->shader = &shader;
   group->table = *copies;
+  group->plan = options_.wish.applied_to(Plan());
   group->item_bytes = std::max(sum_of(shader.input_bytes), sum_of(shader.output_bytes));
   group->ring.resize(kMostWaiting + kTaken);
   return last_group_ = groups_.emplace_back(std::move(group)).get();
@@ -377,12 +380,15 @@ std::vector<std::string> Master::notes() const {
   const std::uint64_t launches = launches_.load(std::memory_order_relaxed);
   const std::uint64_t batches = batches_.load(std::memory_order_relaxed);
   if (!name_.empty()) {
-    lines.push_back(name_ + ": " + std::to_string(options_.streams) + " streams, up to " +
-                    std::to_string(options_.gather) + " batches a launch, " +
-                    kAccessWords[static_cast<std::size_t>(options_.access)] +
-                    (options_.max_delay.count() > 0
-                         ? ", waiting for them up to " + std::to_string(options_.max_delay.count()) + " us"
-                         : ""));
+    const auto delay = options_.max_delay.count();
+    lines.push_back(name_ + ": " + describe(options_.wish.applied_to(Plan())) +
+                    (delay > 0 ? ", waiting for them up to " + std::to_string(delay) + " us" : ""));
+  }
+  for (const Choice& each : choices_) {
+    std::array<char, 64> gain{};
+    std::snprintf(gain.data(), gain.size(), ", %.1f times one copied batch at a time%s", each.gain,
+                  each.is_recalled ? " in an earlier run" : "");
+    lines.push_back(each.shader->name + ": " + describe(each.plan) + gain.data());
   }
   if (launches > 0) lines.push_back(std::to_string(batches) + " batches in " + std::to_string(launches) + " launches");
   const std::uint64_t given_up = given_up_.load(std::memory_order_relaxed);

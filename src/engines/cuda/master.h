@@ -25,25 +25,26 @@
 #include "base/file_descriptor.h"
 #include "cuda/device.h"
 #include "cuda/inbox.h"
+#include "cuda/plan.h"
 #include "cuda/staging.h"
 #include "cuda/table_copies.h"
 
 namespace penumbra::cuda {
 
-/// What a launch works on.
-enum class Access : std::uint8_t {
-  copied,     ///< copies of the columns in the GPU's memory
-  mapped,     ///< the columns in the host's memory
-  by_length,  ///< on copies of long columns
-};
-
 struct MasterOptions {
-  unsigned streams = 4;
-  unsigned gather = 32;  ///< batches in one launch at most, up to kMostSegments
-  Access access = Access::by_length;
+  PlanWish wish = {};
   std::chrono::microseconds max_delay{0};       ///< for which a batch may wait for others to share its launch
   std::chrono::milliseconds patience{2000};     ///< with a launch, until the GPU counts as lost
   std::chrono::milliseconds retry_after{1000};  ///< since it was lost
+};
+
+/// The plan for a shader on a table that was measured, now or in an earlier run.
+struct Choice {
+  const Shader* shader = nullptr;
+  const Table* table = nullptr;
+  Plan plan;
+  double gain = 0;  ///< how many times as fast that is as one copied batch after the other
+  bool is_recalled = false;
 };
 
 class Master {
@@ -64,6 +65,12 @@ class Master {
   void unshare(const SharedMemory& memory);
   /// A mirror of a table, which rings doorbell().
   void add(TableCopies& table);
+
+  /// Measures which plan is best for the shader on the table, on random columns; nothing if the GPU is not there.
+  void calibrate(const Shader& shader, const Table& table);
+  /// Goes by this one.
+  void use_plan(const Choice& choice);
+  std::vector<Choice> choices() const;
 
   // Workers.
 
@@ -87,6 +94,8 @@ class Master {
   struct Group {
     const Shader* shader = nullptr;
     TableCopies* table = nullptr;
+    Plan plan;
+    unsigned flying = 0;         ///< launches
     std::size_t item_bytes = 0;  ///< of the columns of the direction that has more
     std::vector<Waiting> ring;
     std::size_t head = 0, tail = 0;  ///< these count on for ever
@@ -114,6 +123,11 @@ class Master {
   static void land(Lane& lane);
   void put_into_group(Job& job, Clock::time_point now);
   bool is_ripe(Group& group) const;
+  struct Sample;
+  bool wait_for_table(TableCopies& table);
+  void choose_plan(Group& group, Sample& sample);
+  double cost(Group& group, Sample& sample, const Plan& plan);
+  void add_choice(const Choice& choice);
   void start(Lane& lane, unsigned stream);
   bool is_copied(Lane& lane) const;
   template <class Copy>
@@ -125,6 +139,7 @@ class Master {
   bool has_nothing_to_do() const;
   void rest(unsigned& idle_turns);
 
+  unsigned copy_stream() const { return static_cast<unsigned>(lanes_.size()); }  ///< behind those of launches
   void open();
   void reach(SharedMemory& memory);
   void let_go(SharedMemory& memory) noexcept;
@@ -158,6 +173,7 @@ class Master {
   std::atomic<std::uint64_t> launches_{0}, batches_{0}, given_up_{0};
   mutable std::mutex words_mutex_;
   std::string name_, failure_;
+  std::vector<Choice> choices_;
 
   std::thread thread_;
 };

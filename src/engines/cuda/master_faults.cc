@@ -27,9 +27,9 @@ void abandon(Abandoned what) {
 
 void Master::open() {
   try {
-    device_ = open_(options_.streams + 1);
+    device_ = open_(copy_stream() + 1);
     for (const auto& memory : memories_) reach(*memory);
-    for (TableCopies* table : tables_) table->begin(*device_, options_.streams);
+    for (TableCopies* table : tables_) table->begin(*device_, copy_stream(), options_.patience);
     const std::lock_guard lock(words_mutex_);
     name_ = device_->name();
     failure_.clear();
@@ -84,6 +84,7 @@ void Master::lose(const DeviceError& error) {
   for (const auto& group : groups_) {
     while (group->head < group->tail) give_up(*group->at(group->head++).job);
     group->items = 0;
+    group->flying = 0;
     group->is_waited_for = false;
   }
   waiting_ = 0;

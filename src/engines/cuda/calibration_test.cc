@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans: measured before traffic, told by a person, kept for the next run. On a fake device the figures mean nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cuda/engine.h"
+#include "cuda/fake_device.h"
+#include "cuda/fake_world_test.h"
+#include "cuda/plan.h"
+#include "engines/conformance.h"
+
+namespace penumbra::cuda {
+namespace {
+
+using conformance::ShaderQueue;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+TEST(CudaPlan, SurvivesBeingKept) {
+  for (const unsigned streams : {1U, 4U, kMostStreams}) {
+    for (const unsigned gather : {1U, 32U, kMostSegments}) {
+      for (const Access access : {Access::copied, Access::mapped, Access::by_length}) {
+        const Plan plan{.streams = streams, .gather = gather, .access = access};
+        EXPECT_EQ(plan_of(to_value(plan)), plan);
+      }
+    }
+  }
+}
+
+TEST(CudaPlan, IsNoneOfAnotherValue) {
+  for (const std::uint64_t value :
+       {0ULL, 7ULL, 1ULL << 16, 1ULL << 16 | 65 << 8, 1ULL << 16 | 1 << 8 | 3, 17ULL << 16 | 1 << 8, ~0ULL}) {
+    EXPECT_FALSE(plan_of(value)) << value;
+  }
+}
+
+class CudaCalibration : public testing::Test {
+ protected:
+  /// An engine that expects batches and has a queue, as a router's has before it begins.
+  struct Begun {
+    Begun(FakeWorld& world, const EngineSettings& told) : engine(world.backend(), told) {
+      engine.use_table(world.modulo);
+      engine.expect(world.modulo_shader(), world.modulo);
+      queue = std::make_unique<ShaderQueue>(engine, world.modulo_shader(), world.modulo);
+    }
+    CudaEngine engine;
+    std::unique_ptr<ShaderQueue> queue;
+  };
+  void expect_answers(ShaderQueue& queue) {
+    const std::vector<std::uint32_t> in = world_.numbers(5'000);
+    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+    queue({in.data()}, {out.data()}, in.size(), 64);
+    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+  }
+
+  FakeWorld world_;
+};
+
+TEST_F(CudaCalibration, IsDoneOnceAndRecalledInTheNextRun) {
+  std::vector<EngineFinding> findings;
+  {
+    Begun run(world_, {});
+    run.engine.recall({});
+    expect_answers(*run.queue);
+    findings = run.engine.findings();
+    EXPECT_THAT(run.engine.notes(), Contains(HasSubstr("echo: ")));
+  }
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].shader, "echo");
+  EXPECT_GT(findings[0].gain, 0);
+  ASSERT_TRUE(plan_of(findings[0].value));
+  Begun run(world_, {});
+  run.engine.recall(findings);
+  expect_answers(*run.queue);
+  EXPECT_THAT(run.engine.findings(), IsEmpty());
+  EXPECT_THAT(run.engine.notes(), Contains(HasSubstr("in an earlier run")));
+  EXPECT_THAT(run.engine.notes(), Contains(HasSubstr(describe(*plan_of(findings[0].value)))));
+}
+
+TEST_F(CudaCalibration, KeepsToWhatWasTold) {
+  Begun run(world_, {{"streams", 3}, {"gather", 5}});
+  const Plan other{.streams = 2, .gather = 5};
+  run.engine.recall(
+      {{.shader = "echo", .size_class = world_.modulo.size_class(), .value = to_value(other), .gain = 1}});
+  const auto findings = run.engine.findings();
+  ASSERT_THAT(findings, SizeIs(1)) << "the earlier run's is none that was told";
+  const auto plan = plan_of(findings[0].value);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->streams, 3U);
+  EXPECT_EQ(plan->gather, 5U);
+}
+
+TEST_F(CudaCalibration, IsLeftOutWhereEverythingWasTold) {
+  Begun run(world_, {{"streams", 3}, {"gather", 5}, {"mapped", 1}});
+  run.engine.recall({});
+  EXPECT_THAT(run.engine.findings(), IsEmpty());
+  EXPECT_THAT(run.engine.notes(), Contains(HasSubstr("3 streams, up to 5 batches a launch, on the host's memory")));
+  expect_answers(*run.queue);
+}
+
+TEST_F(CudaCalibration, SurvivesTheLossOfTheGpu) {
+  Begun run(world_, {});
+  world_.faults.launches_until_fault = 100;
+  run.engine.recall({});
+  EXPECT_THAT(run.engine.findings(), IsEmpty());
+  EXPECT_THAT(run.engine.notes(), Contains(HasSubstr("lost: ")));
+  expect_answers(*run.queue);
+}
+
+TEST_F(CudaCalibration, NeedsATableThatWasPublished) {
+  Table empty("empty");
+  CudaEngine engine(world_.backend(), MasterOptions{});
+  engine.use_table(empty);
+  engine.expect(world_.modulo_shader(), empty);
+  const auto queue = engine.open_queue();
+  engine.recall({});
+  EXPECT_THAT(engine.findings(), IsEmpty());
+  EXPECT_THAT(engine.notes(), Not(Contains(HasSubstr("lost"))));
+}
+
+}  // namespace
+}  // namespace penumbra::cuda
