@@ -79,6 +79,8 @@ class Engine {
   virtual bool fetches_ahead() const { return false; }
   /// A queue for one worker, which the engine outlives. Throws std::runtime_error when the engine has no more.
   virtual std::unique_ptr<EngineQueue> open_queue() = 0;
+  /// The same for a worker that will run on this core: an engine with several devices gives it a near one.
+  virtual std::unique_ptr<EngineQueue> open_queue_for(unsigned /*core*/) { return open_queue(); }
   /// What it has found out and decided, a line each, for people. From any thread.
   virtual std::vector<std::string> notes() const { return {}; }
   /// The same for another run on this machine. From any thread.

@@ -145,10 +145,12 @@ void Pipeline::bind(std::span<const PortInfo> ports) {
   for (auto& stage : stages_) stage.function->bind(ports);
 }
 
-std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues() {
+std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues(unsigned core) {
   std::vector<std::unique_ptr<EngineQueue>> queues;
   queues.reserve(stages_.size());
-  for (const auto& stage : stages_) queues.push_back(stage.engine == nullptr ? nullptr : stage.engine->open_queue());
+  for (const auto& stage : stages_) {
+    queues.push_back(stage.engine == nullptr ? nullptr : stage.engine->open_queue_for(core));
+  }
   return queues;
 }
 

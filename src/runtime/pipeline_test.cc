@@ -145,7 +145,7 @@ TEST(Pipeline, TakesOverNoneIfOneCannotBe) {
 
 TEST(Pipeline, OpensAnEngineQueueAStage) {
   Pipeline pipeline = make(test::test_config({"a"}, 1, 3, test::kAsync));
-  const auto queues = pipeline.open_queues();
+  const auto queues = pipeline.open_queues(0);
   EXPECT_THAT(queues, testing::SizeIs(3));
   EXPECT_THAT(queues, testing::Each(testing::NotNull()));
 }

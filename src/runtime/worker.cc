@@ -48,7 +48,7 @@ Worker::Worker(WorkerSetup setup)
                 setup.pipeline.reasons().size()),
       egress_(setup.index, setup.pipeline.reasons().size(), std::move(setup.transmit), setup.host, counters_,
               setup.tracer, setup.captures),
-      conveyor_(setup.pipeline, setup.pipeline.open_queues(), counters_, setup.tracer, setup.captures, egress_),
+      conveyor_(setup.pipeline, setup.pipeline.open_queues(core_), counters_, setup.tracer, setup.captures, egress_),
       idle_(setup.longest_sleep, queues_of(receive_), counters_.asleep),
       turns_(receive_.size(), static_cast<std::int64_t>(rte_get_tsc_hz() / kSharesPerSecond)),
       refused_(receive_.size()),

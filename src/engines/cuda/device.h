@@ -15,6 +15,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "penumbra/batch.h"
 
@@ -98,10 +99,12 @@ class Device {
   virtual bool reached(unsigned stream) = 0;
 };
 
-/// What an engine runs on: how to open a device with so many streams, and the shaders that were compiled for it.
+/// What an engine runs on: its devices, how to open one with so many streams, and the shaders that were compiled for
+/// them.
 struct Backend {
-  std::function<std::unique_ptr<Device>(unsigned streams)> open;  ///< throws DeviceError
+  std::function<std::unique_ptr<Device>(unsigned device, unsigned streams)> open;  ///< throws DeviceError
   std::function<const Shader*(const std::string& name)> find_shader;
+  std::vector<int> nodes;  ///< of each device, at least one: the NUMA node near it, or below 0
 };
 
 }  // namespace penumbra::cuda

@@ -57,7 +57,12 @@ CudaEngine::CudaEngine(Backend backend, MasterOptions options)
     : backend_(std::move(backend)),
       wish_(options.wish),
       cpu_(create_engine(name_of_cpu_engine())),
-      master_(backend_.open, options) {}
+      queues_(backend_.nodes.size()) {
+  for (unsigned i = 0; i < backend_.nodes.size(); ++i) {
+    const auto open = [this, i](unsigned streams) { return backend_.open(i, streams); };
+    masters_.push_back(std::make_unique<Master>(open, options));
+  }
+}
 
 CudaEngine::CudaEngine(Backend backend, const EngineSettings& settings)
     : CudaEngine(std::move(backend), options_of(settings)) {}
@@ -65,44 +70,63 @@ CudaEngine::CudaEngine(Backend backend, const EngineSettings& settings)
 void CudaEngine::use_table(Table& table) {
   const auto is_of = [&table](const auto& copies) { return &copies->table() == &table; };
   if (std::ranges::any_of(tables_, is_of)) return;
-  master_.add(*tables_.emplace_back(std::make_unique<TableCopies>(table, master_.doorbell())));
+  for (const auto& master : masters_) {
+    master->add(*tables_.emplace_back(std::make_unique<TableCopies>(table, master->doorbell())));
+  }
 }
 
-std::unique_ptr<EngineQueue> CudaEngine::open_queue() {
-  master_.start();
-  return std::make_unique<CudaQueue>(master_, *cpu_, cpu_->open_queue());
+std::unique_ptr<EngineQueue> CudaEngine::open_queue_near(int node) {
+  for (const auto& master : masters_) master->start();
+  const std::size_t gpu = nearest(backend_.nodes, queues_, node);
+  ++queues_[gpu];
+  return std::make_unique<CudaQueue>(*masters_[gpu], *cpu_, cpu_->open_queue());
 }
 
 /// Measures what is neither told nor known from an earlier run.
 void CudaEngine::recall(std::vector<EngineFinding> findings) {
-  for (const auto& [shader, table] : expected_) {
+  for (const Expected& expected : expected_) {
     if (wish_.decides_all()) continue;
-    const auto known = std::ranges::find_if(findings, [&, shader = shader, table = table](const EngineFinding& each) {
-      return each.shader == shader->name && each.size_class == table->size_class();
-    });
+    const auto is_its = [&expected](const EngineFinding& each) {
+      return each.shader == expected.shader->name && each.size_class == expected.table->size_class();
+    };
+    const auto known = std::ranges::find_if(findings, is_its);
     const auto plan = known == findings.end() ? std::nullopt : plan_of(known->value);
-    if (plan && wish_.allows(*plan)) {
-      master_.use_plan({.shader = shader, .table = table, .plan = *plan, .gain = known->gain, .is_recalled = true});
-    } else {
-      master_.calibrate(*shader, *table);
+    for (const auto& master : masters_) {
+      if (plan && wish_.allows(*plan)) {
+        master->use_plan({expected.shader, expected.table, *plan, known->gain, true});
+      } else {
+        master->calibrate(*expected.shader, *expected.table);
+      }
     }
   }
 }
 
+/// What the first GPU found that found it: they are alike.
 std::vector<EngineFinding> CudaEngine::findings() const {
   std::vector<EngineFinding> found;
-  for (const Choice& each : master_.choices()) {
-    if (each.is_recalled) continue;
-    found.push_back({.shader = each.shader->name,
-                     .size_class = each.table->size_class(),
-                     .value = to_value(each.plan),
-                     .gain = each.gain});
+  for (const auto& master : masters_) {
+    for (const Choice& each : master->choices()) {
+      const auto is_same = [&each](const EngineFinding& other) {
+        return other.shader == each.shader->name && other.size_class == each.table->size_class();
+      };
+      if (each.is_recalled || std::ranges::any_of(found, is_same)) continue;
+      found.push_back({.shader = each.shader->name,
+                       .size_class = each.table->size_class(),
+                       .value = to_value(each.plan),
+                       .gain = each.gain});
+    }
   }
   return found;
 }
 
 std::vector<std::string> CudaEngine::notes() const {
-  return master_.notes();
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < masters_.size(); ++i) {
+    for (const std::string& line : masters_[i]->notes()) {
+      lines.push_back(masters_.size() == 1 ? line : "GPU " + std::to_string(i) + ": " + line);
+    }
+  }
+  return lines;
 }
 
 }  // namespace penumbra::cuda

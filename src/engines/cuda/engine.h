@@ -5,9 +5,9 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "cuda/locality.h"
 #include "cuda/master.h"
 #include "cuda/table_copies.h"
 #include "penumbra/engine.h"
@@ -17,7 +17,8 @@ namespace penumbra::cuda {
 /// What the engine can be told.
 std::vector<EngineSetting> settings();
 
-/// The GPU is opened with the first queue: an engine that is only asked for its shaders costs nothing.
+/// Each GPU has a master, and every table. GPUs are opened with the first queue: an engine that is only asked for its
+/// shaders costs nothing. A queue keeps to one GPU: if that one is lost, its batches run on the CPU.
 class CudaEngine final : public Engine {
  public:
   CudaEngine(Backend backend, MasterOptions options);
@@ -26,19 +27,28 @@ class CudaEngine final : public Engine {
 
   const Shader* find_shader(const std::string& name) const override { return backend_.find_shader(name); }
   void use_table(Table& table) override;
-  void expect(const Shader& shader, const Table& table) override { expected_.emplace_back(&shader, &table); }
-  std::unique_ptr<EngineQueue> open_queue() override;
+  void expect(const Shader& shader, const Table& table) override { expected_.push_back({&shader, &table}); }
+  std::unique_ptr<EngineQueue> open_queue() override { return open_queue_near(-1); }
+  std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override { return open_queue_near(node_of_core(core)); }
   std::vector<std::string> notes() const override;
   std::vector<EngineFinding> findings() const override;
   void recall(std::vector<EngineFinding> findings) override;
 
  private:
+  struct Expected {
+    const Shader* shader = nullptr;
+    const Table* table = nullptr;
+  };
+
+  std::unique_ptr<EngineQueue> open_queue_near(int node);
+
   const Backend backend_;
   const PlanWish wish_;
   const std::unique_ptr<Engine> cpu_;  ///< what runs shaders while the GPU does not
-  std::vector<std::pair<const Shader*, const Table*>> expected_;
-  std::vector<std::unique_ptr<TableCopies>> tables_;
-  Master master_;  ///< ends before the tables that it copies
+  std::vector<Expected> expected_;
+  std::vector<std::unique_ptr<TableCopies>> tables_;  ///< of each table one for each GPU
+  std::vector<std::unique_ptr<Master>> masters_;      ///< of each GPU; these end before the tables that they copy
+  std::vector<unsigned> queues_;                      ///< that each was given so far
 };
 
 }  // namespace penumbra::cuda

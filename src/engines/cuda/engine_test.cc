@@ -223,6 +223,45 @@ TEST(CudaMaxDelay, EndsAWait) {
   EXPECT_THAT(engine.notes(), Contains(HasSubstr("waiting for them up to 2000 us")));
 }
 
+TEST(CudaEngineOnTwoGpus, SpreadsItsQueuesAndMirrorsTables) {
+  FakeWorld world;
+  ChangingTable table;
+  CudaEngine engine(world.backend(2), MasterOptions{});
+  engine.use_table(table.table());
+  ShaderQueue first(engine, world.lookup_shader(), table.table());
+  ShaderQueue second(engine, world.lookup_shader(), table.table());
+  EXPECT_EQ(world.faults.opened, 2);
+  table.check_during(first, [&] {
+    for (std::uint16_t i = 1; i < 400; ++i) {
+      table.change(i);
+      if (i % 50 == 0) table.check(second);
+    }
+  });
+  EXPECT_EQ(table.wrong_state, 0U);
+  EXPECT_EQ(table.mixed, 0U);
+  EXPECT_GT(world.faults.launches[0], 0);
+  EXPECT_GT(world.faults.launches[1], 0);
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 0: fake")));
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 1: fake")));
+}
+
+TEST(CudaEngineOnTwoGpus, WorksOnOneWhileTheOtherIsAbsent) {
+  FakeWorld world;
+  world.faults.absent_device = 0;
+  CudaEngine engine(world.backend(2), MasterOptions{});
+  engine.use_table(world.modulo);
+  const std::vector<std::uint32_t> in = world.numbers(5'000);
+  for (int i = 0; i < 2; ++i) {
+    ShaderQueue queue(engine, world.modulo_shader(), world.modulo);
+    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+    queue({in.data()}, {out.data()}, in.size(), 64);
+    for (std::size_t j = 0; j < in.size(); ++j) ASSERT_EQ(out[j], in[j] % FakeWorld::kModulus) << j;
+  }
+  EXPECT_EQ(world.faults.launches[0], 0);
+  EXPECT_GT(world.faults.launches[1], 0);
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 0: lost: there is none")));
+}
+
 TEST(CudaEngine, OpensNoDeviceBeforeItsFirstQueue) {
   FakeWorld world;
   CudaEngine engine(world.backend(), MasterOptions{});

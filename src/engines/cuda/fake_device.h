@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -31,6 +32,7 @@ namespace penumbra::cuda {
 /// What the test tells the devices, and what they tell the test. Any thread.
 struct FakeFaults {
   std::atomic<bool> absent{false};            ///< opening fails
+  std::atomic<int> absent_device{-1};         ///< of this one
   std::atomic<bool> no_memory{false};         ///< allocating fails
   std::atomic<int> launches_until_fault{-1};  ///< then one launch fails; below 0: none
   std::atomic<bool> fault_is_final{false};
@@ -38,6 +40,7 @@ struct FakeFaults {
   std::atomic<bool> stuck{false};          ///< nothing is ever done
   std::atomic<int> opened{0}, destroyed{0}, abandoned{0};
   std::atomic<int> most_segments{0};                                       ///< of a launch so far
+  std::array<std::atomic<int>, 2> launches{};                              ///< of each device
   std::atomic<const std::byte*> copied_from{nullptr}, copied_to{nullptr};  ///< on the host, last
 };
 
@@ -46,8 +49,9 @@ using FakeShaders = Variants<void (*)(const void* view, const Batch& batch)>;
 
 class FakeDevice final : public Device {
  public:
-  FakeDevice(unsigned streams, FakeFaults& faults) : faults_(faults), streams_(streams) {
-    if (faults_.absent) throw DeviceError("there is none", false);
+  FakeDevice(unsigned device, unsigned streams, FakeFaults& faults)
+      : index_(device), faults_(faults), streams_(streams) {
+    if (faults_.absent || faults_.absent_device == static_cast<int>(device)) throw DeviceError("there is none", false);
     ++faults_.opened;
   }
   ~FakeDevice() override {
@@ -97,6 +101,7 @@ class FakeDevice final : public Device {
   void launch(unsigned stream, const Launch& launch) override {
     EXPECT_LE(launch.segments.size(), kMostSegments);
     faults_.most_segments = std::max(faults_.most_segments.load(), static_cast<int>(launch.segments.size()));
+    ++faults_.launches[index_];
     const bool fails = faults_.launches_until_fault >= 0 && faults_.launches_until_fault-- == 0;
     if (fails && !faults_.fault_is_late) throw DeviceError("an injected fault", faults_.fault_is_final);
     const auto* const view = static_cast<const std::byte*>(launch.view);
@@ -136,6 +141,7 @@ class FakeDevice final : public Device {
         shared_, [&](const auto& each) { return host >= each.first && host + bytes <= each.first + each.second; });
   }
 
+  const unsigned index_;
   FakeFaults& faults_;
   std::vector<std::queue<std::function<void()>>> streams_;
   std::map<std::byte*, std::unique_ptr<std::byte[]>> memory_;
@@ -144,10 +150,12 @@ class FakeDevice final : public Device {
   bool late_fault_ = false;
 };
 
-/// A backend of fake devices with the shaders.
-inline Backend fake_backend(FakeFaults& faults, const FakeShaders& shaders) {
-  return {[&faults](unsigned streams) { return std::make_unique<FakeDevice>(streams, faults); },
-          [&shaders](const std::string& name) { return shaders.find(name); }};
+/// A backend of so many fake devices with the shaders.
+inline Backend fake_backend(FakeFaults& faults, const FakeShaders& shaders, std::size_t devices = 1) {
+  return {.open = [&faults](unsigned device,
+                            unsigned streams) { return std::make_unique<FakeDevice>(device, streams, faults); },
+          .find_shader = [&shaders](const std::string& name) { return shaders.find(name); },
+          .nodes = std::vector<int>(devices, -1)};
 }
 
 }  // namespace penumbra::cuda

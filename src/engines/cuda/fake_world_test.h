@@ -35,7 +35,7 @@ class FakeWorld {
     modulo.publish(modulo_view_, {});
   }
 
-  Backend backend() { return fake_backend(faults, shaders_); }
+  Backend backend(std::size_t devices = 1) { return fake_backend(faults, shaders_, devices); }
   const Shader& modulo_shader() const { return *shaders_.find("echo"); }
   const Shader& lookup_shader() const { return *shaders_.find("ipv4_dir24_8"); }
   Batch modulo_batch(const std::vector<std::uint32_t>& in, std::vector<std::uint16_t>& out) const {

@@ -4,8 +4,11 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -15,14 +18,15 @@
 
 #include "cuda/engine.h"
 #include "cuda/kernels.h"
+#include "cuda/locality.h"
 
 namespace penumbra::cuda {
 namespace {
 
 constexpr int kLeastMajor = 8;  ///< compute capability: what the kernels are compiled for begins there
 
-/// Why the GPU is lost to this process; empty: it is not.
-std::string lost_for;
+/// Why a GPU is lost to this process; the others are not.
+std::map<int, std::string> lost_for;
 std::mutex lost_mutex;
 
 /// After these the process' context is broken, or there is none: NVIDIA's manual has the process started anew.
@@ -57,12 +61,40 @@ void check(cudaError_t error, const char* doing) {
                     is_final);
 }
 
+/// Host memory is shared once for all GPUs of the process, and for all that use one of them.
+class SharedOnce {
+ public:
+  void add(std::byte* host, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (users_[host]++ > 0) return;
+    const cudaError_t error = cudaHostRegister(host, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable);
+    if (error != cudaSuccess) users_.erase(host);
+    check(error, "sharing memory with the GPU");
+  }
+  void remove(std::byte* host) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (--users_[host] > 0) return;
+    users_.erase(host);
+    cudaHostUnregister(host);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::byte*, unsigned> users_;
+};
+
+SharedOnce& shared_once() {
+  static SharedOnce all;
+  return all;
+}
+
 class RuntimeDevice final : public Device {
  public:
   /// To be called once; apart from the constructor, so that after a failure the destructor takes back what was made.
-  void set_up(unsigned streams) {
-    check(cudaSetDevice(0), "taking the GPU");
-    check(cudaGetDeviceProperties(&properties_, 0), "asking what GPU it is");
+  void set_up(int gpu, unsigned streams) {
+    gpu_ = gpu;
+    check(cudaSetDevice(gpu), "taking the GPU");
+    check(cudaGetDeviceProperties(&properties_, gpu), "asking what GPU it is");
     // What would otherwise be loaded in the middle of traffic.
     const auto load = [](const void* kernel) {
       cudaFuncAttributes attributes;
@@ -84,11 +116,11 @@ class RuntimeDevice final : public Device {
       cudaStreamDestroy(each.stream);
     }
     for (std::byte* memory : allocated_) cudaFree(memory);
-    for (const Shared& each : shared_) cudaHostUnregister(each.host);
+    for (const Shared& each : shared_) shared_once().remove(each.host);
   }
   void abandon(const std::string& reason) noexcept override {
     const std::lock_guard lock(lost_mutex);
-    lost_for = reason;
+    lost_for[gpu_] = reason;
   }
 
   std::string name() const override { return properties_.name; }
@@ -103,7 +135,7 @@ class RuntimeDevice final : public Device {
     std::erase(allocated_, memory);
   }
   std::byte* share(std::byte* host, std::size_t bytes) override {
-    check(cudaHostRegister(host, bytes, cudaHostRegisterMapped), "sharing memory with the GPU");
+    shared_once().add(host, bytes);
     Shared& shared = shared_.emplace_back(Shared{host, bytes, 0});
     void* seen = nullptr;
     check(cudaHostGetDevicePointer(&seen, host, 0), "sharing memory with the GPU");
@@ -111,7 +143,7 @@ class RuntimeDevice final : public Device {
     return static_cast<std::byte*>(seen);
   }
   void unshare(std::byte* host) noexcept override {
-    cudaHostUnregister(host);
+    shared_once().remove(host);
     std::erase_if(shared_, [host](const Shared& each) { return each.host == host; });
   }
 
@@ -151,6 +183,7 @@ class RuntimeDevice final : public Device {
     cudaStream_t stream = nullptr;
     cudaEvent_t mark = nullptr;
   };
+  int gpu_ = 0;
   cudaDeviceProp properties_{};
   std::vector<Stream> streams_;
   struct Shared {
@@ -162,41 +195,71 @@ class RuntimeDevice final : public Device {
   std::vector<Shared> shared_;
 };
 
-Availability find_gpu() {
+/// The GPUs of this machine that the engine can use.
+struct Found {
+  std::vector<int> gpus;
+  std::vector<int> nodes;  ///< near which they are
+  std::string words;       ///< what was found, or why nothing
+};
+
+/// Adds the GPU if it serves.
+void look_at(int gpu, Found& found) {
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, gpu) != cudaSuccess) {
+    found.words += (found.words.empty() ? "" : "; ") + std::string("a GPU that does not say what it is");
+    return;
+  }
+  const bool serves = properties.major >= kLeastMajor;
+  found.words += (found.words.empty() ? "" : "; ") + std::string(properties.name) + ", compute capability " +
+                 std::to_string(properties.major) + "." + std::to_string(properties.minor) +
+                 (serves ? "" : "; 8.0 or newer is needed");
+  if (!serves) return;
+  std::array<char, 32> address{};
+  std::snprintf(address.data(), address.size(), "%04x:%02x:%02x.0", static_cast<unsigned>(properties.pciDomainID),
+                static_cast<unsigned>(properties.pciBusID), static_cast<unsigned>(properties.pciDeviceID));
+  found.gpus.push_back(gpu);
+  found.nodes.push_back(node_of_pci(address.data()));
+}
+
+Found look_for_gpus() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   cudaGetLastError();
+  Found found;
   if (error == cudaErrorInsufficientDriver) {
-    return {false, "no NVIDIA driver, or one too old for CUDA " + std::to_string(CUDART_VERSION / 1000) +
-                       ": install the driver for the GPU, version 580 or newer"};
+    found.words = "no NVIDIA driver, or one too old for CUDA " + std::to_string(CUDART_VERSION / 1000) +
+                  ": install the driver for the GPU, version 580 or newer";
+  } else if (error != cudaSuccess && error != cudaErrorNoDevice) {
+    found.words = std::string("the NVIDIA driver says: ") + cudaGetErrorString(error);
+  } else if (count == 0) {
+    found.words = "the NVIDIA driver is there, but shows no GPU to this process";
   }
-  if (error != cudaSuccess && error != cudaErrorNoDevice) {
-    return {false, std::string("the NVIDIA driver says: ") + cudaGetErrorString(error)};
-  }
-  if (count == 0) return {false, "the NVIDIA driver is there, but shows no GPU to this process"};
-  cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return {false, "the GPU does not say what it is"};
-  const std::string name = std::string(properties.name) + ", compute capability " + std::to_string(properties.major) +
-                           "." + std::to_string(properties.minor);
-  if (properties.major < kLeastMajor) return {false, name + "; 8.0 or newer is needed"};
-  return {true, name};
+  for (int gpu = 0; gpu < count; ++gpu) look_at(gpu, found);
+  return found;
 }
 
-/// Drivers and GPUs do not come and go while a process runs; but a process can lose one.
+/// Drivers and GPUs do not come and go while a process runs.
+const Found& found_gpus() {
+  static const Found kFound = look_for_gpus();
+  return kFound;
+}
+
+/// A process can lose one.
 Availability probe() {
-  static const Availability kFound = find_gpu();
+  Availability availability{!found_gpus().gpus.empty(), found_gpus().words};
   const std::lock_guard lock(lost_mutex);
-  if (lost_for.empty()) return kFound;
-  return {true, kFound.reason + "; lost: " + lost_for};
+  for (const auto& [gpu, reason] : lost_for) availability.reason += "; lost: " + reason;
+  return availability;
 }
 
-std::unique_ptr<Device> open(unsigned streams) {
+std::unique_ptr<Device> open(unsigned index, unsigned streams) {
+  const int gpu = found_gpus().gpus[index];
   {
     const std::lock_guard lock(lost_mutex);
-    if (!lost_for.empty()) throw DeviceError(lost_for, true);
+    if (const auto lost = lost_for.find(gpu); lost != lost_for.end()) throw DeviceError(lost->second, true);
   }
   auto device = std::make_unique<RuntimeDevice>();
-  device->set_up(streams);
+  device->set_up(gpu, streams);
   return device;
 }
 
@@ -208,7 +271,10 @@ std::unique_ptr<Device> open(unsigned streams) {
                      .probe = probe,
                      .create = [](const EngineSettings& told) -> std::unique_ptr<Engine> {
                        return std::make_unique<CudaEngine>(
-                           Backend{open, [](const std::string& name) { return kernels().find(name); }}, told);
+                           Backend{.open = open,
+                                   .find_shader = [](const std::string& name) { return kernels().find(name); },
+                                   .nodes = found_gpus().nodes},
+                           told);
                      }});
 
 }  // namespace

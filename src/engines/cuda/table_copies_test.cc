@@ -31,7 +31,7 @@ struct TwoColumns {
 /// Counts what is copied to it.
 class CountingDevice final : public Device {
  public:
-  explicit CountingDevice(FakeFaults& faults) : fake_(1, faults) {}
+  explicit CountingDevice(FakeFaults& faults) : fake_(0, 1, faults) {}
   void abandon(const std::string& reason) noexcept override { fake_.abandon(reason); }
   std::string name() const override { return "counting"; }
   std::byte* allocate(std::size_t bytes) override { return fake_.allocate(bytes); }
