@@ -77,6 +77,27 @@ TEST_P(CudaEngineOnAGpu, AnswersLargeBatchesWhereTheyLie) {
   expect_that_the_gpu_did_it();
 }
 
+TEST_P(CudaEngineOnAGpu, SpreadsQueuesOverAllGpus) {
+  const std::vector<std::uint32_t> in = FakeWorld::numbers(20'000);
+  engine_->use_table(world_.modulo);
+  std::vector<std::unique_ptr<ShaderQueue>> queues;
+  for (int i = 0; i < 8; ++i) {
+    queues.push_back(std::make_unique<ShaderQueue>(*engine_, *engine_->find_shader("echo"), world_.modulo));
+  }
+  for (const auto& queue : queues) {
+    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+    (*queue)({in.data()}, {out.data()}, in.size(), 64);
+    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+  }
+  const auto notes = engine_->notes();
+  const auto says = [&notes](const char* words) {
+    return std::ranges::count_if(notes, [words](const auto& line) { return line.find(words) != std::string::npos; });
+  };
+  EXPECT_GE(says("streams, up to"), 1);
+  EXPECT_EQ(says(" launches"), says("streams, up to")) << "one line a GPU";
+  expect_that_the_gpu_did_it();
+}
+
 TEST_P(CudaEngineOnAGpu, ShowsEachLaunchOneStateOfATable) {
   engine_->use_table(table_.table());
   {

@@ -47,7 +47,8 @@ class Inbox {
   bool empty() const noexcept { return cells_[head_ & mask_].turn.load(std::memory_order_acquire) != head_ + 1; }
 
  private:
-  struct Cell {
+  /// A line each: workers that put into neighbouring cells do not disturb one another, nor the master.
+  struct alignas(64) Cell {
     std::atomic<std::size_t> turn;  ///< the position that may be filled here, or taken: then one more
     Item* item = nullptr;
   };

@@ -49,9 +49,22 @@ __device__ void run(const View& view, const Piece& piece, detail::ArgumentList<C
   Function(view, reinterpret_cast<Column>(piece.columns[Position])..., piece.items);
 }
 
+/// The last block to come here says that all have; what they wrote is seen by then.
+__device__ inline void tell_the_host(const Signal& signal) {
+  if (signal.flag == nullptr) return;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence_system();
+  if (atomicAdd(signal.blocks, 1U) + 1 != gridDim.x * gridDim.y) return;
+  *signal.blocks = 0;
+  __threadfence_system();
+  *static_cast<volatile std::uint32_t*>(signal.flag) = signal.value;
+}
+
 template <auto Function, class View, class Columns>
-__global__ void shade(const View view, const Segments<count_of(Columns{})> segments) {
+__global__ void shade(const View view, const Segments<count_of(Columns{})> segments, const Signal signal) {
   run<Function>(view, segments.at[blockIdx.y], Columns{}, std::make_index_sequence<count_of(Columns{})>{});
+  tell_the_host(signal);
 }
 
 /// The kernel of `Function`, a shader without an arena.
@@ -63,7 +76,7 @@ struct ShaderKernel<Function> {
   using Columns = typename detail::WithoutCount<detail::ArgumentList<>, Arguments...>::type;
   static constexpr auto kFunction = &shade<Function, View, Columns>;
 
-  static cudaError_t launch(const Launch& launch, cudaStream_t stream) {
+  static cudaError_t launch(const Launch& launch, const Signal& signal, cudaStream_t stream) {
     constexpr std::uint32_t kWarp = 32, kMostThreads = 256, kMostBlocks = 1024;
     View view;
     std::memcpy(&view, launch.view, sizeof view);
@@ -77,7 +90,8 @@ struct ShaderKernel<Function> {
     const std::uint32_t threads = std::min((items + kWarp - 1) / kWarp * kWarp, kMostThreads);
     const dim3 grid(std::min((items + threads - 1) / threads, kMostBlocks),
                     static_cast<unsigned>(launch.segments.size()));
-    std::array<void*, 2> arguments{&view, &segments};
+    Signal told = signal;
+    std::array<void*, 3> arguments{&view, &segments, &told};
     return cudaLaunchKernel(reinterpret_cast<const void*>(kFunction), grid, threads, arguments.data(), 0, stream);
   }
 };

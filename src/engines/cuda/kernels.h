@@ -14,10 +14,17 @@
 
 namespace penumbra::cuda {
 
+/// How a kernel tells the host that all of it has ended, sooner than an event does and cheaper to look at.
+struct Signal {
+  std::uint32_t* blocks = nullptr;  ///< in the device's memory: those that have ended; 0 between launches
+  std::uint32_t* flag = nullptr;    ///< in the host's: becomes `value`; null: the host does not want to know
+  std::uint32_t value = 0;
+};
+
 /// A shader as a kernel.
 struct Kernel {
   const void* function = nullptr;
-  cudaError_t (*launch)(const Launch& launch, cudaStream_t stream) = nullptr;
+  cudaError_t (*launch)(const Launch& launch, const Signal& signal, cudaStream_t stream) = nullptr;
 };
 
 /// Filled before main() begins.

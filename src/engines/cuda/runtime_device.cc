@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -108,6 +109,7 @@ class RuntimeDevice final : public Device {
       streams_.push_back(stream);
       check(cudaEventCreateWithFlags(&streams_.back().mark, cudaEventDisableTiming), "making an event");
     }
+    make_signals();
   }
   ~RuntimeDevice() override {
     for (const Stream& each : streams_) {
@@ -116,6 +118,7 @@ class RuntimeDevice final : public Device {
       cudaStreamDestroy(each.stream);
     }
     for (std::byte* memory : allocated_) cudaFree(memory);
+    if (flags_ != nullptr) cudaFreeHost(flags_);
     for (const Shared& each : shared_) shared_once().remove(each.host);
   }
   void abandon(const std::string& reason) noexcept override {
@@ -148,30 +151,38 @@ class RuntimeDevice final : public Device {
   }
 
   void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
-    check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, streams_[stream].stream), "copying to the GPU");
+    check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, copying(stream)), "copying to the GPU");
   }
   void scatter(unsigned stream, std::span<const Piece> pieces) override {
     const auto* const begin = reinterpret_cast<const std::byte*>(pieces.data());
     const auto has = [begin](const Shared& each) { return begin >= each.host && begin < each.host + each.bytes; };
     const std::ptrdiff_t shift = std::ranges::find_if(shared_, has)->shift;
     check(launch_scatter(reinterpret_cast<const Piece*>(begin + shift), static_cast<std::uint32_t>(pieces.size()),
-                         shift, streams_[stream].stream),
+                         shift, copying(stream)),
           "copying to the GPU");
   }
   void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
-    check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, streams_[stream].stream),
-          "copying from the GPU");
+    check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, copying(stream)), "copying from the GPU");
   }
   void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, streams_[stream].stream), "copying on the GPU");
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, copying(stream)), "copying on the GPU");
   }
   void launch(unsigned stream, const Launch& launch) override {
-    check(Variants<Kernel>::call_of(*launch.shader).launch(launch, streams_[stream].stream), "launching a shader");
+    Stream& its = streams_[stream];
+    its.is_signalled = is_short(launch);
+    Signal signal = its.signal;
+    signal.value = ++its.signal.value;
+    if (!its.is_signalled) signal.flag = nullptr;
+    check(Variants<Kernel>::call_of(*launch.shader).launch(launch, signal, its.stream), "launching a shader");
   }
   void mark(unsigned stream) override {
     check(cudaEventRecord(streams_[stream].mark, streams_[stream].stream), "recording an event");
   }
   bool reached(unsigned stream) override {
+    if (Stream& its = streams_[stream]; its.is_signalled) {
+      if (std::atomic_ref(flags_[stream].value).load(std::memory_order_acquire) == its.signal.value) return true;
+      if (++its.questions % kQuestions != 0) return false;  // now and then the event: a failure sets no flag
+    }
     const cudaError_t found = cudaEventQuery(streams_[stream].mark);
     if (found == cudaErrorNotReady) return false;
     check(found, "running a shader");
@@ -182,7 +193,42 @@ class RuntimeDevice final : public Device {
   struct Stream {
     cudaStream_t stream = nullptr;
     cudaEvent_t mark = nullptr;
+    Signal signal;              ///< of the last launch
+    bool is_signalled = false;  ///< what it was given last tells by its signal when it has ended
+    unsigned questions = 0;
   };
+  struct alignas(64) Flag {
+    std::uint32_t value = 0;
+  };
+  static constexpr unsigned kQuestions = 256;
+
+  void make_signals() {
+    check(cudaHostAlloc(reinterpret_cast<void**>(&flags_), streams_.size() * sizeof(Flag), cudaHostAllocMapped),
+          "taking memory for the GPU");
+    std::uninitialized_default_construct_n(flags_, streams_.size());
+    void* seen = nullptr;
+    check(cudaHostGetDevicePointer(&seen, flags_, 0), "sharing memory with the GPU");
+    const std::size_t bytes = streams_.size() * sizeof(std::uint32_t);
+    auto* const blocks = reinterpret_cast<std::uint32_t*>(allocate(bytes));
+    check(cudaMemsetAsync(blocks, 0, bytes, streams_[0].stream), "clearing memory of the GPU");
+    check(cudaStreamSynchronize(streams_[0].stream), "clearing memory of the GPU");
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      streams_[i].signal = {.blocks = blocks + i, .flag = &static_cast<Flag*>(seen)[i].value};
+    }
+  }
+  /// So that counting its blocks costs nothing beside it.
+  static bool is_short(const Launch& launch) {
+    constexpr std::uint64_t kMostItems = 65'536;
+    std::uint64_t items = 0;
+    for (const Segment& segment : launch.segments) items += segment.items;
+    return items <= kMostItems;
+  }
+  /// The stream, for something that no signal tells of.
+  cudaStream_t copying(unsigned stream) {
+    streams_[stream].is_signalled = false;
+    return streams_[stream].stream;
+  }
+
   int gpu_ = 0;
   cudaDeviceProp properties_{};
   std::vector<Stream> streams_;
@@ -191,6 +237,7 @@ class RuntimeDevice final : public Device {
     std::size_t bytes = 0;
     std::ptrdiff_t shift = 0;  ///< to the device's address
   };
+  Flag* flags_ = nullptr;  ///< of each stream
   std::vector<std::byte*> allocated_;
   std::vector<Shared> shared_;
 };
