@@ -42,10 +42,10 @@ class EngineQueue {
   virtual Submitted submit(Batch& batch) noexcept = 0;
   /// The next queued batch that is done, or null.
   virtual Batch* poll() noexcept = 0;
-  /// Columns of later batches may lie in this memory: an engine with a memory of its own then reads and writes long ones
-  /// where they are, without a copy on the host. Set-up: it may take as long as touching all of the memory. Whoever
-  /// shares memory of outputs has to know that an accelerator which the engine gave up for lost (notes() says so) may
-  /// still write what it had been given.
+  /// Columns of later batches may lie in this memory: an engine with a memory of its own then reads and writes long
+  /// ones where they are, without a copy on the host. Set-up: it may take as long as touching all of the memory.
+  /// Whoever shares memory of outputs has to know that an accelerator which the engine gave up for lost (notes() says
+  /// so) may still write what it had been given.
   virtual void share(std::shared_ptr<const HugeMemory> /*memory*/) {}
 };
 
@@ -70,8 +70,8 @@ class Engine {
   /// Prepares to read the table (an engine with memory of its own attaches a mirror). Before the first batch that names
   /// it, from the thread that publishes the table, which outlives the engine.
   virtual void use_table(Table& table) = 0;
-  /// Batches of this shader, one of its own, on this table, which it uses, will come: what it can find out beforehand it
-  /// finds out in recall().
+  /// Batches of this shader, one of its own, on this table, which it uses, will come: what it can find out beforehand
+  /// it finds out in recall().
   virtual void expect(const Shader& /*shader*/, const Table& /*table*/) {}
   /// Whether functions are to ask for what a shader reads first of an item while they prepare the batch: it runs on the
   /// same core next, and the wait then overlaps the other packets' headers (G-Opt, section 4.4). See
@@ -85,8 +85,8 @@ class Engine {
   virtual std::vector<std::string> notes() const { return {}; }
   /// The same for another run on this machine. From any thread.
   virtual std::vector<EngineFinding> findings() const { return {}; }
-  /// What an earlier run found, to begin with; what it did not find of the expected may be measured now, on columns of any
-  /// values, for some tenths of a second. Before the first batch. Findings may be of any value.
+  /// What an earlier run found, to begin with; what it did not find of the expected may be measured now, on columns of
+  /// any values, for some tenths of a second. Before the first batch. Findings may be of any value.
   virtual void recall(std::vector<EngineFinding> /*findings*/) {}
 };
 

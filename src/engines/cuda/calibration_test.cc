@@ -76,13 +76,14 @@ TEST_F(CudaCalibration, IsDoneOnceAndRecalledInTheNextRun) {
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].shader, "echo");
   EXPECT_GT(findings[0].gain, 0);
-  ASSERT_TRUE(plan_of(findings[0].value));
+  const auto plan = plan_of(findings[0].value);
+  ASSERT_TRUE(plan);
   Begun run(world_, {});
   run.engine.recall(findings);
   expect_answers(*run.queue);
   EXPECT_THAT(run.engine.findings(), IsEmpty());
   EXPECT_THAT(run.engine.notes(), Contains(HasSubstr("in an earlier run")));
-  EXPECT_THAT(run.engine.notes(), Contains(HasSubstr(describe(*plan_of(findings[0].value)))));
+  EXPECT_THAT(run.engine.notes(), Contains(HasSubstr(describe(*plan))));
 }
 
 TEST_F(CudaCalibration, KeepsToWhatWasTold) {

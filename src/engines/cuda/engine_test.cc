@@ -74,47 +74,31 @@ TEST_P(CudaEngineOnAFake, AnswersBatchesThatAreLargerThanTheStagingMemory) {
 }
 
 TEST_P(CudaEngineOnAFake, LeavesLongColumnsWhereTheyAreIfTheirMemoryIsShared) {
-  constexpr std::size_t kItems = 300'001;
-  const auto memory = std::make_shared<HugeMemory>(kItems * 8);
-  auto* const in = reinterpret_cast<std::uint32_t*>(memory->data());
-  auto* const out = reinterpret_cast<std::uint16_t*>(memory->data() + kItems * 4);
-  std::ranges::copy(world_.numbers(kItems), in);
+  SharedColumns columns(300'001);
   CudaEngine engine(world_.backend(), options());
   engine.use_table(world_.modulo);
   ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
-  queue.share(memory);
-  const auto is_in_it = [&](const std::byte* byte) {
-    return byte >= memory->data() && byte < memory->data() + memory->bytes();
-  };
+  queue.share(columns.memory());
   for (const std::uint32_t batch_items : {300'001U, 20'000U, 1000U}) {
-    std::fill_n(out, 2 * kItems, 0xFFFF);
-    queue({in}, {out}, kItems - 1, batch_items);
-    for (std::size_t i = 0; i < kItems - 1; ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
-    for (std::size_t i = kItems - 1; i < 2 * kItems; ++i) ASSERT_EQ(out[i], 0xFFFF) << "behind the column";
+    columns.check(queue, 300'000, batch_items);
     if (GetParam().access != Access::copied) continue;
-    EXPECT_EQ(is_in_it(world_.faults.copied_from), batch_items > 1000) << batch_items;
-    EXPECT_EQ(is_in_it(world_.faults.copied_to), batch_items > 1000) << batch_items;
+    EXPECT_EQ(columns.has(world_.faults.copied_from), batch_items > 1000) << batch_items;
+    EXPECT_EQ(columns.has(world_.faults.copied_to), batch_items > 1000) << batch_items;
   }
 }
 
 TEST_P(CudaEngineOnAFake, SharesMemoryAmongQueues) {
-  constexpr std::size_t kItems = 50'000;
-  const auto memory = std::make_shared<HugeMemory>(kItems * 6);
-  auto* const in = reinterpret_cast<std::uint32_t*>(memory->data());
-  auto* const out = reinterpret_cast<std::uint16_t*>(memory->data() + kItems * 4);
-  std::ranges::copy(world_.numbers(kItems), in);
+  SharedColumns columns(50'000);
   CudaEngine engine(world_.backend(), options());
   engine.use_table(world_.modulo);
   ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
-  queue.share(memory);
+  queue.share(columns.memory());
   {
     ShaderQueue other(engine, world_.modulo_shader(), world_.modulo);
-    other.share(memory);
-    other({in}, {out}, kItems, kItems);
+    other.share(columns.memory());
+    columns.check(other, 50'000, 50'000);
   }
-  std::fill_n(out, kItems, 0xFFFF);
-  queue({in}, {out}, kItems, kItems);
-  for (std::size_t i = 0; i < kItems; ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+  columns.check(queue, 50'000, 50'000);
 }
 
 TEST_P(CudaEngineOnAFake, ServesManyWorkersAtOnce) {

@@ -5,16 +5,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "cuda/fake_device.h"
 #include "engines/conformance.h"
+#include "penumbra/huge_memory.h"
 #include "penumbra/shader_entry.h"
 #include "shaders/dir24_8/dir24_8.h"
 #include "shaders/dir24_8/dir24_8.shader.h"
@@ -60,6 +63,33 @@ class FakeWorld {
  private:
   const echo_view modulo_view_{kModulus};
   FakeShaders shaders_;
+};
+
+/// Columns for the shader "echo" in one memory that can be shared; behind the output column there is as much again.
+class SharedColumns {
+ public:
+  explicit SharedColumns(std::size_t items) : items_(items), memory_(std::make_shared<HugeMemory>(items * 8)) {
+    std::ranges::copy(FakeWorld::numbers(items), in());
+  }
+  const std::shared_ptr<HugeMemory>& memory() const { return memory_; }
+  bool has(const std::byte* byte) const { return byte >= memory_->data() && byte < memory_->data() + memory_->bytes(); }
+
+  /// Has the first items answered, and sees that they are and that nothing else is written.
+  void check(conformance::ShaderQueue& queue, std::size_t items, std::uint32_t batch_items) {
+    std::fill_n(out(), 2 * items_, kUnwritten);
+    queue({in()}, {out()}, items, batch_items);
+    for (std::size_t i = 0; i < items; ++i) ASSERT_EQ(out()[i], in()[i] % FakeWorld::kModulus) << i;
+    for (std::size_t i = items; i < 2 * items_; ++i) ASSERT_EQ(out()[i], kUnwritten) << i << " is behind the column";
+  }
+
+ private:
+  static constexpr std::uint16_t kUnwritten = 0xFFFF;
+
+  std::uint32_t* in() const { return reinterpret_cast<std::uint32_t*>(memory_->data()); }
+  std::uint16_t* out() const { return reinterpret_cast<std::uint16_t*>(memory_->data() + items_ * 4); }
+
+  const std::size_t items_;
+  const std::shared_ptr<HugeMemory> memory_;
 };
 
 /// An IPv4 table in which every commit gives all prefixes the same, higher next hop; so a reader sees which states its

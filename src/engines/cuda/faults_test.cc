@@ -4,13 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -160,13 +158,9 @@ TEST_F(CudaFaults, MemoryThatTheGpuHasNoRoomForIsCopied) {
   engine.use_table(world_.modulo);
   ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
   faults_.no_memory = true;
-  const auto memory = std::make_shared<HugeMemory>(std::size_t{1} << 20);
-  queue.share(memory);
-  auto* const in = reinterpret_cast<std::uint32_t*>(memory->data());
-  std::ranges::copy(in_, in);
-  std::vector<std::uint16_t> out(in_.size(), 0xFFFF);
-  queue({in}, {out.data()}, in_.size(), 5'000);
-  for (std::size_t i = 0; i < in_.size(); ++i) ASSERT_EQ(out[i], in_[i] % FakeWorld::kModulus) << i;
+  SharedColumns columns(50'000);
+  queue.share(columns.memory());
+  columns.check(queue, 50'000, 50'000);
   EXPECT_GT(faults_.most_segments, 0);
   EXPECT_THAT(all(engine.notes()), Not(HasSubstr("lost")));
 }

@@ -60,19 +60,12 @@ TEST_P(CudaEngineOnAGpu, AnswersByLaunches) {
 }
 
 TEST_P(CudaEngineOnAGpu, AnswersLargeBatchesWhereTheyLie) {
-  constexpr std::size_t kItems = 3'000'001;
-  const auto memory = std::make_shared<HugeMemory>(kItems * 8);
-  auto* const in = reinterpret_cast<std::uint32_t*>(memory->data());
-  auto* const out = reinterpret_cast<std::uint16_t*>(memory->data() + kItems * 4);
-  std::ranges::copy(FakeWorld::numbers(kItems), in);
+  SharedColumns columns(3'000'001);
   engine_->use_table(world_.modulo);
   {
     ShaderQueue queue(*engine_, *engine_->find_shader("echo"), world_.modulo);
-    queue.share(memory);
-    std::fill_n(out, 2 * kItems, 0xFFFF);
-    queue({in}, {out}, kItems, 1'000'000);
-    for (std::size_t i = 0; i < kItems; ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
-    for (std::size_t i = kItems; i < 2 * kItems; ++i) ASSERT_EQ(out[i], 0xFFFF) << "behind the column";
+    queue.share(columns.memory());
+    columns.check(queue, 3'000'001, 1'000'000);
   }
   expect_that_the_gpu_did_it();
 }
@@ -80,9 +73,9 @@ TEST_P(CudaEngineOnAGpu, AnswersLargeBatchesWhereTheyLie) {
 TEST_P(CudaEngineOnAGpu, SpreadsQueuesOverAllGpus) {
   const std::vector<std::uint32_t> in = FakeWorld::numbers(20'000);
   engine_->use_table(world_.modulo);
-  std::vector<std::unique_ptr<ShaderQueue>> queues;
-  for (int i = 0; i < 8; ++i) {
-    queues.push_back(std::make_unique<ShaderQueue>(*engine_, *engine_->find_shader("echo"), world_.modulo));
+  std::vector<std::unique_ptr<ShaderQueue>> queues(8);
+  for (auto& queue : queues) {
+    queue = std::make_unique<ShaderQueue>(*engine_, *engine_->find_shader("echo"), world_.modulo);
   }
   for (const auto& queue : queues) {
     std::vector<std::uint16_t> out(in.size(), 0xFFFF);
