@@ -150,5 +150,18 @@ TEST(Pipeline, OpensAnEngineQueueAStage) {
   EXPECT_THAT(queues, testing::Each(testing::NotNull()));
 }
 
+TEST(Pipeline, TellsAnEngineWhatToExpectBeforeItsQueuesAndWhatWasFoundAfterThem) {
+  Pipeline pipeline = make(test::test_config({"a"}, 1, 1, test::kAsync));
+  const auto queues = pipeline.open_queues(7);
+  pipeline.recall({});
+  const auto notes = pipeline.stages()[0].engine->notes();
+  ASSERT_THAT(notes, testing::SizeIs(4));
+  const std::string table = pipeline.stages()[0].table->name();
+  EXPECT_EQ(notes[0], "uses " + table);
+  EXPECT_EQ(notes[1], "expects test_shader on " + table);
+  EXPECT_EQ(notes[2], "a queue for core 7");
+  EXPECT_EQ(notes[3], "recalls 0") << "nothing was found, which is a moment to measure";
+}
+
 }  // namespace
 }  // namespace penumbra::runtime

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <deque>
 #include <random>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "penumbra/engine.h"
 #include "runtime/test_support.h"
@@ -123,8 +125,22 @@ class TestEngine final : public Engine {
   const Shader* find_shader(const std::string& name) const override {
     return name == kShader.name ? &kShader : nullptr;
   }
-  void use_table(Table& /*table*/) override {}
+  void use_table(Table& table) override { notes_.push_back("uses " + table.name()); }
+  void expect(const Shader& shader, const Table& table) override {
+    notes_.push_back("expects " + shader.name + " on " + table.name());
+  }
   std::unique_ptr<EngineQueue> open_queue() override { return std::make_unique<Queue>(); }
+  std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override {
+    notes_.push_back("a queue for core " + std::to_string(core));
+    return open_queue();
+  }
+  void recall(std::vector<EngineFinding> findings) override {
+    notes_.push_back("recalls " + std::to_string(findings.size()));
+  }
+  std::vector<std::string> notes() const override { return notes_; }
+
+ private:
+  std::vector<std::string> notes_;  ///< what it was told
 };
 
 class EngineWithout final : public Engine {
