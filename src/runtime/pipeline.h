@@ -72,8 +72,8 @@ class Pipeline {
   void check_punts(const control::PuntLimits& limits) const;
   /// Tells the functions the ports' final MAC addresses and MTUs.
   void bind(std::span<const PortInfo> ports);
-  /// A queue per stage for one worker on this core; null for a stage without a shader. Throws std::runtime_error when an engine has
-  /// no more.
+  /// A queue per stage for one worker on this core; null for a stage without a shader. Throws std::runtime_error when
+  /// an engine has no more.
   std::vector<std::unique_ptr<EngineQueue>> open_queues(unsigned core);
   /// What the engines have found out by measuring, by engine's name; from any thread. And what they did in an earlier
   /// run, to begin with: before the first packet.
