@@ -42,6 +42,12 @@ unsigned first_core() {
 unsigned last_core() {
   return cores().back();
 }
+unsigned core_count() {
+  return static_cast<unsigned>(cores().size());
+}
+void pin_to_core(unsigned index) {
+  pin_to(cores().at(index));
+}
 void pin_to_first_core() {
   pin_to(first_core());
 }

@@ -7,7 +7,11 @@ namespace penumbra::bench {
 unsigned first_core();
 unsigned last_core();
 
-/// Keep the calling thread on that core. Throw std::system_error.
+/// How many cores that were. Throws std::system_error.
+unsigned core_count();
+
+/// Keep the calling thread on that core, the `index`-th of them from 0. Throw std::system_error.
+void pin_to_core(unsigned index);
 void pin_to_first_core();
 void pin_to_last_core();
 

@@ -26,6 +26,13 @@ nlohmann::json to_json(const Spread& values) {
 
 }  // namespace
 
+std::string size_name(std::size_t bytes) {
+  constexpr std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+  if (bytes >= kGiB) return fmt::format("{} GiB", bytes / kGiB);
+  if (bytes >= kMiB) return fmt::format("{} MiB", bytes / kMiB);
+  return bytes >= kKiB ? fmt::format("{} KiB", bytes / kKiB) : fmt::format("{} B", bytes);
+}
+
 Spread spread(std::vector<double> samples) {
   if (samples.empty()) throw std::invalid_argument("no samples");
   std::sort(samples.begin(), samples.end());

@@ -3,12 +3,16 @@
 // What a benchmark found, as text while it runs and as JSON with every sample.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace penumbra::bench {
+
+/// "8 GiB": in the largest unit of which there is one, rounded down.
+std::string size_name(std::size_t bytes);
 
 /// Order statistics of some samples.
 struct Spread {

@@ -10,30 +10,10 @@
 #include "gopt/comparators/group_prefetch.h"
 #include "gopt/workload.h"
 #include "penumbra/huge_memory.h"
+#include "permutation.h"
 
 namespace penumbra::bench {
 namespace {
-
-/// A permutation of the numbers below 2^bits without a pattern that a prefetcher could see. Of functions that are none,
-/// long chains come together in a small part of the table.
-class Permutation {
- public:
-  Permutation(unsigned bits, std::uint64_t seed)
-      : mask_((std::uint64_t{1} << bits) - 1), shift_(bits / 2 + 1), factor_(Random::mixed(seed) | 1) {}
-  std::uint32_t operator()(std::uint32_t number) const {
-    std::uint64_t x = number;
-    for (int round = 0; round < 3; ++round) {
-      x = (x * factor_ + 0x5851F42D4C957F2DU) & mask_;
-      x ^= x >> shift_;
-    }
-    return static_cast<std::uint32_t>(x);
-  }
-
- private:
-  std::uint64_t mask_;
-  unsigned shift_;
-  std::uint64_t factor_;
-};
 
 /// The answers step by step, all chains together, from the permutation itself.
 std::vector<std::uint32_t> follow(const Permutation& next, std::vector<std::uint32_t> at, std::uint32_t steps) {

@@ -38,12 +38,6 @@ constexpr std::uint32_t kCountedItems = 256;  ///< whose instructions are counte
 constexpr char kPlain[] = "plain loop", kGopt[] = "gopt", kCalibrated[] = "gopt, calibrated";
 constexpr char kLineRate[] = "line rate: as many random lines, asked for";
 
-std::string size_name(std::size_t bytes) {
-  if (bytes >= kGiB) return fmt::format("{} GiB", bytes / kGiB);
-  if (bytes >= kMiB) return fmt::format("{} MiB", bytes / kMiB);
-  return fmt::format("{} KiB", bytes / kKiB);
-}
-
 /// The rates of a workload's ways by name, with kCalibrated and kLineRate among them.
 using Rates = std::map<std::string, Series>;
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bars of `penumbra bench gpu`.
+#pragma once
+
+#include <string>
+
+#include "report.h"
+
+namespace penumbra::bench::gpu {
+
+struct Bar {
+  const char* what;
+  double wanted;
+  bool at_least;
+
+  void tell(Report& report, double value) const { report.bar(what, value, wanted, at_least); }
+};
+
+inline constexpr Bar kCudaRate{"IPv4 look-ups by cuda / the bus: 4 B in and 2 B out", 0.85, true};
+inline constexpr Bar kResidentRate{"IPv4 look-ups by cuda-resident / the bus: 4 B in and 2 B out", 0.6, true};
+inline constexpr Bar kShaderRate{"IPv4 shader on data already there / random reads of the table", 0.6, true};
+inline constexpr Bar kResidentMedian{"cuda-resident, 32 look-ups from submit to result, median us", 3.5, false};
+inline constexpr Bar kResidentP99{"cuda-resident, 32 look-ups from submit to result, p99 us", 5.5, false};
+inline constexpr Bar kResidentBatch{"cuda-resident, a batch of 32 with 144 in flight, one thread, us", 0.06, false};
+inline constexpr Bar kGroupSignal{"results made visible once a group / item by item", 5, true};
+
+inline constexpr const Bar* kBars[] = {&kCudaRate,    &kResidentRate,  &kShaderRate, &kResidentMedian,
+                                       &kResidentP99, &kResidentBatch, &kGroupSignal};
+
+/// What is told of every bar where there is no GPU to measure.
+inline void tell_none_shown(Report& report, const std::string& why) {
+  for (const Bar* bar : kBars) report.bar_not_shown(bar->what, why);
+}
+
+}  // namespace penumbra::bench::gpu

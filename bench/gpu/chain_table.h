@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chains through a table of cache lines, on the host and on the GPU: the same permutation, so that both have the same
+// answers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpu/cuda_call.h"
+#include "gpu/kernels.h"
+#include "penumbra/huge_memory.h"
+
+namespace penumbra::bench::gpu {
+
+/// `bytes`, a power of two, in lines of 64 bytes.
+class HostChains {
+ public:
+  /// Filled by all cores.
+  HostChains(std::size_t bytes, std::uint64_t seed);
+  chase_view view(std::uint32_t steps) const { return {lines_.data(), steps, 0}; }
+  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(lines_.data(), lines_.size())); }
+
+ private:
+  HugeArray<chase_line> lines_;
+};
+
+class GpuChains {
+ public:
+  GpuChains(std::size_t bytes, std::uint64_t seed);
+  chase_view view(std::uint32_t steps) const { return {lines_.data(), steps, 0}; }
+
+ private:
+  DeviceArray<chase_line> lines_;
+};
+
+/// The permutation of a table of so many bytes.
+Permutation chain_permutation(std::size_t bytes, std::uint64_t seed);
+/// Lines of a table of so many bytes, drawn evenly.
+std::vector<std::uint32_t> chain_starts(std::size_t bytes, std::uint32_t count, std::uint64_t seed);
+
+/// Throws WrongAnswer unless each end is `steps` steps of the permutation behind its start.
+void check_ends(const std::string& way, const Permutation& next, std::span<const std::uint32_t> starts,
+                std::span<const std::uint32_t> ends, std::uint32_t steps);
+
+/// chase() with so many chains in flight on the calling core, as the gopt compiler writes it.
+void chase_on_core(chase_view view, const std::uint32_t* start, std::uint32_t* end, std::uint32_t items,
+                   std::uint32_t in_flight);
+
+}  // namespace penumbra::bench::gpu

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `penumbra bench gpu` does without a GPU: the arithmetic of its figures, its teams of threads, its bars.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gpu/arithmetic.h"
+#include "gpu/bars.h"
+#include "gpu/core_team.h"
+#include "gpu/kernels/hashes.shader.h"
+#include "permutation.h"
+#include "pin.h"
+
+namespace penumbra::bench::gpu {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Percentile, IsTheLeastSampleThatEnoughAreNotAbove) {
+  std::vector<double> samples(100);
+  std::iota(samples.rbegin(), samples.rend(), 1);
+  EXPECT_EQ(percentile(samples, 0.5), 50);
+  EXPECT_EQ(percentile(samples, 0.99), 99);
+  EXPECT_EQ(percentile(samples, 1), 100);
+  EXPECT_EQ(percentile(samples, 0), 1);
+  std::vector<double> one{7}, none;
+  EXPECT_EQ(percentile(one, 0.99), 7);
+  EXPECT_THROW(percentile(none, 0.5), std::invalid_argument);
+}
+
+TEST(Shares, AreEvenAndLeaveNothingOut) {
+  EXPECT_THAT(shares(10, 4), ElementsAre(3, 3, 2, 2));
+  EXPECT_THAT(shares(2, 3), ElementsAre(1, 1, 0));
+  EXPECT_THAT(shares(7, 1), ElementsAre(7));
+}
+
+constexpr std::array<std::uint32_t, 4> kWork{1, 2, 4, 8};
+
+TEST(Crossover, IsWhereTheRatesBeginToStayAhead) {
+  const std::array<double, 4> rates{5, 5, 5, 5};
+  EXPECT_EQ(crossover(kWork, rates, std::array<double, 4>{9, 6, 4, 2}), 4U);
+  EXPECT_EQ(crossover(kWork, rates, std::array<double, 4>{1, 1, 1, 1}), 1U);
+  EXPECT_EQ(crossover(kWork, rates, std::array<double, 4>{1, 9, 1, 1}), 4U) << "being ahead once is not enough";
+  EXPECT_EQ(crossover(kWork, rates, std::array<double, 4>{1, 1, 1, 5}), 0U) << "as fast is not ahead";
+  EXPECT_THROW(crossover(kWork, rates, std::array<double, 3>{1, 1, 1}), std::invalid_argument);
+}
+
+TEST(Crossover, IsSaidInWords) {
+  const std::vector<RatesByWork> cores{{"1 core", {1, 1, 1, 1}}, {"2 cores", {9, 9, 1, 1}}, {"3 cores", {9, 9, 9, 9}}};
+  EXPECT_EQ(describe_crossovers({"the GPU", {5, 5, 5, 5}}, cores, kWork, "hashes"),
+            "the GPU is ahead of 1 core from 1 hashes on; 2 cores from 4 hashes on; 3 cores with none");
+}
+
+TEST(TeamSizes, AreThoseThatTheMachineHasCoresFor) {
+  EXPECT_THAT(team_sizes({2, 4, 8, 16}, 7), ElementsAre(1, 2, 4));
+  EXPECT_THAT(team_sizes({4, 3}, 3), ElementsAre(1, 3));
+  EXPECT_THAT(team_sizes({4, 4, 1}, 4), ElementsAre(1, 4));
+  EXPECT_THAT(team_sizes({}, 8), ElementsAre(1));
+}
+
+TEST(RunTeam, RunsEachMemberOnce) {
+  std::vector<std::atomic<int>> runs(core_count());
+  run_team(core_count(), [&](unsigned member) { ++runs[member]; });
+  EXPECT_TRUE(std::ranges::all_of(runs, [](const auto& count) { return count == 1; }));
+}
+
+TEST(RunTeam, ThrowsWhatAMemberThrew) {
+  EXPECT_THROW(run_team(1, [](unsigned) { throw std::runtime_error("no"); }), std::runtime_error);
+  EXPECT_THROW(run_team(core_count() + 1, [](unsigned) {}), std::exception) << "there is no core for the last";
+}
+
+TEST(TeamRate, CountsTheItemsOfAllMembers) {
+  std::atomic<std::uint64_t> items{0};
+  const double rate = team_rate(core_count(), 0.001, [&](unsigned) {
+    items += 1000;
+    return 1000;
+  });
+  EXPECT_GE(items, 1000U * core_count());
+  EXPECT_GT(rate, 0);
+}
+
+TEST(Permutation, LeadsToEveryNumberOnce) {
+  for (const unsigned bits : {4U, 11U, 16U}) {
+    const Permutation next(bits, 3);
+    std::set<std::uint32_t> seen;
+    for (std::uint32_t i = 0; i < 1U << bits; ++i) seen.insert(next(i));
+    EXPECT_EQ(seen.size(), 1U << bits);
+    EXPECT_LT(*seen.rbegin(), 1U << bits);
+    EXPECT_EQ(next.follow(5, 3), next(next(next(5))));
+    EXPECT_EQ(next.follow(5, 0), 5U);
+  }
+}
+
+TEST(Hashes, WaitForEachOther) {
+  const std::array<std::uint32_t, 3> words{0, 1, 0xFFFFFFFF};
+  std::array<std::uint32_t, 3> found{};
+  hashes({0}, words.data(), found.data(), 3);
+  EXPECT_EQ(found, words);
+  hashes({2}, words.data(), found.data(), 3);
+  for (std::size_t i = 0; i < words.size(); ++i) EXPECT_EQ(found[i], hashes_of_word(hashes_of_word(words[i])));
+  std::set<std::uint32_t> seen;
+  for (std::uint32_t word = 0; word < 100'000; ++word) seen.insert(hashes_of_word(word));
+  EXPECT_GT(seen.size(), 99'990U) << "of so many 32-bit hashes about one pair is equal by chance";
+}
+
+TEST(Bars, AreNamedApartAndAllToldWhereThereIsNoGpu) {
+  Report report("gpu", true);
+  tell_none_shown(report, "no GPU");
+  std::set<std::string> names;
+  for (const auto& bar : report.json()["bars"]) {
+    names.insert(bar["what"].get<std::string>());
+    EXPECT_EQ(bar["not_shown"], "no GPU");
+  }
+  EXPECT_EQ(names.size(), std::size(kBars));
+}
+
+TEST(Bars, KnowWhichSideIsMet) {
+  Report report("gpu", true);
+  kCudaRate.tell(report, 0.86);
+  kResidentMedian.tell(report, 3.6);
+  EXPECT_TRUE(report.json()["bars"][0]["met"].get<bool>());
+  EXPECT_FALSE(report.json()["bars"][1]["met"].get<bool>());
+}
+
+}  // namespace
+}  // namespace penumbra::bench::gpu

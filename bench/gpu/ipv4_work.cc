@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/ipv4_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace penumbra::bench::gpu {
+namespace {
+
+constexpr char kShader[] = "ipv4_dir24_8";
+constexpr std::size_t kParts = 16;  ///< of the addresses
+
+}  // namespace
+
+Ipv4Work::Ipv4Work(const Options& options)
+    : input(input_table(options)),
+      addresses(uniform_addresses(kAddresses, options.seed).addresses),
+      right(Oracle(input.entries).match(addresses)) {
+  table.load(input.entries);
+}
+
+OpenedEngine open_engine(const std::string& choice, Ipv4Work& work) {
+  try {
+    auto engine = create_engine(choice);
+    if (engine->find_shader(kShader) == nullptr) return {nullptr, "it has no variant of " + std::string(kShader)};
+    engine->use_table(work.table.table());
+    return {std::move(engine), ""};
+  } catch (const std::exception& error) {
+    return {nullptr, error.what()};
+  }
+}
+
+void report_notes(const std::string& choice, const Engine& engine, Report& report) {
+  for (const std::string& line : engine.notes()) {
+    report.note(fmt::format("{}: {}", choice, line));
+    if (line.find("came back") != std::string::npos || line.find("lost") != std::string::npos) {
+      throw std::runtime_error(fmt::format("{} lost its GPU while it was measured: {}", choice, line));
+    }
+  }
+}
+
+LookupStream::LookupStream(Engine& engine, Ipv4Work& work, std::uint32_t items, std::uint32_t most_in_flight,
+                           std::size_t place)
+    : work_(work),
+      queue_(engine.open_queue()),
+      flights_(most_in_flight),
+      next_(place % kParts * (Ipv4Work::kAddresses / kParts)) {
+  for (Flight& flight : flights_) {
+    flight.found.resize(items);
+    flight.shader = engine.find_shader(kShader);
+    flight.table = &work.table.table();
+    flight.items = items;
+    flight.outputs[0] = flight.found.data();
+  }
+}
+
+void LookupStream::prepare(Flight& flight) {
+  if (next_ + flight.items > work_.addresses.size()) next_ = 0;
+  flight.first = next_;
+  flight.inputs[0] = &work_.addresses[next_];
+  flight.is_back = false;
+  next_ += flight.items;
+}
+
+void LookupStream::compare(const Flight& flight) const {
+  const auto right = work_.right.begin() + static_cast<std::ptrdiff_t>(flight.first);
+  const auto wrong = std::mismatch(flight.found.begin(), flight.found.end(), right);
+  if (wrong.first == flight.found.end()) return;
+  throw WrongAnswer(fmt::format("look-up {} of a batch of {} gives {}, the oracle says {}",
+                                wrong.first - flight.found.begin(), flight.items, *wrong.first, *wrong.second));
+}
+
+template <bool kChecked>
+void LookupStream::go(std::uint64_t batches, std::uint32_t in_flight) {
+  std::uint64_t submitted = 0, back = 0;
+  bool is_prepared = false;
+  while (back < batches) {
+    while (submitted < batches && submitted - back < in_flight) {
+      Flight& flight = at(submitted);
+      if (!is_prepared) prepare(flight);
+      if (kChecked && !is_prepared)
+        std::ranges::fill(flight.found, static_cast<std::uint16_t>(~work_.right[flight.first]));
+      const auto taken = queue_->submit(flight);
+      is_prepared = taken == EngineQueue::Submitted::full;
+      if (is_prepared) break;
+      flight.is_back = taken == EngineQueue::Submitted::done;
+      ++submitted;
+    }
+    if (Batch* batch = queue_->poll()) static_cast<Flight*>(batch)->is_back = true;
+    for (; back < submitted && at(back).is_back; ++back) {
+      if constexpr (kChecked) compare(at(back));
+    }
+  }
+}
+
+template void LookupStream::go<false>(std::uint64_t batches, std::uint32_t in_flight);
+template void LookupStream::go<true>(std::uint64_t batches, std::uint32_t in_flight);
+
+}  // namespace penumbra::bench::gpu

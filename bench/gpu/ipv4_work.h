@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// IPv4 look-ups through an engine's public interface, with batches in flight.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench.h"
+#include "inputs.h"
+#include "penumbra/engine.h"
+#include "shaders/dir24_8/dir24_8.h"
+
+namespace penumbra::bench::gpu {
+
+/// A filled table, addresses that are uniform over all, and the oracle's answers.
+struct Ipv4Work {
+  static constexpr std::size_t kAddresses = std::size_t{1} << 22;
+
+  explicit Ipv4Work(const Options& options);
+
+  InputTable input;
+  std::vector<std::uint32_t> addresses;
+  std::vector<std::uint16_t> right;
+  NoReaders no_readers;
+  Dir24_8 table{no_readers};
+};
+
+/// An engine with the work's table, or why it is not here.
+struct OpenedEngine {
+  std::unique_ptr<Engine> engine;
+  std::string why_not;
+};
+OpenedEngine open_engine(const std::string& choice, Ipv4Work& work);
+
+/// Tells what the engine says of itself. Throws std::runtime_error if it is that the GPU was lost on the way: others
+/// then answered in its place.
+void report_notes(const std::string& choice, const Engine& engine, Report& report);
+
+/// A queue of an engine and batches of one thread, which are submitted in order, over the work's addresses again and
+/// again.
+class LookupStream {
+ public:
+  /// Batches of `items`, at most `most_in_flight` of them. `place` says in which of 16 parts of the addresses it
+  /// begins.
+  LookupStream(Engine& engine, Ipv4Work& work, std::uint32_t items, std::uint32_t most_in_flight, std::size_t place);
+
+  /// So many batches, with `in_flight` of them submitted at a time where the engine takes them; returns when all are
+  /// back.
+  void run(std::uint64_t batches, std::uint32_t in_flight) { go<false>(batches, in_flight); }
+  /// The same; throws WrongAnswer unless every answer is the oracle's.
+  void check(std::uint64_t batches, std::uint32_t in_flight) { go<true>(batches, in_flight); }
+
+ private:
+  struct Flight : Batch {
+    std::size_t first = 0;  ///< address
+    bool is_back = false;
+    std::vector<std::uint16_t> found;
+  };
+  Flight& at(std::uint64_t number) { return flights_[number % flights_.size()]; }
+  template <bool kChecked>
+  void go(std::uint64_t batches, std::uint32_t in_flight);
+  void prepare(Flight& flight);
+  void compare(const Flight& flight) const;
+
+  const Ipv4Work& work_;
+  std::unique_ptr<EngineQueue> queue_;
+  std::vector<Flight> flights_;
+  std::size_t next_;
+};
+
+}  // namespace penumbra::bench::gpu

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What runs on the GPU, as functions that launch it on a stream and tell of a refusal. Arrays are the GPU's, or shared
+// with it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gopt/kernels/chase.shader.h"
+#include "gpu/kernels/hashes.shader.h"
+#include "permutation.h"
+#include "shaders/dir24_8/dir24_8.shader.h"
+
+namespace penumbra::bench::gpu {
+
+/// Thread i writes first + i to out[i].
+cudaError_t launch_count(std::uint32_t* out, std::uint32_t threads, std::uint32_t first, cudaStream_t stream);
+
+/// What an exchange makes of a number.
+constexpr std::uint32_t answer(std::uint32_t number) {
+  return number * 0x9E3779B1U + 1;
+}
+/// The answers of `items` numbers.
+cudaError_t launch_answers(const std::uint32_t* in, std::uint32_t* out, std::uint32_t items, cudaStream_t stream);
+
+/// How the host learns that answers are there.
+enum class Signal {
+  group,  ///< a flag behind all of a group's
+  item,   ///< each comes with its exchange's number, by an atomic of its own
+};
+/// One of the groups of threads of exchange(); the host's memory.
+struct ExchangeSlot {
+  static constexpr std::uint64_t kStop = ~std::uint64_t{0};
+
+  alignas(64) std::uint64_t request;    ///< number of the exchange << 32 | items, or kStop
+  alignas(64) std::uint32_t done;       ///< for Signal::group: the last exchange whose answers are there
+  alignas(64) const std::uint32_t* in;  ///< shared
+  std::uint32_t* out;                   ///< shared, for Signal::group
+  std::uint64_t* numbered;              ///< shared, for Signal::item: number of the exchange << 32 | answer
+};
+/// A group of so many threads for each slot, which waits for requests and answers them until it is told to stop.
+cudaError_t launch_exchange(ExchangeSlot* slots, unsigned count, unsigned threads, Signal signal, cudaStream_t stream);
+
+/// Writes the table of `lines` lines through which `next` leads.
+cudaError_t launch_fill_chains(chase_line* table, std::uint32_t lines, Permutation next, cudaStream_t stream);
+/// The shader chase(): a thread an item.
+cudaError_t launch_chase(chase_view view, const std::uint32_t* start, std::uint32_t* end, std::uint32_t items,
+                         cudaStream_t stream);
+/// The same with four items a thread at once; a multiple of 1024 of them.
+cudaError_t launch_chase_by_fours(chase_view view, const std::uint32_t* start, std::uint32_t* end, std::uint32_t items,
+                                  cudaStream_t stream);
+/// The shader hashes(): a thread an item.
+cudaError_t launch_hashes(hashes_view view, const std::uint32_t* word, std::uint32_t* hash, std::uint32_t items,
+                          cudaStream_t stream);
+
+/// The entry that the `number`-th random read goes to.
+constexpr std::uint32_t random_place(std::uint32_t number, std::uint32_t mask) {
+  number = (number ^ number >> 16) * 0x85EBCA6BU;
+  number = (number ^ number >> 13) * 0xC2B2AE35U;
+  return (number ^ number >> 16) & mask;
+}
+/// Reads that wait for nothing but their own data, the first `reads` (a multiple of 2048) ones from a table of mask + 1
+/// entries; adds what they read to *sum.
+cudaError_t launch_random_reads(const std::uint16_t* table, std::uint32_t mask, std::uint32_t reads,
+                                unsigned long long* sum, cudaStream_t stream);
+
+/// The shader ipv4_dir24_8, whose view has the GPU's pointers: as many threads as the GPU runs at once share the items.
+cudaError_t launch_ipv4(dir24_8_view view, const std::uint32_t* address, std::uint16_t* next_hop, std::uint32_t items,
+                        cudaStream_t stream);
+
+}  // namespace penumbra::bench::gpu

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "gpu/arithmetic.h"
+#include "gpu/bars.h"
+#include "gpu/core_team.h"
+#include "gpu/ipv4_work.h"
+#include "gpu/measurements.h"
+#include "gpu/resident_exchange.h"
+
+namespace penumbra::bench::gpu {
+namespace {
+
+constexpr std::uint32_t kLookups = 32;
+constexpr unsigned kLatencies = 10'000;
+constexpr std::uint32_t kDepths[] = {1, 2, 4, 8, 16, 32, 72, 144};
+constexpr std::uint32_t kMostDepth = 144;
+constexpr std::uint64_t kBatchesOfASample = 20'000;
+constexpr char kResident[] = "cuda-resident";
+constexpr const char* kLatencyEngines[] = {"scalar", "gopt", "cuda", "cuda,mapped=1", kResident};
+constexpr char kBare[] = "bare kernel, flag behind the data";
+
+/// Medians and 99th percentiles, one a round.
+struct Latencies {
+  explicit Latencies(const std::string& name) : medians{name + ", median", {}}, p99s{name + ", p99", {}} {}
+
+  /// A round: microseconds of each call of `once`, after some unmeasured ones.
+  template <class Once>
+  void measure(Once once) {
+    for (unsigned i = 0; i < kLatencies / 10; ++i) once();
+    std::vector<double> samples(kLatencies);
+    for (double& sample : samples) {
+      const double begin = now();
+      once();
+      sample = (now() - begin) * 1e6;
+    }
+    medians.samples.push_back(percentile(samples, 0.5));
+    p99s.samples.push_back(percentile(samples, 0.99));
+  }
+
+  Series medians, p99s;
+};
+
+Latencies of_bare_kernel(unsigned rounds) {
+  ResidentExchange exchange(1, kLookups, kLookups, Signal::group);
+  Latencies latencies(kBare);
+  const Running running(exchange);
+  check_answers(exchange, 1, kLookups);
+  run_team(1, [&](unsigned) {
+    for (unsigned round = 0; round < rounds; ++round) {
+      latencies.measure([&] {
+        exchange.post(0, kLookups);
+        exchange.wait(0);
+      });
+    }
+  });
+  return latencies;
+}
+
+Latencies of_engine(const std::string& choice, LookupStream& stream, unsigned rounds) {
+  Latencies latencies(choice);
+  run_team(1, [&](unsigned) {
+    stream.check(100'000 / kLookups, 1);
+    for (unsigned round = 0; round < rounds; ++round) latencies.measure([&stream] { stream.run(1, 1); });
+  });
+  return latencies;
+}
+
+/// Microseconds a batch with so many in flight, from one thread.
+std::vector<Series> costs_in_flight(LookupStream& stream, unsigned rounds) {
+  std::vector<Contender> turns;
+  for (const std::uint32_t in_flight : kDepths) {
+    turns.push_back({fmt::format("{} in flight", in_flight), [&stream, in_flight] {
+                       const double begin = now();
+                       stream.run(kBatchesOfASample, in_flight);
+                       return (now() - begin) * 1e6 / static_cast<double>(kBatchesOfASample);
+                     }});
+  }
+  std::vector<Series> series;
+  run_team(1, [&](unsigned) {
+    stream.check(kBatchesOfASample, kMostDepth);
+    series = interleave(turns, rounds);
+  });
+  return series;
+}
+
+void tell_of_absence(const std::string& choice, const std::string& why, Report& report) {
+  report.note(fmt::format("E18: {} is absent: {}", choice, why));
+  if (choice != kResident) return;
+  for (const Bar* bar : {&kResidentMedian, &kResidentP99, &kResidentBatch}) report.bar_not_shown(bar->what, why);
+}
+
+void measure(const std::string& choice, Ipv4Work& work, unsigned rounds, std::vector<Series>& all, Report& report) {
+  const OpenedEngine opened = open_engine(choice, work);
+  if (!opened.engine) return tell_of_absence(choice, opened.why_not, report);
+  LookupStream stream(*opened.engine, work, kLookups, kMostDepth, 0);
+  const Latencies latencies = of_engine(choice, stream, rounds);
+  all.insert(all.end(), {latencies.medians, latencies.p99s});
+  const std::vector<Series> costs = costs_in_flight(stream, rounds);
+  report.compare(fmt::format("E18 batches of {} by {}, one thread", kLookups, choice), "us a batch", costs,
+                 "1 in flight");
+  report_notes(choice, *opened.engine, report);
+  if (choice != kResident) return;
+  kResidentMedian.tell(report, spread(latencies.medians.samples).median);
+  kResidentP99.tell(report, spread(latencies.p99s.samples).median);
+  kResidentBatch.tell(report, spread(costs.back().samples).median);
+}
+
+}  // namespace
+
+void measure_latencies(const Options& options, Ipv4Work& work, Report& report) {
+  std::vector<Series> all;
+  {
+    const Latencies bare = of_bare_kernel(options.rounds);
+    all = {bare.medians, bare.p99s};
+  }
+  for (const std::string choice : kLatencyEngines) measure(choice, work, options.rounds, all, report);
+  report.checked(
+      "E18: every look-up of 100,000 one batch at a time and of 20,000 batches in flight equals the oracle's");
+  report.compare(fmt::format("E18 {} look-ups from submit to result, one batch at a time", kLookups), "us", all, "");
+}
+
+}  // namespace penumbra::bench::gpu

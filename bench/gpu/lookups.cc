@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "gpu/bars.h"
+#include "gpu/core_team.h"
+#include "gpu/cuda_call.h"
+#include "gpu/ipv4_work.h"
+#include "gpu/measurements.h"
+#include "gpu/timing.h"
+#include "pin.h"
+
+namespace penumbra::bench::gpu {
+namespace {
+
+constexpr std::array<std::uint32_t, 8> kBatches{32, 64, 256, 1024, 4096, 16'384, 65'536, 131'072};
+/// Look-ups that a thread has in flight, within bounds of its batches: several times what the longest way takes.
+constexpr std::uint32_t kItemsInFlight = 1U << 18, kMostBatches = 128;
+
+struct Measured {
+  const char* engine;
+  const Bar* bar;
+};
+constexpr Measured kRateEngines[] = {
+    {"gopt", nullptr}, {"cuda", &kCudaRate}, {"cuda,mapped=1", nullptr}, {"cuda-resident", &kResidentRate}};
+
+/// What the bus can carry at most: four bytes there and two back for each look-up, in large copies and nothing else.
+class Bus {
+ public:
+  /// Million look-ups a second.
+  double rate() const {
+    const double begin = now();
+    for (unsigned i = 0; i < kCopies; ++i) {
+      there_.copy(gpu_in_.data(), in_.data(), in_.bytes());
+      back_.copy(out_.data(), gpu_out_.data(), out_.bytes());
+    }
+    there_.wait();
+    back_.wait();
+    return kCopies * static_cast<double>(kItems) / (now() - begin) * 1e-6;
+  }
+
+ private:
+  static constexpr std::size_t kItems = std::size_t{1} << 23;
+  static constexpr unsigned kCopies = 16;
+
+  SharedArray<std::uint32_t> in_{kItems};
+  SharedArray<std::uint16_t> out_{kItems};
+  DeviceArray<std::uint32_t> gpu_in_{kItems};
+  DeviceArray<std::uint16_t> gpu_out_{kItems};
+  Stream there_, back_;
+};
+
+/// One engine, a batch size and so many threads, each with a queue of its own.
+class Load {
+ public:
+  Load(Engine& engine, Ipv4Work& work, std::uint32_t items, unsigned threads)
+      : items_(items), in_flight_(std::clamp(kItemsInFlight / items, 2U, kMostBatches)) {
+    for (unsigned thread = 0; thread < threads; ++thread) {
+      streams_.push_back(std::make_unique<LookupStream>(engine, work, items, in_flight_, thread));
+    }
+  }
+
+  void check() {
+    run_team(threads(), [&](unsigned thread) { streams_[thread]->check(std::uint64_t{3} * in_flight_, in_flight_); });
+  }
+  /// Million look-ups a second.
+  double rate() {
+    return team_rate(threads(), kSampleSeconds, [&](unsigned thread) {
+      streams_[thread]->run(std::uint64_t{4} * in_flight_, in_flight_);
+      return std::uint64_t{4} * in_flight_ * items_;
+    });
+  }
+  std::string name() const {
+    return fmt::format("batches of {}, {} thread{}", items_, threads(), threads() == 1 ? "" : "s");
+  }
+
+ private:
+  unsigned threads() const { return static_cast<unsigned>(streams_.size()); }
+
+  std::uint32_t items_, in_flight_;
+  std::vector<std::unique_ptr<LookupStream>> streams_;
+};
+
+/// An engine's loads beside the bus, one batch size after the other; the best of all stands for the engine.
+void measure(const Measured& measured, Ipv4Work& work, const Bus& bus, const Options& options, Report& report) {
+  const OpenedEngine opened = open_engine(measured.engine, work);
+  if (!opened.engine) {
+    report.note(fmt::format("E11: {} is absent: {}", measured.engine, opened.why_not));
+    if (measured.bar != nullptr) report.bar_not_shown(measured.bar->what, opened.why_not);
+    return;
+  }
+  // An engine's own thread needs a core too.
+  const unsigned most = std::max(core_count(), 2U) - 1;
+  double best = 0;
+  for (const std::uint32_t items : kBatches) {
+    std::deque<Load> loads;
+    std::vector<Contender> turns{{"the bus", [&bus] { return bus.rate(); }}};
+    for (const unsigned threads : team_sizes({4, most}, most)) {
+      Load& load = loads.emplace_back(*opened.engine, work, items, threads);
+      load.check();
+      turns.push_back({load.name(), [&load] { return load.rate(); }});
+    }
+    const std::vector<double> ratios = report.compare(fmt::format("E11 IPv4 look-ups by {}", measured.engine),
+                                                      "M lookups/s", interleave(turns, options.rounds), "the bus");
+    best = std::max(best, *std::max_element(ratios.begin() + 1, ratios.end()));
+  }
+  report_notes(measured.engine, *opened.engine, report);
+  if (measured.bar != nullptr) measured.bar->tell(report, best);
+}
+
+}  // namespace
+
+void measure_lookups(const Options& options, Ipv4Work& work, Report& report) {
+  const Bus bus;
+  for (const Measured& each : kRateEngines) measure(each, work, bus, options, report);
+  report.checked("E11: every look-up of three rounds of batches of every load equals the oracle's");
+}
+
+}  // namespace penumbra::bench::gpu

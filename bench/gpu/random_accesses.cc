@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "base/proc.h"
+#include "gopt/measure.h"
+#include "gpu/chain_table.h"
+#include "gpu/core_team.h"
+#include "gpu/measurements.h"
+#include "gpu/timing.h"
+#include "pin.h"
+
+namespace penumbra::bench::gpu {
+namespace {
+
+constexpr std::size_t kGiB = std::size_t{1} << 30;
+constexpr std::uint32_t kCheckedSteps = 4;
+
+/// Chains on the GPU, a thread each; from kOneEach on four.
+class ChainsOnGpu {
+ public:
+  ChainsOnGpu(std::size_t bytes, std::uint64_t seed)
+      : table_(bytes, seed), starts_(chain_starts(bytes, kMostChains, seed)), next_(chain_permutation(bytes, seed)) {
+    copy_now(gpu_starts_.data(), std::span(starts_));
+  }
+
+  void check(std::uint32_t chains) const {
+    gpu::check(cudaMemset(gpu_ends_.data(), 0xFF, gpu_ends_.bytes()), "wiping out");
+    run(chains, kCheckedSteps);
+    std::vector<std::uint32_t> ends(chains);
+    copy_now(ends.data(), gpu_ends_.span().first(chains));
+    check_ends("random accesses on the GPU", next_, starts_, ends, kCheckedSteps);
+  }
+  /// Million accesses a second.
+  double rate(std::uint32_t chains) const {
+    const std::uint32_t steps = std::clamp(kAccesses / chains, 16U, kMostSteps);
+    const double begin = now();
+    run(chains, steps);
+    return static_cast<double>(chains) * steps / (now() - begin) * 1e-6;
+  }
+
+  static constexpr std::uint32_t kMostChains = 1U << 20;
+
+ private:
+  static constexpr std::uint32_t kOneEach = 1U << 18;  ///< threads: about as many as the GPU runs at once
+  static constexpr std::uint32_t kAccesses = 1U << 27, kMostSteps = 1U << 14;
+
+  void run(std::uint32_t chains, std::uint32_t steps) const {
+    const auto launch = chains > kOneEach ? &launch_chase_by_fours : &launch_chase;
+    gpu::check(launch(table_.view(steps), gpu_starts_.data(), gpu_ends_.data(), chains, stream_.get()), "launching");
+    stream_.wait();
+  }
+
+  GpuChains table_;
+  std::vector<std::uint32_t> starts_;
+  Permutation next_;
+  DeviceArray<std::uint32_t> gpu_starts_{kMostChains}, gpu_ends_{kMostChains};
+  Stream stream_;
+};
+
+/// Chains on cores, each with its own.
+class ChainsOnCores {
+ public:
+  ChainsOnCores(std::size_t bytes, std::uint64_t seed)
+      : table_(bytes, seed),
+        starts_(chain_starts(bytes, kOfACore * core_count(), seed)),
+        ends_(starts_.size()),
+        next_(chain_permutation(bytes, seed)),
+        asked_("lines", kOfACore) {
+    asked_.table = table_.bytes();
+    asked_.accesses = kSteps;
+  }
+
+  void check(unsigned cores, std::uint32_t in_flight) {
+    std::ranges::fill(ends_, ~0U);
+    run_team(cores, [&](unsigned core) { pass(core, in_flight); });
+    check_ends("random accesses on cores", next_, starts_, std::span(ends_).first(std::size_t{kOfACore} * cores),
+               kSteps);
+  }
+  double rate(unsigned cores, std::uint32_t in_flight) {
+    return team_rate(cores, kSampleSeconds, [&](unsigned core) { return pass(core, in_flight); });
+  }
+  /// Lines asked for by one core that waits for none.
+  double line_rate() const {
+    double found = 0;
+    run_team(1, [&](unsigned) { found = bench::line_rate(asked_, kSampleSeconds); });
+    return found;
+  }
+
+ private:
+  static constexpr std::uint32_t kOfACore = 1U << 14, kSteps = 16;
+
+  std::uint64_t pass(unsigned core, std::uint32_t in_flight) {
+    const std::size_t first = std::size_t{core} * kOfACore;
+    chase_on_core(table_.view(kSteps), &starts_[first], &ends_[first], kOfACore, in_flight);
+    return std::uint64_t{kOfACore} * kSteps;
+  }
+
+  HostChains table_;
+  std::vector<std::uint32_t> starts_, ends_;
+  Permutation next_;
+  Workload asked_;
+};
+
+void measure_gpu(std::size_t bytes, const Options& options, Report& report) {
+  const ChainsOnGpu chains(bytes, options.seed);
+  std::vector<Contender> turns;
+  for (const std::uint32_t count : {1U << 10, 1U << 13, 1U << 16, 1U << 18, ChainsOnGpu::kMostChains}) {
+    chains.check(count);
+    turns.push_back({fmt::format("{} chains", count), [&chains, count] { return chains.rate(count); }});
+  }
+  report.compare(fmt::format("E4 random accesses on the GPU, {}", size_name(bytes)), "M accesses/s",
+                 interleave(turns, options.rounds), "");
+}
+
+void measure_cores(std::size_t bytes, const Options& options, Report& report) {
+  ChainsOnCores chains(bytes, options.seed);
+  std::vector<Contender> turns;
+  for (const std::uint32_t in_flight : {1U, 4U, 16U, 32U, 64U}) {
+    chains.check(1, in_flight);
+    turns.push_back(
+        {fmt::format("1 core, {} chains", in_flight), [&chains, in_flight] { return chains.rate(1, in_flight); }});
+  }
+  turns.push_back({"1 core, lines asked for", [&chains] { return chains.line_rate(); }});
+  const unsigned cores = core_count();
+  if (cores > 1) {
+    constexpr std::uint32_t kEach = 32;
+    chains.check(cores, kEach);
+    turns.push_back({fmt::format("{} cores, {} chains each", cores, kEach),
+                     [&chains, cores] { return chains.rate(cores, kEach); }});
+  }
+  report.compare(fmt::format("E4 random accesses on the CPU, {}", size_name(bytes)), "M accesses/s",
+                 interleave(turns, options.rounds), "");
+}
+
+}  // namespace
+
+void measure_random_accesses(const Options& options, Report& report) {
+  for (const std::size_t bytes : {kGiB / 32, kGiB / 4, kGiB, 8 * kGiB}) {
+    measure_gpu(bytes, options, report);
+    const std::uint64_t available = available_memory();
+    if (available != 0 && available < bytes + kGiB) {
+      report.note(fmt::format("E4 on the CPU, {}: left out, {} of memory are available", size_name(bytes),
+                              size_name(available)));
+      continue;
+    }
+    measure_cores(bytes, options, report);
+  }
+  report.checked("E4: every chain ends where the permutation leads");
+}
+
+}  // namespace penumbra::bench::gpu
