@@ -102,6 +102,11 @@ fuzz: setup-test build ## each fuzzer for FUZZ_SECONDS (60)
 bench: setup-bench build ## lookup, table, forwarding and gopt beside the rivals, as ratios (15 minutes; a bar that is missed is an error)
 	@$(BIN) bench
 
+.PHONY: bench-gpu
+bench-gpu: build ## this machine's GPU and the engines on it (4 minutes); without one: a folder to measure with on a machine that has one
+	@tools/pack-gpu-bench build/release build/gpu-bench
+	@if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then bash build/gpu-bench/run; fi
+
 .PHONY: bundle
 bundle: build ## a stripped, relocatable tarball in build/bundle
 	@tools/bundle build/release build/bundle

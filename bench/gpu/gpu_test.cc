@@ -7,15 +7,21 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <deque>
+#include <fstream>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/scratch_folder.h"
 #include "gpu/arithmetic.h"
 #include "gpu/bars.h"
 #include "gpu/core_team.h"
+#include "gpu/ipv4_work.h"
 #include "gpu/kernels/hashes.shader.h"
 #include "permutation.h"
 #include "pin.h"
@@ -110,6 +116,71 @@ TEST(Hashes, WaitForEachOther) {
   std::set<std::uint32_t> seen;
   for (std::uint32_t word = 0; word < 100'000; ++word) seen.insert(hashes_of_word(word));
   EXPECT_GT(seen.size(), 99'990U) << "of so many 32-bit hashes about one pair is equal by chance";
+}
+
+/// An engine that takes batches, refuses every third and gives them back later.
+class LateQueue final : public EngineQueue {
+ public:
+  explicit LateQueue(std::unique_ptr<EngineQueue> queue) : queue_(std::move(queue)) {}
+  Submitted submit(Batch& batch) noexcept override {
+    if (++calls_ % 3 == 0) return Submitted::full;
+    queue_->submit(batch);
+    late_.push_back(&batch);
+    return Submitted::queued;
+  }
+  Batch* poll() noexcept override {
+    if (late_.empty() || ++calls_ % 2 == 0) return nullptr;
+    Batch* const batch = late_.front();
+    late_.pop_front();
+    return batch;
+  }
+
+ private:
+  std::unique_ptr<EngineQueue> queue_;
+  std::deque<Batch*> late_;
+  unsigned calls_ = 0;
+};
+class LateEngine final : public Engine {
+ public:
+  explicit LateEngine(Engine& engine) : engine_(engine) {}
+  const Shader* find_shader(const std::string& name) const override { return engine_.find_shader(name); }
+  void use_table(Table& table) override { engine_.use_table(table); }
+  std::unique_ptr<EngineQueue> open_queue() override { return std::make_unique<LateQueue>(engine_.open_queue()); }
+
+ private:
+  Engine& engine_;
+};
+
+class Lookups : public testing::Test {
+ protected:
+  Lookups() {
+    const ScratchFolder folder;
+    Options options;
+    options.routes = folder / "routes.txt";
+    std::ofstream(*options.routes) << "10.0.0.0/8 via 192.0.2.1 dev a\ndefault via 192.0.2.2 dev b\n";
+    work_ = std::make_unique<Ipv4Work>(options);
+    opened_ = open_engine("scalar", *work_);
+  }
+  std::unique_ptr<Ipv4Work> work_;
+  OpenedEngine opened_;
+};
+
+TEST_F(Lookups, AreCheckedHoweverAnEngineTakesThem) {
+  LateEngine late(*opened_.engine);
+  for (Engine* engine : {opened_.engine.get(), static_cast<Engine*>(&late)}) {
+    LookupStream stream(*engine, *work_, 48, 7, 15);
+    stream.check(Ipv4Work::kAddresses / 48 / 8, 7);
+    stream.run(1000, 1);
+    std::vector<std::uint16_t> right = work_->right;
+    for (std::uint16_t& each : work_->right) ++each;
+    EXPECT_THROW(stream.check(1, 1), WrongAnswer);
+    work_->right = right;
+  }
+}
+
+TEST_F(Lookups, NameAnEngineThatIsNotHere) {
+  EXPECT_THAT(open_engine("no-such-engine", *work_).why_not, testing::HasSubstr("no-such-engine"));
+  EXPECT_THAT(open_engine("scalar,no-such-setting=1", *work_).why_not, testing::HasSubstr("no-such-setting"));
 }
 
 TEST(Bars, AreNamedApartAndAllToldWhereThereIsNoGpu) {

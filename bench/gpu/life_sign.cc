@@ -19,7 +19,7 @@ void say(const char* text) {
 
 /// Destructors would wait for the GPU too: nothing of them.
 [[noreturn]] void end(int /*signal*/) {
-  say("gpu: no sign of life for a minute: ");
+  say("gpu: no sign of life for two minutes: ");
   say(last_doing.load());
   say("\n");
   _exit(1);

@@ -7,7 +7,7 @@ namespace penumbra::bench::gpu {
 /// this class lives, the process ends with an error unless the next word that it goes on comes within kPatience.
 class LifeSign {
  public:
-  static constexpr unsigned kPatience = 60;  ///< seconds: many times what any measurement here takes
+  static constexpr unsigned kPatience = 120;  ///< seconds: many times what any measurement here takes
 
   LifeSign();
   ~LifeSign();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string>
 
 #include "gpu/ipv4_work.h"
 #include "gpu/life_sign.h"
@@ -33,17 +36,26 @@ constexpr Ipv4Measurement kIpv4Measurements[] = {{"E11, the shader on data alrea
 
 void measure_all(const Options& options, Report& report) {
   LifeSign life;
+  std::string failures;
+  // One that fails does not keep the others from being measured.
+  const auto attempt = [&](const char* name, const auto& measure) {
+    life.now(name);
+    try {
+      measure();
+    } catch (const std::exception& error) {
+      failures += std::string(failures.empty() ? "" : "; ") + name + ": " + error.what();
+    }
+  };
   for (const Measurement& each : kMeasurements) {
-    life.now(each.name);
-    each.run(options, report);
+    attempt(each.name, [&] { each.run(options, report); });
   }
   life.now("the IPv4 table");
   Ipv4Work work(options);
   report.input("table", work.input.description);
   for (const Ipv4Measurement& each : kIpv4Measurements) {
-    life.now(each.name);
-    each.run(options, work, report);
+    attempt(each.name, [&] { each.run(options, work, report); });
   }
+  if (!failures.empty()) throw std::runtime_error(failures);
 }
 
 Availability find_gpu() {
