@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many small buffers in flight to a kernel that never stops (Intel, section IV), and how the host learns of answers.
+// Many small buffers in flight to a kernel that never stops (Intel, section IV), and how the host learns of its answers
+// (APUNet, section 4.5).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +48,7 @@ void check_running(ResidentExchange& exchange, unsigned slots, std::uint32_t ite
 
 void measure_buffers(const Options& options, Report& report) {
   for (const std::uint32_t items : {kBufferItems, 128U, 512U, 1024U}) {
-    ResidentExchange exchange(kMostSlots, std::min(items, kMostThreads), items, Signal::group);
+    ResidentExchange exchange(kMostSlots, std::min(items, kMostThreads), items);
     check_running(exchange, kMostSlots, items);
     std::vector<Contender> turns;
     for (const unsigned slots : kSlots) {
@@ -58,22 +59,6 @@ void measure_buffers(const Options& options, Report& report) {
                    interleave(turns, options.rounds), "1 in flight");
   }
   report.checked("E21: every answer of every buffer is right");
-}
-
-void measure_group_signals(const Options& options, Report& report) {
-  ResidentExchange by_group(kMostSlots, kBufferItems, kBufferItems, Signal::group);
-  ResidentExchange by_item(kMostSlots, kBufferItems, kBufferItems, Signal::item);
-  check_running(by_group, kMostSlots, kBufferItems);
-  check_running(by_item, kMostSlots, kBufferItems);
-  report.checked("E19: every answer of both ways is right");
-  const auto rate = [](ResidentExchange& exchange) {
-    return kBufferItems / exchange_time(exchange, kMostSlots, kBufferItems);
-  };
-  const auto series = interleave({{"a fence and a flag for a group of 32", [&] { return rate(by_group); }},
-                                  {"an atomic for each item", [&] { return rate(by_item); }}},
-                                 options.rounds);
-  const auto ratios = report.compare("E19 answers made visible, 144 groups of 32", "M items/s", series, series[1].name);
-  kGroupSignal.tell(report, ratios[0]);
 }
 
 }  // namespace penumbra::bench::gpu

@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace penumbra::bench::gpu {
@@ -58,7 +59,7 @@ using SharedArray = CudaArray<Element, &take_shared, &cudaFreeHost>;
 
 /// Copies all of `from` to the GPU or back, and returns when that is done.
 template <class Element>
-void copy_now(Element* to, std::span<Element> from) {
+void copy_now(std::remove_const_t<Element>* to, std::span<Element> from) {
   check(cudaMemcpy(to, from.data(), from.size_bytes(), cudaMemcpyDefault), "copying");
 }
 
@@ -66,7 +67,9 @@ void copy_now(Element* to, std::span<Element> from) {
 class Stream {
  public:
   Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream"); }
-  ~Stream() { cudaStreamDestroy(stream_); }
+  ~Stream() {
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
   Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
   Stream& operator=(Stream&& other) = delete;
 

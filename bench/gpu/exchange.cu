@@ -16,12 +16,10 @@ __global__ void answers(const std::uint32_t* in, std::uint32_t* out, std::uint32
 }
 
 /// Reads what was written before the request, for the thread that reads the request acquires it, and a barrier follows.
-template <Signal kSignal>
 __global__ void exchange(ExchangeSlot* slots) {
   ExchangeSlot& slot = slots[blockIdx.x];
   const std::uint32_t* const in = slot.in;
   std::uint32_t* const out = slot.out;
-  std::uint64_t* const numbered = slot.numbered;
   __shared__ std::uint64_t request;
   std::uint64_t number = 0;
   for (;;) {
@@ -36,15 +34,9 @@ __global__ void exchange(ExchangeSlot* slots) {
     if (request == ExchangeSlot::kStop) return;
     const auto items = static_cast<std::uint32_t>(request);
     number = request >> 32;
-    for (std::uint32_t i = threadIdx.x; i < items; i += blockDim.x) {
-      if constexpr (kSignal == Signal::group) {
-        out[i] = answer(in[i]);
-      } else {
-        Shared<std::uint64_t>(numbered[i]).exchange(number << 32 | answer(in[i]), cuda::memory_order_relaxed);
-      }
-    }
+    for (std::uint32_t i = threadIdx.x; i < items; i += blockDim.x) out[i] = answer(in[i]);
     __syncthreads();
-    if (kSignal == Signal::group && threadIdx.x == 0) {
+    if (threadIdx.x == 0) {
       Shared<std::uint32_t>(slot.done).store(static_cast<std::uint32_t>(number), cuda::memory_order_release);
     }
   }
@@ -57,12 +49,8 @@ cudaError_t launch_answers(const std::uint32_t* in, std::uint32_t* out, std::uin
   return cudaGetLastError();
 }
 
-cudaError_t launch_exchange(ExchangeSlot* slots, unsigned count, unsigned threads, Signal signal, cudaStream_t stream) {
-  if (signal == Signal::group) {
-    exchange<Signal::group><<<count, threads, 0, stream>>>(slots);
-  } else {
-    exchange<Signal::item><<<count, threads, 0, stream>>>(slots);
-  }
+cudaError_t launch_exchange(ExchangeSlot* slots, unsigned count, unsigned threads, cudaStream_t stream) {
+  exchange<<<count, threads, 0, stream>>>(slots);
   return cudaGetLastError();
 }
 

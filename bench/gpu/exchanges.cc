@@ -80,7 +80,7 @@ double by_polling(ResidentExchange& exchange, std::uint32_t numbers) {
 }  // namespace
 
 void measure_exchanges(const Options& options, Report& report) {
-  ResidentExchange exchange(kGroups, kThreads, kMostNumbers / kGroups, Signal::group);
+  ResidentExchange exchange(kGroups, kThreads, kMostNumbers / kGroups);
   {
     const Running running(exchange);
     check_answers(exchange, kGroups, kMostNumbers / kGroups);

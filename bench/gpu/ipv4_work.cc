@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -15,10 +16,13 @@ constexpr std::size_t kParts = 16;  ///< of the addresses
 
 }  // namespace
 
-Ipv4Work::Ipv4Work(const Options& options)
-    : input(input_table(options)),
-      addresses(uniform_addresses(kAddresses, options.seed).addresses),
-      right(Oracle(input.entries).match(addresses)) {
+Ipv4Work::Ipv4Work(const Options& options) : input(input_table(options)) {
+  const InputAddresses drawn = uniform_addresses(kAddresses, options.seed);
+  right = Oracle(input.entries).match(drawn.addresses);
+  const auto own = std::make_shared<HugeMemory>(kAddresses * sizeof(std::uint32_t));
+  addresses = {reinterpret_cast<const std::uint32_t*>(own->data()), kAddresses};
+  std::memcpy(own->data(), drawn.addresses.data(), own->bytes());
+  memory = own;
   table.load(input.entries);
 }
 
@@ -45,11 +49,16 @@ void report_notes(const std::string& choice, const Engine& engine, Report& repor
 LookupStream::LookupStream(Engine& engine, Ipv4Work& work, std::uint32_t items, std::uint32_t most_in_flight,
                            std::size_t place)
     : work_(work),
+      found_(std::make_shared<HugeMemory>(std::size_t{most_in_flight} * items * sizeof(std::uint16_t))),
       queue_(engine.open_queue()),
       flights_(most_in_flight),
       next_(place % kParts * (Ipv4Work::kAddresses / kParts)) {
+  queue_->share(work.memory);
+  queue_->share(found_);
+  auto* found = reinterpret_cast<std::uint16_t*>(found_->data());
   for (Flight& flight : flights_) {
-    flight.found.resize(items);
+    flight.found = {found, items};
+    found += items;
     flight.shader = engine.find_shader(kShader);
     flight.table = &work.table.table();
     flight.items = items;

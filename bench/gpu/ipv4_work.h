@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bench.h"
 #include "inputs.h"
 #include "penumbra/engine.h"
+#include "penumbra/huge_memory.h"
 #include "shaders/dir24_8/dir24_8.h"
 
 namespace penumbra::bench::gpu {
@@ -22,7 +24,8 @@ struct Ipv4Work {
   explicit Ipv4Work(const Options& options);
 
   InputTable input;
-  std::vector<std::uint32_t> addresses;
+  std::shared_ptr<const HugeMemory> memory;  ///< of the addresses
+  std::span<const std::uint32_t> addresses;
   std::vector<std::uint16_t> right;
   NoReaders no_readers;
   Dir24_8 table{no_readers};
@@ -40,7 +43,7 @@ OpenedEngine open_engine(const std::string& choice, Ipv4Work& work);
 void report_notes(const std::string& choice, const Engine& engine, Report& report);
 
 /// A queue of an engine and batches of one thread, which are submitted in order, over the work's addresses again and
-/// again.
+/// again. The engine shares the memory of all columns.
 class LookupStream {
  public:
   /// Batches of `items`, at most `most_in_flight` of them. `place` says in which of 16 parts of the addresses it
@@ -57,7 +60,7 @@ class LookupStream {
   struct Flight : Batch {
     std::size_t first = 0;  ///< address
     bool is_back = false;
-    std::vector<std::uint16_t> found;
+    std::span<std::uint16_t> found;
   };
   Flight& at(std::uint64_t number) { return flights_[number % flights_.size()]; }
   template <bool kChecked>
@@ -66,6 +69,7 @@ class LookupStream {
   void compare(const Flight& flight) const;
 
   const Ipv4Work& work_;
+  std::shared_ptr<const HugeMemory> found_;
   std::unique_ptr<EngineQueue> queue_;
   std::vector<Flight> flights_;
   std::size_t next_;

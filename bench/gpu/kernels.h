@@ -26,23 +26,46 @@ constexpr std::uint32_t answer(std::uint32_t number) {
 /// The answers of `items` numbers.
 cudaError_t launch_answers(const std::uint32_t* in, std::uint32_t* out, std::uint32_t items, cudaStream_t stream);
 
-/// How the host learns that answers are there.
-enum class Signal {
-  group,  ///< a flag behind all of a group's
-  item,   ///< each comes with its exchange's number, by an atomic of its own
-};
-/// One of the groups of threads of exchange(); the host's memory.
+/// One of the groups of threads of launch_exchange(); the host's memory.
 struct ExchangeSlot {
   static constexpr std::uint64_t kStop = ~std::uint64_t{0};
 
   alignas(64) std::uint64_t request;    ///< number of the exchange << 32 | items, or kStop
-  alignas(64) std::uint32_t done;       ///< for Signal::group: the last exchange whose answers are there
-  alignas(64) const std::uint32_t* in;  ///< shared
-  std::uint32_t* out;                   ///< shared, for Signal::group
-  std::uint64_t* numbered;              ///< shared, for Signal::item: number of the exchange << 32 | answer
+  alignas(64) std::uint32_t done;       ///< the last exchange whose answers are there
+  alignas(64) const std::uint32_t* in;  ///< shared, like `out`
+  std::uint32_t* out;
 };
 /// A group of so many threads for each slot, which waits for requests and answers them until it is told to stop.
-cudaError_t launch_exchange(ExchangeSlot* slots, unsigned count, unsigned threads, Signal signal, cudaStream_t stream);
+cudaError_t launch_exchange(ExchangeSlot* slots, unsigned count, unsigned threads, cudaStream_t stream);
+
+/// What travels in one piece: so no flag has to come behind it.
+struct alignas(16) Piece {
+  static constexpr std::uint32_t kStop = ~std::uint32_t{0};
+  static constexpr std::uint32_t kNumbers = 3;
+
+  std::uint32_t number[kNumbers];
+  std::uint32_t exchange;  ///< counted from 1, or kStop
+};
+/// A thread for each of up to 32 pieces, which waits for its next exchange and writes the answers to the same place of
+/// `out`, until it is told to stop. Both are the host's.
+cudaError_t launch_pieces(const Piece* in, Piece* out, unsigned pieces, cudaStream_t stream);
+
+/// How items of 64 bytes, a group's at a time, are made visible to the host.
+enum class Publishing {
+  group,  ///< stores of the whole group, then a fence and a flag
+  item,   ///< each thread stores an item, then a flag of its own by an atomic behind a fence
+  words,  ///< every word of an item by an atomic
+};
+constexpr std::uint32_t kPublishedItems = 32, kPublishedWords = 16;  ///< of a group; of an item
+constexpr std::uint32_t kPublishedBuffers = 4;                       ///< of a group, by turns
+/// What stands at a place of all words after that round, counted from 1.
+constexpr std::uint32_t published_word(std::uint32_t place, std::uint32_t round) {
+  return place * 0x9E3779B1U + round;
+}
+/// Each of the groups fills its buffers, one each round. `words` and `flags` are the host's: all items of all groups, a
+/// group's buffers one behind the other, and an item's flag each (for a group: its first item's) with the last round.
+cudaError_t launch_publish(std::uint32_t* words, std::uint32_t* flags, unsigned groups, std::uint32_t rounds,
+                           Publishing way, cudaStream_t stream);
 
 /// Writes the table of `lines` lines through which `next` leads.
 cudaError_t launch_fill_chains(chase_line* table, std::uint32_t lines, Permutation next, cudaStream_t stream);

@@ -9,6 +9,7 @@
 #include "gpu/core_team.h"
 #include "gpu/ipv4_work.h"
 #include "gpu/measurements.h"
+#include "gpu/piece_exchange.h"
 #include "gpu/resident_exchange.h"
 
 namespace penumbra::bench::gpu {
@@ -21,7 +22,8 @@ constexpr std::uint32_t kMostDepth = 144;
 constexpr std::uint64_t kBatchesOfASample = 20'000;
 constexpr char kResident[] = "cuda-resident";
 constexpr const char* kLatencyEngines[] = {"scalar", "gopt", "cuda", "cuda,mapped=1", kResident};
-constexpr char kBare[] = "bare kernel, flag behind the data";
+constexpr char kByFlag[] = "bare kernel, a flag behind the data";
+constexpr char kByPieces[] = "bare kernel, a number in each 16 bytes";
 
 /// Medians and 99th percentiles, one a round.
 struct Latencies {
@@ -44,9 +46,9 @@ struct Latencies {
   Series medians, p99s;
 };
 
-Latencies of_bare_kernel(unsigned rounds) {
-  ResidentExchange exchange(1, kLookups, kLookups, Signal::group);
-  Latencies latencies(kBare);
+Latencies of_flags(unsigned rounds) {
+  ResidentExchange exchange(1, kLookups, kLookups);
+  Latencies latencies(kByFlag);
   const Running running(exchange);
   check_answers(exchange, 1, kLookups);
   run_team(1, [&](unsigned) {
@@ -56,6 +58,16 @@ Latencies of_bare_kernel(unsigned rounds) {
         exchange.wait(0);
       });
     }
+  });
+  return latencies;
+}
+
+Latencies of_pieces(unsigned rounds) {
+  PieceExchange exchange(kLookups);
+  Latencies latencies(kByPieces);
+  run_team(1, [&](unsigned) {
+    for (const std::uint32_t first : {5U, 1'000'003U}) exchange.check(first);
+    for (unsigned round = 0; round < rounds; ++round) latencies.measure([&] { exchange.once(round); });
   });
   return latencies;
 }
@@ -113,9 +125,9 @@ void measure(const std::string& choice, Ipv4Work& work, unsigned rounds, std::ve
 
 void measure_latencies(const Options& options, Ipv4Work& work, Report& report) {
   std::vector<Series> all;
-  {
-    const Latencies bare = of_bare_kernel(options.rounds);
-    all = {bare.medians, bare.p99s};
+  for (const auto of : {&of_pieces, &of_flags}) {
+    const Latencies bare = of(options.rounds);
+    all.insert(all.end(), {bare.medians, bare.p99s});
   }
   for (const std::string choice : kLatencyEngines) measure(choice, work, options.rounds, all, report);
   report.checked(

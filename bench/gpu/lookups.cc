@@ -18,7 +18,7 @@
 namespace penumbra::bench::gpu {
 namespace {
 
-constexpr std::array<std::uint32_t, 8> kBatches{32, 64, 256, 1024, 4096, 16'384, 65'536, 131'072};
+constexpr std::array<std::uint32_t, 8> kBatches{32, 256, 1024, 4096, 16'384, 65'536, 262'144, 1'048'576};
 /// Look-ups that a thread has in flight, within bounds of its batches: several times what the longest way takes.
 constexpr std::uint32_t kItemsInFlight = 1U << 18, kMostBatches = 128;
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 #include <numeric>
 
@@ -11,31 +10,24 @@
 
 namespace penumbra::bench::gpu {
 
-ResidentExchange::ResidentExchange(unsigned slots, unsigned threads, std::uint32_t capacity, Signal signal)
+ResidentExchange::ResidentExchange(unsigned slots, unsigned threads, std::uint32_t capacity)
     : threads_(threads),
       capacity_(capacity),
-      signal_(signal),
       gpu_slots_(slots),
       in_(std::size_t{slots} * capacity),
-      out_(std::size_t{slots} * capacity),
-      numbered_(std::size_t{slots} * capacity),
-      posted_(slots) {
-  std::ranges::fill(numbered_.span(), std::uint64_t{0});
+      out_(std::size_t{slots} * capacity) {
   for (unsigned slot = 0; slot < slots; ++slot) {
     const std::size_t first = std::size_t{slot} * capacity;
-    slots_.push_back({&in_[first], &out_[first], &numbered_[first]});
-    gpu_slots_[slot] = {0, 0, &in_[first], &out_[first], &numbered_[first]};
+    slots_.push_back({&in_[first], &out_[first], 0});
   }
 }
 
 void ResidentExchange::start() {
-  for (unsigned slot = 0; slot < posted_.size(); ++slot) {
-    posted_[slot] = {};
-    gpu_slots_[slot].request = 0;
-    gpu_slots_[slot].done = 0;
+  for (unsigned slot = 0; slot < slots_.size(); ++slot) {
+    slots_[slot].posted = 0;
+    gpu_slots_[slot] = {0, 0, slots_[slot].in, slots_[slot].out};
   }
-  std::ranges::fill(numbered_.span(), std::uint64_t{0});
-  check(launch_exchange(gpu_slots_.data(), static_cast<unsigned>(posted_.size()), threads_, signal_, stream_.get()),
+  check(launch_exchange(gpu_slots_.data(), static_cast<unsigned>(slots_.size()), threads_, stream_.get()),
         "starting a kernel that never stops");
   runs_ = true;
 }
@@ -49,27 +41,13 @@ void ResidentExchange::stop() noexcept {
   runs_ = false;
 }
 
-std::uint32_t ResidentExchange::answer_at(unsigned slot, std::uint32_t item) const {
-  if (signal_ == Signal::group) return slots_[slot].out[item];
-  return static_cast<std::uint32_t>(slots_[slot].numbered[item]);
-}
-
 void ResidentExchange::post(unsigned slot, std::uint32_t items) noexcept {
-  Posted& posted = posted_[slot];
-  posted = {posted.number + 1, items};
-  std::atomic_ref(gpu_slots_[slot].request)
-      .store(std::uint64_t{posted.number} << 32 | items, std::memory_order_release);
+  const std::uint64_t number = ++slots_[slot].posted;
+  std::atomic_ref(gpu_slots_[slot].request).store(number << 32 | items, std::memory_order_release);
 }
 
 bool ResidentExchange::is_done(unsigned slot) const noexcept {
-  const Posted& posted = posted_[slot];
-  if (signal_ == Signal::group) {
-    return std::atomic_ref(gpu_slots_[slot].done).load(std::memory_order_acquire) == posted.number;
-  }
-  const std::span numbered(slots_[slot].numbered, posted.items);
-  return std::ranges::all_of(numbered, [&posted](std::uint64_t& each) {
-    return std::atomic_ref(each).load(std::memory_order_acquire) >> 32 == posted.number;
-  });
+  return std::atomic_ref(gpu_slots_[slot].done).load(std::memory_order_acquire) == slots_[slot].posted;
 }
 
 void check_answers(ResidentExchange& exchange, unsigned slots, std::uint32_t items) {
@@ -81,7 +59,7 @@ void check_answers(ResidentExchange& exchange, unsigned slots, std::uint32_t ite
     for (unsigned slot = 0; slot < slots; ++slot) {
       exchange.wait(slot);
       for (std::uint32_t i = 0; i < items; ++i) {
-        if (exchange.answer_at(slot, i) == answer(first + slot + i)) continue;
+        if (exchange.answers(slot)[i] == answer(first + slot + i)) continue;
         throw WrongAnswer(fmt::format("exchange by polling: answer {} of slot {} is wrong", i, slot));
       }
     }

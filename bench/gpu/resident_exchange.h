@@ -13,12 +13,12 @@
 
 namespace penumbra::bench::gpu {
 
-/// Slots of numbers in memory shared with the GPU, each with a group of threads of its own there. Only while it runs()
-/// are exchanges answered; nothing may be taken from the GPU or given back meanwhile.
+/// Slots of numbers in memory shared with the GPU, each with a group of threads of its own there. Between
+/// start() and stop() exchanges are answered, and nothing may be taken from the GPU or given back.
 class ResidentExchange {
  public:
   /// For at most `capacity` numbers a slot.
-  ResidentExchange(unsigned slots, unsigned threads, std::uint32_t capacity, Signal signal);
+  ResidentExchange(unsigned slots, unsigned threads, std::uint32_t capacity);
   ~ResidentExchange() { stop(); }
   ResidentExchange(const ResidentExchange&) = delete;
   ResidentExchange& operator=(const ResidentExchange&) = delete;
@@ -27,33 +27,28 @@ class ResidentExchange {
   void stop() noexcept;
 
   std::span<std::uint32_t> numbers(unsigned slot) const { return {slots_[slot].in, capacity_}; }
-  std::uint32_t answer_at(unsigned slot, std::uint32_t item) const;
+  std::span<const std::uint32_t> answers(unsigned slot) const { return {slots_[slot].out, capacity_}; }
   /// Has the first `items` numbers of a slot answered, which must not be waiting for others.
   void post(unsigned slot, std::uint32_t items) noexcept;
   bool is_done(unsigned slot) const noexcept;
   void wait(unsigned slot) const noexcept {
-    while (!is_done(slot)) __builtin_ia32_pause();
+    while (!is_done(slot)) {
+    }
   }
 
  private:
   /// What the host knows of a slot, apart from what the GPU reads.
-  struct Posted {
-    std::uint32_t number = 0, items = 0;
+  struct Slot {
+    std::uint32_t* in;
+    std::uint32_t* out;
+    std::uint32_t posted;  ///< number of the last exchange
   };
 
   const unsigned threads_;
   const std::uint32_t capacity_;
-  const Signal signal_;
   SharedArray<ExchangeSlot> gpu_slots_;
   SharedArray<std::uint32_t> in_, out_;
-  SharedArray<std::uint64_t> numbered_;
-  struct Slot {
-    std::uint32_t* in;
-    std::uint32_t* out;
-    std::uint64_t* numbered;
-  };
   std::vector<Slot> slots_;
-  std::vector<Posted> posted_;
   Stream stream_;
   bool runs_ = false;
 };

@@ -46,7 +46,7 @@ class ShaderOnGpu {
  public:
   explicit ShaderOnGpu(Ipv4Work& work) : work_(work) {
     for (std::size_t at = 0; at < kItems; at += work.addresses.size()) {
-      copy_now(addresses_.data() + at, std::span(work.addresses));
+      copy_now(addresses_.data() + at, work.addresses);
     }
     work_.table.table().attach(table_);
   }
