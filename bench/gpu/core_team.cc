@@ -19,6 +19,7 @@ void run_team(unsigned members, const std::function<void(unsigned member)>& work
   std::barrier begin(members);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(members);
     for (unsigned member = 0; member < members; ++member) {
       threads.emplace_back([&, member] {
         begin.arrive_and_wait();

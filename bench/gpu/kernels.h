@@ -50,22 +50,23 @@ struct alignas(16) Piece {
 /// `out`, until it is told to stop. Both are the host's.
 cudaError_t launch_pieces(const Piece* in, Piece* out, unsigned pieces, cudaStream_t stream);
 
-/// How items of 64 bytes, a group's at a time, are made visible to the host.
+/// How items, a group's at a time, are made visible to the host.
 enum class Publishing {
   group,  ///< stores of the whole group, then a fence and a flag
   item,   ///< each thread stores an item, then a flag of its own by an atomic behind a fence
   words,  ///< every word of an item by an atomic
 };
-constexpr std::uint32_t kPublishedItems = 32, kPublishedWords = 16;  ///< of a group; of an item
-constexpr std::uint32_t kPublishedBuffers = 4;                       ///< of a group, by turns
+constexpr std::uint32_t kPublishedItems = 32;   ///< of a group
+constexpr std::uint32_t kPublishedBuffers = 4;  ///< of a group, by turns
 /// What stands at a place of all words after that round, counted from 1.
 constexpr std::uint32_t published_word(std::uint32_t place, std::uint32_t round) {
   return place * 0x9E3779B1U + round;
 }
-/// Each of the groups fills its buffers, one each round. `words` and `flags` are the host's: all items of all groups, a
-/// group's buffers one behind the other, and an item's flag each (for a group: its first item's) with the last round.
-cudaError_t launch_publish(std::uint32_t* words, std::uint32_t* flags, unsigned groups, std::uint32_t rounds,
-                           Publishing way, cudaStream_t stream);
+/// Each of the groups fills its buffers with items of `item_words` words, one buffer each round. `words` and `flags`
+/// are the host's: all items of all groups, a group's buffers one behind the other, and an item's flag each (for a
+/// group: its first item's) with the last round.
+cudaError_t launch_publish(std::uint32_t* words, std::uint32_t* flags, unsigned groups, std::uint32_t item_words,
+                           std::uint32_t rounds, Publishing way, cudaStream_t stream);
 
 /// Writes the table of `lines` lines through which `next` leads.
 cudaError_t launch_fill_chains(chase_line* table, std::uint32_t lines, Permutation next, cudaStream_t stream);

@@ -59,7 +59,7 @@ class Bus {
 class Load {
  public:
   Load(Engine& engine, Ipv4Work& work, std::uint32_t items, unsigned threads)
-      : items_(items), in_flight_(std::clamp(kItemsInFlight / items, 2U, kMostBatches)) {
+      : items_(items), in_flight_(std::clamp(kItemsInFlight / items, 4U, kMostBatches)) {
     for (unsigned thread = 0; thread < threads; ++thread) {
       streams_.push_back(std::make_unique<LookupStream>(engine, work, items, in_flight_, thread));
     }

@@ -9,16 +9,16 @@ namespace {
 using Shared = cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system>;
 
 template <Publishing kWay>
-__global__ void publish(std::uint32_t* words, std::uint32_t* flags, std::uint32_t rounds) {
-  constexpr std::uint32_t kWords = kPublishedItems * kPublishedWords;  // of a buffer
+__global__ void publish(std::uint32_t* words, std::uint32_t* flags, std::uint32_t item_words, std::uint32_t rounds) {
+  const std::uint32_t buffer_words = kPublishedItems * item_words;
   const std::uint32_t thread = threadIdx.x;
   std::uint32_t* const own_flag = flags + blockIdx.x * kPublishedItems + thread;
   for (std::uint32_t round = 1; round <= rounds; ++round) {
-    const std::uint32_t first = (blockIdx.x * kPublishedBuffers + round % kPublishedBuffers) * kWords;
-    for (std::uint32_t k = 0; k < kPublishedWords; ++k) {
+    const std::uint32_t first = (blockIdx.x * kPublishedBuffers + round % kPublishedBuffers) * buffer_words;
+    for (std::uint32_t k = 0; k < item_words; ++k) {
       // A group's threads store side by side; alone, each fills an item.
       const std::uint32_t place =
-          first + (kWay == Publishing::group ? k * kPublishedItems + thread : thread * kPublishedWords + k);
+          first + (kWay == Publishing::group ? k * kPublishedItems + thread : thread * item_words + k);
       if constexpr (kWay == Publishing::words) {
         Shared(words[place]).exchange(published_word(place, round), cuda::memory_order_relaxed);
       } else {
@@ -33,12 +33,12 @@ __global__ void publish(std::uint32_t* words, std::uint32_t* flags, std::uint32_
 
 }  // namespace
 
-cudaError_t launch_publish(std::uint32_t* words, std::uint32_t* flags, unsigned groups, std::uint32_t rounds,
-                           Publishing way, cudaStream_t stream) {
+cudaError_t launch_publish(std::uint32_t* words, std::uint32_t* flags, unsigned groups, std::uint32_t item_words,
+                           std::uint32_t rounds, Publishing way, cudaStream_t stream) {
   const auto kernel = way == Publishing::group  ? &publish<Publishing::group>
                       : way == Publishing::item ? &publish<Publishing::item>
                                                 : &publish<Publishing::words>;
-  kernel<<<groups, kPublishedItems, 0, stream>>>(words, flags, rounds);
+  kernel<<<groups, kPublishedItems, 0, stream>>>(words, flags, item_words, rounds);
   return cudaGetLastError();
 }
 
