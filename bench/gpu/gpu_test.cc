@@ -171,6 +171,8 @@ TEST_F(Lookups, AreCheckedHoweverAnEngineTakesThem) {
     LookupStream stream(*engine, *work_, 48, 7, 15);
     stream.check(Ipv4Work::kAddresses / 48 / 8, 7);
     stream.run(1000, 1);
+    EXPECT_GT(stream.run_until(now() + 0.01, 7), 0U);
+    EXPECT_EQ(stream.run_until(now(), 7), 0U);
     std::vector<std::uint16_t> right = work_->right;
     for (std::uint16_t& each : work_->right) ++each;
     EXPECT_THROW(stream.check(1, 1), WrongAnswer);

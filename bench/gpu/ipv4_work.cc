@@ -50,8 +50,8 @@ LookupStream::LookupStream(Engine& engine, Ipv4Work& work, std::uint32_t items, 
                            std::size_t place)
     : work_(work),
       found_(std::make_shared<HugeMemory>(std::size_t{most_in_flight} * items * sizeof(std::uint16_t))),
-      queue_(engine.open_queue()),
       flights_(most_in_flight),
+      queue_(engine.open_queue()),
       next_(place % kParts * (Ipv4Work::kAddresses / kParts)) {
   queue_->share(work.memory);
   queue_->share(found_);
@@ -83,15 +83,16 @@ void LookupStream::compare(const Flight& flight) const {
 }
 
 template <bool kChecked>
-void LookupStream::go(std::uint64_t batches, std::uint32_t in_flight) {
-  std::uint64_t submitted = 0, back = 0;
-  bool is_prepared = false;
-  while (back < batches) {
-    while (submitted < batches && submitted - back < in_flight) {
+std::uint64_t LookupStream::go(std::uint64_t batches, std::uint32_t in_flight, double end) {
+  std::uint64_t submitted = 0, back = 0, back_in_time = 0;
+  bool is_prepared = false, is_over = false;
+  while (back < submitted || (!is_over && submitted < batches)) {
+    while (!is_over && submitted < batches && submitted - back < in_flight) {
       Flight& flight = at(submitted);
-      if (!is_prepared) prepare(flight);
-      if (kChecked && !is_prepared)
-        std::ranges::fill(flight.found, static_cast<std::uint16_t>(~work_.right[flight.first]));
+      if (!is_prepared) {
+        prepare(flight);
+        if (kChecked) std::ranges::fill(flight.found, static_cast<std::uint16_t>(~work_.right[flight.first]));
+      }
       const auto taken = queue_->submit(flight);
       is_prepared = taken == EngineQueue::Submitted::full;
       if (is_prepared) break;
@@ -102,10 +103,14 @@ void LookupStream::go(std::uint64_t batches, std::uint32_t in_flight) {
     for (; back < submitted && at(back).is_back; ++back) {
       if constexpr (kChecked) compare(at(back));
     }
+    if (is_over || end == kNoEnd) continue;
+    is_over = now() >= end;
+    if (!is_over) back_in_time = back;
   }
+  return back_in_time;
 }
 
-template void LookupStream::go<false>(std::uint64_t batches, std::uint32_t in_flight);
-template void LookupStream::go<true>(std::uint64_t batches, std::uint32_t in_flight);
+template std::uint64_t LookupStream::go<false>(std::uint64_t batches, std::uint32_t in_flight, double end);
+template std::uint64_t LookupStream::go<true>(std::uint64_t batches, std::uint32_t in_flight, double end);
 
 }  // namespace penumbra::bench::gpu

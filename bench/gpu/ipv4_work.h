@@ -52,9 +52,11 @@ class LookupStream {
 
   /// So many batches, with `in_flight` of them submitted at a time where the engine takes them; returns when all are
   /// back.
-  void run(std::uint64_t batches, std::uint32_t in_flight) { go<false>(batches, in_flight); }
+  void run(std::uint64_t batches, std::uint32_t in_flight) { go<false>(batches, in_flight, kNoEnd); }
   /// The same; throws WrongAnswer unless every answer is the oracle's.
-  void check(std::uint64_t batches, std::uint32_t in_flight) { go<true>(batches, in_flight); }
+  void check(std::uint64_t batches, std::uint32_t in_flight) { go<true>(batches, in_flight, kNoEnd); }
+  /// Batches until `end` (now()); returns how many were back then, when all are.
+  std::uint64_t run_until(double end, std::uint32_t in_flight) { return go<false>(kNoLimit, in_flight, end); }
 
  private:
   struct Flight : Batch {
@@ -63,15 +65,18 @@ class LookupStream {
     std::span<std::uint16_t> found;
   };
   Flight& at(std::uint64_t number) { return flights_[number % flights_.size()]; }
+  static constexpr double kNoEnd = 0;
+  static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+
   template <bool kChecked>
-  void go(std::uint64_t batches, std::uint32_t in_flight);
+  std::uint64_t go(std::uint64_t batches, std::uint32_t in_flight, double end);
   void prepare(Flight& flight);
   void compare(const Flight& flight) const;
 
   const Ipv4Work& work_;
   std::shared_ptr<const HugeMemory> found_;
-  std::unique_ptr<EngineQueue> queue_;
   std::vector<Flight> flights_;
+  std::unique_ptr<EngineQueue> queue_;  ///< ends before what it may still write
   std::size_t next_;
 };
 
