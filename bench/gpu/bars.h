@@ -23,11 +23,10 @@ inline constexpr Bar kShaderRate{"IPv4 shader on data already there / random rea
 inline constexpr Bar kResidentMedian{"cuda-resident, 32 look-ups from submit to result, median us", 3.5, false};
 inline constexpr Bar kResidentP99{"cuda-resident, 32 look-ups from submit to result, p99 us", 5.5, false};
 inline constexpr Bar kResidentBatch{"cuda-resident, a batch of 32 with 144 in flight, one thread, us", 0.06, false};
-inline constexpr Bar kGroupSignalOfAnswers{"answers of 4 B made visible once a group / by an atomic each", 5, true};
-inline constexpr Bar kGroupSignalOfPackets{"results of 64 B made visible once a group / by atomics", 5, true};
+inline constexpr Bar kGroupSignal{"results of 64 B made visible once a group / by atomics", 5, true};
 
-inline constexpr const Bar* kBars[] = {&kCudaRate,    &kResidentRate,  &kShaderRate,           &kResidentMedian,
-                                       &kResidentP99, &kResidentBatch, &kGroupSignalOfAnswers, &kGroupSignalOfPackets};
+inline constexpr const Bar* kBars[] = {&kCudaRate,    &kResidentRate,  &kShaderRate, &kResidentMedian,
+                                       &kResidentP99, &kResidentBatch, &kGroupSignal};
 
 /// What is told of every bar where there is no GPU to measure.
 inline void tell_none_shown(Report& report, const std::string& why) {

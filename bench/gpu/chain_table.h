@@ -50,4 +50,23 @@ void check_ends(const std::string& way, const Permutation& next, std::span<const
 void chase_on_core(chase_view view, const std::uint32_t* start, std::uint32_t* end, std::uint32_t items,
                    std::uint32_t in_flight);
 
+/// Chains that one core follows on and on: no pass finds in a cache what the one before has read.
+class CoreChains {
+ public:
+  explicit CoreChains(std::span<const std::uint32_t> starts) : at_(starts.begin(), starts.end()), next_(at_.size()) {}
+
+  /// Follows all chains by view.steps; returns how many accesses that were.
+  std::uint64_t pass(chase_view view, std::uint32_t in_flight) {
+    chase_on_core(view, at_.data(), next_.data(), static_cast<std::uint32_t>(at_.size()), in_flight);
+    at_.swap(next_);
+    return std::uint64_t{view.steps} * at_.size();
+  }
+  /// Where the chains are, and where they were before the last pass.
+  std::span<const std::uint32_t> at() const { return at_; }
+  std::span<const std::uint32_t> before() const { return next_; }
+
+ private:
+  std::vector<std::uint32_t> at_, next_;
+};
+
 }  // namespace penumbra::bench::gpu

@@ -32,7 +32,11 @@ class CudaArray {
   }
   ~CudaArray() { GiveBack(data_); }
   CudaArray(CudaArray&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
-  CudaArray& operator=(CudaArray&& other) = delete;
+  CudaArray& operator=(CudaArray&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
 
   Element* data() const { return data_; }
   std::size_t size() const { return size_; }

@@ -12,7 +12,8 @@ namespace penumbra::bench::gpu {
 namespace {
 
 constexpr char kShader[] = "ipv4_dir24_8";
-constexpr std::size_t kParts = 16;  ///< of the addresses
+constexpr std::size_t kParts = 16;          ///< of the addresses
+constexpr std::uint32_t kLongBatch = 4096;  ///< takes an engine on the thread's own core some time
 
 }  // namespace
 
@@ -98,6 +99,7 @@ std::uint64_t LookupStream::go(std::uint64_t batches, std::uint32_t in_flight, d
       if (is_prepared) break;
       flight.is_back = taken == EngineQueue::Submitted::done;
       ++submitted;
+      if (flight.is_back && flight.items >= kLongBatch) break;  // the end may have come meanwhile
     }
     if (Batch* batch = queue_->poll()) static_cast<Flight*>(batch)->is_back = true;
     for (; back < submitted && at(back).is_back; ++back) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/arithmetic.h"
@@ -42,13 +43,14 @@ void check_answers(const std::string& who, const Kind& kind, std::uint32_t times
   }
 }
 
-/// Batches from the host's memory and back to it over several streams.
+/// Batches from the host's memory and back to it over several streams; the answers are a stream's next items, so that
+/// no batch finds in a cache what the one before has read.
 class Offloaded {
  public:
   Offloaded(std::uint32_t batch, std::span<const std::uint32_t> items) : batch_(batch) {
     for (unsigned i = 0; i < kStreams; ++i) {
       Lane& lane = lanes_.emplace_back(batch);
-      std::copy_n(items.begin(), batch, lane.in.data());
+      std::copy_n(items.begin() + std::ptrdiff_t{batch} * i, batch, lane.in.data());
     }
   }
 
@@ -69,6 +71,7 @@ class Offloaded {
     while (now() - begin < kSampleSeconds) {
       Lane& lane = lanes_[batches++ % kStreams];
       lane.stream.wait();
+      std::swap(lane.in, lane.out);
       give(lane, kind, times);
     }
     for (Lane& lane : lanes_) lane.stream.wait();
@@ -93,43 +96,49 @@ class Offloaded {
   std::vector<Lane> lanes_;
 };
 
-/// Each core goes over items of its own.
+/// Each core goes over items of its own; the answers are the next ones here too.
 class OnCores {
  public:
-  explicit OnCores(std::span<const std::uint32_t> items)
-      : in_(items.begin(), items.begin() + std::ptrdiff_t{kOfACore} * core_count()), out_(in_.size()) {}
+  explicit OnCores(std::span<const std::uint32_t> items) {
+    for (unsigned core = 0; core < core_count(); ++core) {
+      const auto own = items.subspan(std::size_t{kOfACore} * core, kOfACore);
+      lanes_.push_back({{own.begin(), own.end()}, std::vector<std::uint32_t>(kOfACore)});
+    }
+  }
 
   void check(const Kind& kind, std::uint32_t times) {
-    std::ranges::fill(out_, ~0U);
     run_team(core_count(), [&](unsigned core) { pass(kind, times, core); });
-    check_answers("cores", kind, times, in_, out_);
+    for (const Lane& lane : lanes_) check_answers("cores", kind, times, lane.out, lane.in);
   }
   double rate(const Kind& kind, std::uint32_t times, unsigned cores) {
     return team_rate(cores, kSampleSeconds, [&](unsigned core) { return pass(kind, times, core); });
   }
 
  private:
+  struct Lane {
+    std::vector<std::uint32_t> in, out;
+  };
+
+  /// The answers change places with the items.
   std::uint64_t pass(const Kind& kind, std::uint32_t times, unsigned core) {
-    const std::size_t first = std::size_t{core} * kOfACore;
-    for (std::size_t at = first; at < first + kOfACore; at += kCoreBatch) {
-      kind.on_core(times, &in_[at], &out_[at], kCoreBatch);
+    Lane& lane = lanes_[core];
+    for (std::size_t at = 0; at < kOfACore; at += kCoreBatch) {
+      kind.on_core(times, &lane.in[at], &lane.out[at], kCoreBatch);
     }
+    lane.in.swap(lane.out);
     return kOfACore;
   }
 
-  std::vector<std::uint32_t> in_, out_;
+  std::vector<Lane> lanes_;
 };
 
 /// The number of chains in flight that is best on one core.
 std::uint32_t best_in_flight(const HostChains& table, std::span<const std::uint32_t> items) {
-  std::vector<std::uint32_t> ends(kCoreBatch);
+  CoreChains chains(items.first(kCoreBatch));
   std::uint32_t best = 1;
   double most = 0;
   for (const std::uint32_t in_flight : {8U, 16U, 24U, 32U, 48U, 64U}) {
-    const double rate = team_rate(1, kSampleSeconds, [&](unsigned) {
-      chase_on_core(table.view(8), items.data(), ends.data(), kCoreBatch, in_flight);
-      return kCoreBatch;
-    });
+    const double rate = team_rate(1, kSampleSeconds, [&](unsigned) { return chains.pass(table.view(8), in_flight); });
     if (rate > most) best = in_flight;
     most = std::max(most, rate);
   }
@@ -170,7 +179,7 @@ void measure(const Kind& kind, std::span<const std::uint32_t> items, const Optio
 }  // namespace
 
 void measure_offload(const Options& options, Report& report) {
-  const std::uint32_t count = std::max(kLargeBatch, kOfACore * core_count());
+  const std::uint32_t count = std::max(kStreams * kLargeBatch, kOfACore * core_count());
   const std::vector<std::uint32_t> items = chain_starts(kTable, count, options.seed);
   {
     const HostChains host(kTable, options.seed);

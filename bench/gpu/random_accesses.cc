@@ -65,23 +65,24 @@ class ChainsOnGpu {
 class ChainsOnCores {
  public:
   ChainsOnCores(std::size_t bytes, std::uint64_t seed)
-      : table_(bytes, seed),
-        starts_(chain_starts(bytes, kOfACore * core_count(), seed)),
-        ends_(starts_.size()),
-        next_(chain_permutation(bytes, seed)),
-        asked_("lines", kOfACore) {
+      : table_(bytes, seed), next_(chain_permutation(bytes, seed)), asked_("lines", kLinesAsked) {
     asked_.table = table_.bytes();
-    asked_.accesses = kSteps;
+    asked_.accesses = 1;
+    const std::vector<std::uint32_t> starts = chain_starts(bytes, kOfACore * core_count(), seed);
+    for (unsigned core = 0; core < core_count(); ++core) {
+      chains_.emplace_back(std::span(starts).subspan(std::size_t{kOfACore} * core, kOfACore));
+    }
   }
 
   void check(unsigned cores, std::uint32_t in_flight) {
-    std::ranges::fill(ends_, ~0U);
-    run_team(cores, [&](unsigned core) { pass(core, in_flight); });
-    check_ends("random accesses on cores", next_, starts_, std::span(ends_).first(std::size_t{kOfACore} * cores),
-               kSteps);
+    run_team(cores, [&](unsigned core) { chains_[core].pass(table_.view(kSteps), in_flight); });
+    for (const CoreChains& each : std::span(chains_).first(cores)) {
+      check_ends("random accesses on cores", next_, each.before(), each.at(), kSteps);
+    }
   }
   double rate(unsigned cores, std::uint32_t in_flight) {
-    return team_rate(cores, kSampleSeconds, [&](unsigned core) { return pass(core, in_flight); });
+    return team_rate(cores, kSampleSeconds,
+                     [&](unsigned core) { return chains_[core].pass(table_.view(kSteps), in_flight); });
   }
   /// Lines asked for by one core that waits for none.
   double line_rate() const {
@@ -92,17 +93,12 @@ class ChainsOnCores {
 
  private:
   static constexpr std::uint32_t kOfACore = 1U << 14, kSteps = 16;
-
-  std::uint64_t pass(unsigned core, std::uint32_t in_flight) {
-    const std::size_t first = std::size_t{core} * kOfACore;
-    chase_on_core(table_.view(kSteps), &starts_[first], &ends_[first], kOfACore, in_flight);
-    return std::uint64_t{kOfACore} * kSteps;
-  }
+  static constexpr std::uint32_t kLinesAsked = 1U << 24;  ///< before the same come again
 
   HostChains table_;
-  std::vector<std::uint32_t> starts_, ends_;
   Permutation next_;
   Workload asked_;
+  std::vector<CoreChains> chains_;
 };
 
 void measure_gpu(std::size_t bytes, const Options& options, Report& report) {
