@@ -17,12 +17,12 @@ constexpr std::uint32_t kLongBatch = 4096;  ///< takes an engine on the thread's
 
 }  // namespace
 
-Ipv4Work::Ipv4Work(const Options& options) : input(input_table(options)) {
-  const InputAddresses drawn = uniform_addresses(kAddresses, options.seed);
+Ipv4Work::Ipv4Work(const Options& options, std::size_t count) : input(input_table(options)) {
+  const InputAddresses drawn = uniform_addresses(count, options.seed);
   right = Oracle(input.entries).match(drawn.addresses);
-  const auto own = std::make_shared<HugeMemory>(kAddresses * sizeof(std::uint32_t));
-  addresses = {reinterpret_cast<const std::uint32_t*>(own->data()), kAddresses};
-  std::memcpy(own->data(), drawn.addresses.data(), own->bytes());
+  const auto own = std::make_shared<HugeMemory>(count * sizeof(std::uint32_t));
+  addresses = {reinterpret_cast<const std::uint32_t*>(own->data()), count};
+  std::memcpy(own->data(), drawn.addresses.data(), count * sizeof(std::uint32_t));
   memory = own;
   table.load(input.entries);
 }
@@ -53,7 +53,7 @@ LookupStream::LookupStream(Engine& engine, Ipv4Work& work, std::uint32_t items, 
       found_(std::make_shared<HugeMemory>(std::size_t{most_in_flight} * items * sizeof(std::uint16_t))),
       flights_(most_in_flight),
       queue_(engine.open_queue()),
-      next_(place % kParts * (Ipv4Work::kAddresses / kParts)) {
+      next_(place % kParts * (work.addresses.size() / kParts)) {
   queue_->share(work.memory);
   queue_->share(found_);
   auto* found = reinterpret_cast<std::uint16_t*>(found_->data());

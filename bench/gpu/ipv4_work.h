@@ -21,7 +21,7 @@ namespace penumbra::bench::gpu {
 struct Ipv4Work {
   static constexpr std::size_t kAddresses = std::size_t{1} << 22;
 
-  explicit Ipv4Work(const Options& options);
+  explicit Ipv4Work(const Options& options, std::size_t count = kAddresses);
 
   InputTable input;
   std::shared_ptr<const HugeMemory> memory;  ///< of the addresses
