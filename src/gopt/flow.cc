@@ -51,6 +51,24 @@ std::vector<llvm::BitVector> Flow::copies_that_hold(unsigned start, const std::v
   return before;
 }
 
+std::set<unsigned> Flow::next_stops(unsigned point, const std::set<unsigned>& stops) const {
+  std::set<unsigned> found;
+  std::vector<bool> reached(points_.size());
+  std::deque<unsigned> work(points_[point].next.begin(), points_[point].next.end());
+  while (!work.empty()) {
+    const unsigned i = work.front();
+    work.pop_front();
+    if (reached[i]) continue;
+    reached[i] = true;
+    if (stops.count(i) != 0) {
+      found.insert(i);
+    } else {
+      work.insert(work.end(), points_[i].next.begin(), points_[i].next.end());
+    }
+  }
+  return found;
+}
+
 clang::SourceLocation Flow::next_read(unsigned point, unsigned variable) const {
   std::vector<bool> reached(points_.size());
   std::deque<unsigned> work(points_[point].next.begin(), points_[point].next.end());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A function as a graph of points that read and write variables, and the two questions asked of it: which variables are
-// live at a point, and of which does the saved copy still hold the value.
+// A function as a graph of points that read and write variables, and the questions asked of it: which variables are live
+// at a point, of which does the saved copy still hold the value, and where does an item stop next.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "clang/Basic/SourceLocation.h"
@@ -47,6 +48,9 @@ class Flow {
   /// saved[k] are those that have a copy once switches[k] is passed.
   std::vector<llvm::BitVector> copies_that_hold(unsigned start, const std::vector<unsigned>& switches,
                                                 const std::vector<llvm::BitVector>& saved, unsigned variables) const;
+
+  /// Those of `stops` that are reached from behind `point` without passing another.
+  std::set<unsigned> next_stops(unsigned point, const std::set<unsigned>& stops) const;
 
   /// Where the value that a variable has after `point` is read first.
   clang::SourceLocation next_read(unsigned point, unsigned variable) const;

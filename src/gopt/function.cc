@@ -129,6 +129,7 @@ void Function::analyse() {
     }
     check_shared(loop);
     keep_index(loop);
+    mark_first_switch(loops_[loop]);
     name_members(loop);
     explain(loop);
   }
@@ -141,6 +142,29 @@ void Function::keep_index(unsigned number) {
   if (loop.names_index || llvm::none_of(loop.switches, saves_index)) return;
   loop.index_in_item = true;
   for (const unsigned at : loop.switches) stored_[at].reset(loop.index);
+}
+
+/// Where all items stop first at the same switch, a place of the ring is marked with that once, and anew only where an
+/// item has stopped elsewhere. If behind each other switch come either only the first and the item's end or neither of
+/// them, no path has more stores than if each switch marked its own, and items that stop only at the first have none.
+void Function::mark_first_switch(Loop& loop) {
+  std::set<unsigned> stops{loop.start};
+  for (const unsigned at : loop.switches) stops.insert(switches_[at].point);
+  std::set<unsigned> from_start = flow_.next_stops(loop.start, stops);
+  from_start.erase(loop.start);
+  if (loop.switches.size() < 2 || from_start.size() != 1) return;
+  const unsigned first = *from_start.begin();
+  std::vector<unsigned> last;
+  for (const unsigned at : loop.switches) {
+    if (switches_[at].point == first) continue;
+    const std::set<unsigned> next = flow_.next_stops(switches_[at].point, stops);
+    const size_t ends = next.count(first) + next.count(loop.start);
+    if (ends != 0 && ends != next.size()) return;
+    if (ends != 0) last.push_back(at);
+  }
+  for (const unsigned at : last) switches_[at].marks_first = true;
+  const auto is_first = [&](unsigned at) { return switches_[at].point == first; };
+  loop.first_switch = switches_[*llvm::find_if(loop.switches, is_first)].number;
 }
 
 /// A variable from outside of a foreach can be each item's own only if no item sees what another has left in it.

@@ -97,7 +97,8 @@ class Function {
     std::string prefetch;  ///< the statements
     std::vector<unsigned> in_scope;
     unsigned loop = 0;
-    unsigned number = 0;  ///< from 1 in its loop
+    unsigned number = 0;       ///< from 1 in its loop
+    bool marks_first = false;  ///< behind it the item's place is marked with the loop's first switch again
   };
   /// What stands before a statement whose calls have been expanded.
   struct Expanded {
@@ -119,6 +120,7 @@ class Function {
     bool goes_to_done = false;
     bool names_index = false;    ///< a lambda captures the index by its name
     bool index_in_item = false;  ///< the index is read where it is kept, and is no variable of its own
+    unsigned first_switch = 0;   ///< the number that places of the ring are marked with; 0: each switch marks its own
     bool has_plain = false;      ///< the loop as written stands beside the other, for a width of 1
     std::string plain;
   };
@@ -135,6 +137,7 @@ class Function {
   void analyse();
   void check_shared(unsigned loop);
   void keep_index(unsigned number);
+  void mark_first_switch(Loop& loop);
   void collect_names(const clang::FunctionDecl* function, std::set<const clang::FunctionDecl*>& done);
 
   // statements.cc
@@ -222,6 +225,7 @@ class Function {
 
   // print.cc
   std::string fill(const std::string& text);
+  static std::string mark_text(unsigned number);
   std::string switch_text(const Switch& at);
   std::string loop_text(unsigned number);
   std::string head_text(unsigned number);

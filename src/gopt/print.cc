@@ -103,6 +103,11 @@ std::string Function::restore_text(const Variable& variable) const {
   return variable.name + " = " + member + ";";
 }
 
+/// Notes where the item goes on.
+std::string Function::mark_text(unsigned number) {
+  return "gopt_at->gopt_resume = " + std::to_string(number) + ";";
+}
+
 std::string Function::switch_text(const Switch& at) {
   const unsigned number = static_cast<unsigned>(&at - switches_.data());
   std::string saves;
@@ -112,7 +117,9 @@ std::string Function::switch_text(const Switch& at) {
     const bool stays = variables_[variable].is_index && loops_[at.loop].index_in_item;
     if (!stays) restores += " " + restore_text(variables_[variable]);
   }
-  if (loops_[at.loop].switches.size() > 1) saves += "gopt_at->gopt_resume = " + std::to_string(at.number) + "; ";
+  const Loop& loop = loops_[at.loop];
+  if (loop.switches.size() > 1 && at.number != loop.first_switch) saves += mark_text(at.number) + " ";
+  if (at.marks_first) restores += " " + mark_text(loop.first_switch);
   const std::string resume = label("resume", at.loop) + "_" + std::to_string(at.number);
   return "{ /* " + at.what + " */\n  " + at.prefetch + "\n  " + saves + "goto " + label("switch", at.loop) + ";\n" +
          resume + ":" + (restores.empty() ? ";" : restores) + "\n}";
@@ -169,6 +176,7 @@ std::string Function::head_text(unsigned number) {
   text += "  if (gopt_count == 0) goto " + label("all_done", number) + ";\n";
   text += label("open", number) + ": /* one more item takes part */\n";
   text += "  ++gopt_end;\n";
+  if (loop.first_switch > 0) text += "  " + mark_text(loop.first_switch) + "\n";
   text += label("start", number) + ": /* the next item, in the place of one that is done or in a new one */\n";
   text += "  " + index + " = gopt_next++;\n";
   if (mentions_of(variables_[loop.index].declaration, loop.statement->getBody()) == 0)
@@ -189,7 +197,7 @@ std::string Function::tail_text(unsigned number) {
   text += "  else *gopt_at = *gopt_end;\n";
   text += "  goto " + name("resume") + (switches > 1 ? "" : "_1") + ";\n";
   text += name("switch") + ": /* to the next item */\n";
-  text += "  if (++gopt_at == gopt_end) {\n";
+  text += "  if (__builtin_expect(++gopt_at == gopt_end, 0)) {\n";
   text += "    if (gopt_next < gopt_count && gopt_end < " +
           std::string(options_.any_width ? "gopt_limit" : "gopt_items + gopt_most") + ") goto " + name("open") + ";\n";
   text += "    gopt_at = gopt_items;\n";
