@@ -197,7 +197,9 @@ std::string Function::tail_text(unsigned number) {
   text += "  else *gopt_at = *gopt_end;\n";
   text += "  goto " + name("resume") + (switches > 1 ? "" : "_1") + ";\n";
   text += name("switch") + ": /* to the next item */\n";
-  text += "  if (__builtin_expect(++gopt_at == gopt_end, 0)) {\n";
+  // Of several switches g++ would lay the ring's end between the common ways.
+  const std::string at_end = "++gopt_at == gopt_end";
+  text += "  if (" + (switches > 1 ? "__builtin_expect(" + at_end + ", 0)" : at_end) + ") {\n";
   text += "    if (gopt_next < gopt_count && gopt_end < " +
           std::string(options_.any_width ? "gopt_limit" : "gopt_items + gopt_most") + ") goto " + name("open") + ";\n";
   text += "    gopt_at = gopt_items;\n";
