@@ -38,7 +38,7 @@ def without_hints(folder):
 # --- profiles
 
 
-@pytest.mark.parametrize("form", ["cachegrind", "annotated", "samples"])
+@pytest.mark.parametrize("form", ["cachegrind", "annotated", "report", "samples"])
 def test_all_formats_say_the_same(tmp_path, form):
     text = suggestion(PROFILES / f"bare.{form}", without_hints(tmp_path), f"-I{EXAMPLE}")
     assert "bare.c:12: 1870" in text and ", 38%: *bucket, without a hint" in text
@@ -46,7 +46,9 @@ def test_all_formats_say_the_same(tmp_path, form):
     assert "bare.c:13: 26" in text and ", 53%: at->key, without a hint" in text
     assert "    before line 13:\n      g_expensive(at);\n" in text
     assert "bare.c:14" not in text
-    gain = {"cachegrind": "about 1.2 times", "annotated": "0.5 to 3.0 times", "samples": ""}[form]
+    gain = {"cachegrind": "about 1.2 times", "annotated": "0.5 to 3.0 times"}.get(form, "")
+    event = {"report": "cache-misses:u", "samples": "samples"}.get(form, "DLmr")
+    assert f"misses ({event})" in text
     assert gain in text and ("as fast" in text) == bool(gain)
 
 
@@ -62,6 +64,7 @@ def test_the_page_shows_what_is_suggested(tmp_path, headers):
 
 
 HEAD = "events: Ir DLmr\n"
+REPORT = "# Samples: 3K of event 'misses'\n#\n#  Samples  Symbol  Source:Line\n# .....  .....  .....\n#\n"
 DASHES = "-" * 80 + "\n"
 BAD = {
     "empty": ("", "the profile is empty"),
@@ -69,6 +72,10 @@ BAD = {
     "binary": ("\x7fELF\0\0", "this is no text"),
     "perf's": ("PERFILE2\0\0", "this is perf's own file"),
     "callgrind's": ("# callgrind format\nversion: 1\n", "this is callgrind's"),
+    "report's columns": ("# To display\n#\n# Overhead  Symbol\n# ...\n   5.65%  [.] f\n", ":5: counts in other columns"),
+    "no report": ("# To display\n", "this is not what is printed by perf report"),
+    "report's events": (f"{REPORT} 5  [.] f  a.c:3\n# Samples: 1K of event 'cycles'\n", ":7: several events"),
+    "report's count": (f"{REPORT} x  [.] f  a.c:3\n", ":6: a number was expected, not 'x'"),
     "prose": ("what is this?\n", ":1: neither cachegrind's file"),
     "sample": ("a.c:3 5\na.c:x 5\n", ":2: neither cachegrind's file"),
     "no cache": ("desc: x\nevents: Ir\nsummary: 1\n", ":2: it counts no cache misses"),

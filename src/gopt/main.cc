@@ -31,7 +31,8 @@ Writes, for each function of FILE that has a foreach, one that hides the misses 
   --depfile D    writes the files that OUT depends on, as make and ninja read them
   --explain      says for each switch what is kept, why, and how many bytes
   --suggest P    instead of all that: says by a profile of the baseline where a hint would gain how much, and what
-                 to write. P is cachegrind's file, what cg_annotate makes of it, or lines "FILE:LINE COUNT"
+                 to write. P is cachegrind's file, what cg_annotate makes of it, what is printed by
+                 perf report --stdio -F sample,sym,srcline, or lines "FILE:LINE COUNT"
   -h, --help     this text
 )";
 

@@ -17,6 +17,7 @@ namespace {
 using llvm::StringRef;
 
 constexpr const char* kNoCache = "it counts no cache misses; run cachegrind with --cache-sim=yes";
+constexpr const char* kReport = "perf report --stdio -F sample,sym,srcline";
 
 std::string without_dots(StringRef path) {
   llvm::SmallString<256> text(path);
@@ -76,7 +77,9 @@ class ProfileReader {
       : rest_(text), path_(std::move(path)), profile_(profile) {}
 
   bool read() {
-    if (rest_.starts_with("PERFILE2")) return fail("this is perf's own file; write it as lines: " + perf_command());
+    if (rest_.starts_with("PERFILE2")) {
+      return fail("this is perf's own file; give gopt what is printed by " + std::string(kReport));
+    }
     if (rest_.contains('\0')) return fail("this is no text");
     while (peek().trim().empty() && !rest_.empty()) next();
     if (rest_.empty()) return fail("the profile is empty");
@@ -86,15 +89,12 @@ class ProfileReader {
     }
     if (first.starts_with("desc:") || first.starts_with("cmd:") || first.starts_with("events:")) return read_counts();
     if (first.starts_with("----")) return read_annotated();
+    if (first.starts_with("#")) return read_report();
     return read_samples();
   }
   std::string problem;
 
  private:
-  static std::string perf_command() {
-    return "perf report -q --stdio -F sample,srcline | awk '$2 ~ /:[0-9]+$/ {print $2, $1}'";
-  }
-
   StringRef peek() const { return rest_.split('\n').first.rtrim('\r'); }
   StringRef next() {
     const StringRef line = peek();
@@ -225,6 +225,48 @@ class ProfileReader {
     return true;
   }
 
+  // what perf report prints
+
+  bool read_report() {
+    bool has_columns = false;
+    while (!rest_.empty()) {
+      StringRef line = next();
+      if (line.consume_front("#")) {
+        llvm::SmallVector<StringRef> words;
+        llvm::SplitString(line, words);
+        has_columns |= llvm::ArrayRef(words).equals({"Samples", "Symbol", "Source:Line"});
+        if (!read_event(line)) return false;
+      } else if (!line.trim().empty()) {
+        if (!has_columns) return fail("counts in other columns than " + std::string(kReport) + " prints");
+        if (!add_samples(line.trim())) return false;
+      }
+    }
+    return has_columns || fail("this is not what is printed by " + std::string(kReport));
+  }
+
+  /// "Samples: 3K of event 'cache-misses:u'"
+  bool read_event(StringRef line) {
+    constexpr StringRef kBefore = " of event '";
+    const size_t at = line.find(kBefore);
+    if (at == StringRef::npos) return true;
+    if (!profile_.event.empty()) return fail("several events; record one, that of the loads that miss");
+    profile_.event = line.drop_front(at + kBefore.size()).take_until([](char c) { return c == '\''; }).str();
+    return true;
+  }
+
+  /// "2087  [.] dictionary_find  bare.c:13". What perf finds no line for has something else at the end.
+  bool add_samples(StringRef line) {
+    const auto [count, rest] = line.split(' ');
+    uint64_t misses = 0;
+    if (!number(count, misses)) return false;
+    const auto [symbol, where] = rest.rsplit(' ');
+    const auto [file, number_of_line] = where.rsplit(':');
+    unsigned at = 0;
+    if (file.empty() || number_of_line.getAsInteger(10, at) || at == 0) return true;
+    profile_.add(file, at, symbol.split("] ").second.trim(), {0, misses, 0});
+    return true;
+  }
+
   // FILE:LINE COUNT
 
   bool read_samples() {
@@ -237,7 +279,9 @@ class ProfileReader {
       unsigned at = 0;
       uint64_t misses = 0;
       if (file.empty() || number_of_line.getAsInteger(10, at) || count.getAsInteger(10, misses)) {
-        return fail("neither cachegrind's file nor cg_annotate's text nor a line 'FILE:LINE COUNT': " + quoted(line));
+        return fail(
+            "neither cachegrind's file nor what cg_annotate or perf report print nor a line 'FILE:LINE COUNT': " +
+            quoted(line));
       }
       profile_.add(file, at, "", {0, misses, 0});
     }

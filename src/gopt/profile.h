@@ -33,8 +33,8 @@ struct Profile {
   const Lines* of_source(llvm::StringRef path, std::string& problem) const;
 };
 
-/// Reads what cachegrind writes (cachegrind.out.PID), what cg_annotate makes of it, or lines "FILE:LINE COUNT". Else
-/// `problem` says what is wrong, and where.
+/// Reads what cachegrind writes (cachegrind.out.PID), what cg_annotate makes of it, what `perf report` prints, or lines
+/// "FILE:LINE COUNT". Else `problem` says what is wrong, and where.
 bool read_profile(const std::string& path, Profile& profile, std::string& problem);
 
 }  // namespace gopt
