@@ -2,6 +2,7 @@
 #include "gopt/width_choice.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace penumbra::gopt {
 
@@ -9,7 +10,7 @@ bool WidthChoice::recall(std::uint64_t width) noexcept {
   const auto* const found = std::ranges::find(kWidths, width);
   if (found == kWidths.end()) return false;
   chosen_ = static_cast<std::size_t>(found - kWidths.begin());
-  left_ = kItemsBetween * kSamples * kSampleItems * kWidths.size();
+  left_ = static_cast<std::uint64_t>(kTimesBetween * kSamples * kSampleItems * kWidths.size());
   return true;
 }
 
@@ -23,8 +24,6 @@ bool WidthChoice::measured(std::uint64_t ticks, std::uint32_t items) noexcept {
   items_ = 0;
   if (++at_ < kSamples * kWidths.size()) return false;
   at_ = 0;
-  left_ = kItemsBetween * trial_items_;
-  trial_items_ = 0;
   std::array<double, kWidths.size()> medians{};
   for (std::size_t i = 0; i < kWidths.size(); ++i) {
     std::nth_element(samples_[i].begin(), samples_[i].begin() + kSamples / 2, samples_[i].end());
@@ -38,6 +37,10 @@ bool WidthChoice::measured(std::uint64_t ticks, std::uint32_t items) noexcept {
   }
   cost_ = medians[chosen_];
   plain_cost_ = medians[0];
+  const double mean = std::accumulate(medians.begin(), medians.end(), 0.0) / kWidths.size();
+  left_ =
+      static_cast<std::uint64_t>(kTimesBetween * static_cast<double>(trial_items_) * (cost_ > 0 ? mean / cost_ : 1));
+  trial_items_ = 0;
   return true;
 }
 

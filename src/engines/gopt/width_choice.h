@@ -20,8 +20,9 @@ class WidthChoice {
   static constexpr std::array<std::uint32_t, 8> kWidths{1, 4, 8, 12, 16, 24, 32, 64};
   static constexpr std::uint32_t kSamples = 15;        ///< of each width; the median counts
   static constexpr std::uint32_t kSampleItems = 1024;  ///< at least: batches in a row
-  /// For each item of a trial, of which most run at another than the best width, so many until the next.
-  static constexpr std::uint64_t kItemsBetween = 300;
+  /// As many times as long as a trial takes it is until the next one. In items that is more where other widths take
+  /// many times as long as the best.
+  static constexpr double kTimesBetween = 300;
   /// Fewer items fill no window, and say nothing of wider ones.
   static constexpr std::uint32_t kLeastItems = 32;
   /// A wider window has to be better by this factor, and another one than before: what is measured is not exact.

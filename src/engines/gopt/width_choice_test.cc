@@ -79,5 +79,22 @@ TEST(WidthChoice, MeasuresFewBatchesOfAnySizeAndNoSmallOnes) {
   }
 }
 
+TEST(WidthChoice, TakesAsLittleTimeWhereOtherWidthsAreFarSlower) {
+  for (const double slower : {1.0, 3.0, 20.0}) {
+    WidthChoice choice;
+    double in_trials = 0, all = 0;
+    for (int trials = 0; trials < 4;) {
+      const bool measures = choice.measures(64);
+      const double ticks = (measures ? choice.tried() : choice.chosen()) == 1 ? 1000 : 1000 * slower;
+      all += ticks;
+      if (!measures) continue;
+      in_trials += ticks;
+      if (choice.measured(static_cast<std::uint64_t>(ticks), 64)) ++trials;
+    }
+    EXPECT_GT(all, 220 * in_trials) << slower;  // the time until the next trial is not among it
+    EXPECT_LT(all, 230 * in_trials) << slower;
+  }
+}
+
 }  // namespace
 }  // namespace penumbra::gopt
