@@ -108,12 +108,20 @@ def test_refuses(tmp_path, suffix, name, text):
         (["a.c", "-o", "b", "--width", "257"], "a number from 1 to 256"),
         (["a.c", "-o", "b", "--suffix", "-x"], "letters, digits and _"),
         (["a.c", "-o", "b", "--wide"], "unknown option '--wide'"),
+        (["a.c", "-o", "b", "--suggest", "profile"], "--suggest writes no OUT"),
+        (["a.c", "--explain", "--suggest", "profile"], "--suggest writes no OUT"),
     ],
 )
 def test_bad_words(words, said):
     done = run(GOPT, *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_output_that_cannot_be_written(tmp_path):
+    done = gopt(CASES / "lookup.c", tmp_path / "missing" / "out.c")
+    assert done.returncode == 2
+    assert "cannot write" in done.stderr
 
 
 def test_errors_of_the_language_are_clangs(tmp_path):

@@ -60,6 +60,22 @@ TEST_P(Workloads, AnswerLikeTheOracleInEachWay) {
   }
 }
 
+/// What gopt makes, for each number of items: a ring that never fills, that just fills, that empties at any place.
+TEST_P(Workloads, AnswerLikeTheOracleForEveryNumberOfItems) {
+  const auto workload = GetParam().make();
+  const std::size_t bytes = workload->right.size() / workload->items;
+  for (const std::uint32_t width : {1, 2, 7, 16, 64, 256}) {
+    for (std::uint32_t n = 0; n <= 1000; ++n) {
+      const std::size_t end = n * bytes;
+      std::ranges::transform(workload->right.begin(), workload->right.begin() + end + bytes, workload->found.begin(),
+                             [](std::byte right) { return ~right; });
+      workload->ways[1].run(0, n, width);
+      ASSERT_EQ(std::memcmp(workload->found.data(), workload->right.data(), end), 0) << width << ", " << n;
+      ASSERT_EQ(workload->found[end], ~workload->right[end]) << width << ", " << n;
+    }
+  }
+}
+
 TEST_P(Workloads, HaveAnswersThatDiffer) {
   const auto workload = GetParam().make();
   EXPECT_NE(std::ranges::count(workload->right, workload->right.front()),
