@@ -11,6 +11,7 @@
 
 #include "base/proc.h"
 #include "bench.h"
+#include "gopt/counters.h"
 #include "gopt/instructions.h"
 #include "gopt/measure.h"
 #include "gopt/workload.h"
@@ -57,23 +58,66 @@ double ticks_a_second() {
   return kTicks;
 }
 
-/// Instructions an item and a tick of the ways whose rates are given.
-void report_instructions(const std::string& title, std::span<const Tuned> ways, std::span<const Series> rates,
-                         Report& report) {
-  std::vector<Series> an_item, a_tick;
+/// Instructions an item, and in each round a unit of time, of some ways.
+struct InstructionSeries {
+  std::vector<Series> an_item, a_time;
+
+  void add(const std::string& name) {
+    an_item.push_back({name, {}});
+    a_time.push_back({name, {}});
+  }
+  void report_to(Report& report, const std::string& title, const std::string& time) const {
+    report.compare(title, "instructions an item", an_item, kPlain);
+    report.compare(title, "instructions a " + time, a_time, kPlain);
+  }
+};
+
+/// By the processor's counters, of passes over all items. False if there are none.
+bool report_counters(const std::string& title, const Workload& workload, std::span<const Tuned> ways,
+                     std::span<const Series> rates, Report& report) {
+  InstructionSeries series;
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    series.add(rates[i].name);
+    for (std::size_t round = 0; round < rates[i].samples.size(); ++round) {
+      const auto counts = counted([&] {
+        for (std::uint32_t first = 0; first < workload.items; first += workload.batch) {
+          ways[i].way->run(first, workload.batch, ways[i].size);
+        }
+      });
+      if (!counts) return false;
+      const auto instructions = static_cast<double>(counts->instructions);
+      series.an_item[i].samples.push_back(instructions / workload.items);
+      series.a_time[i].samples.push_back(instructions / static_cast<double>(counts->cycles));
+    }
+  }
+  series.report_to(report, title, "cycle");
+  return true;
+}
+
+/// Without counters: a few items one instruction at a time, and the ways' rates say how long they take.
+void report_steps(const std::string& title, std::span<const Tuned> ways, std::span<const Series> rates,
+                  Report& report) {
+  InstructionSeries series;
   for (std::size_t i = 0; i < ways.size(); ++i) {
     const auto count = instructions([&] { ways[i].way->run(0, kCountedItems, ways[i].size); });
     if (!count) {
-      report.note("instructions are not counted: this system lets no child be traced");
+      report.note("instructions are not counted: there are no counters, and this system lets no child be traced");
       return;
     }
     const double each = static_cast<double>(*count) / kCountedItems;
-    an_item.push_back({rates[i].name, {each}});
-    a_tick.push_back({rates[i].name, {}});
-    for (const double rate : rates[i].samples) a_tick[i].samples.push_back(rate * 1e6 * each / ticks_a_second());
+    series.add(rates[i].name);
+    series.an_item[i].samples = {each};
+    for (const double rate : rates[i].samples) series.a_time[i].samples.push_back(rate * 1e6 * each / ticks_a_second());
   }
-  report.compare(title, "instructions an item", an_item, kPlain);
-  report.compare(title, "instructions a tick of the time stamp counter", a_tick, kPlain);
+  series.report_to(report, title, "tick of the time stamp counter");
+}
+
+/// Instructions an item and a cycle of the ways whose rates are given.
+void report_instructions(const std::string& title, const Workload& workload, std::span<const Tuned> ways,
+                         std::span<const Series> rates, Report& report) {
+  if (report_counters(title, workload, ways, rates, report)) return;
+  // A step takes microseconds: not for items of thousands of them.
+  if (workload.accesses < kLongChain) report_steps(title, ways, rates, report);
 }
 
 enum class Count { nothing, instructions };
@@ -101,7 +145,7 @@ Rates measure(Workload& workload, const std::string& title, double seconds, unsi
   turns.push_back({kLineRate, [&] { return line_rate(workload, seconds) / workload.accesses; }});
   const std::vector<Series> series = interleave(turns, rounds);
   report.compare(title, "M items/s/core", series, kPlain);
-  if (count == Count::instructions) report_instructions(title, best, series, report);
+  if (count == Count::instructions) report_instructions(title, workload, best, series, report);
   Rates rates;
   for (std::size_t i = 0; i < keys.size(); ++i) rates[keys[i]] = series[i];
   return rates;
@@ -196,9 +240,7 @@ void measure_large(const Inputs& inputs, unsigned rounds, Report& report) {
     if (!workload) continue;
     const std::string title = kind == "IPv4" ? "IPv4, 32 MiB" : fmt::format("{}, {}", kind, size_name(kLarge));
     report.input(title, describe(*workload));
-    // Counting takes microseconds an instruction: not for items of thousands of them.
-    const Count count = workload->accesses < kLongChain ? Count::instructions : Count::nothing;
-    const Rates rates = measure(*workload, title, kSampleSeconds, rounds, report, count);
+    const Rates rates = measure(*workload, title, kSampleSeconds, rounds, report, Count::instructions);
     set_bars_beside_hand(title, rates, report);
     if (kind == "chase of 100") set_bar_over_plain(title, rates, 25, report);
     if (kind == "chase of 6") {

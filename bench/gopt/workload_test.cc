@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 
+#include "gopt/counters.h"
 #include "gopt/instructions.h"
 #include "gopt/measure.h"
 
@@ -111,6 +112,18 @@ TEST(Instructions, AreAsManyForTheSameWorkAndMoreForMore) {
   const std::optional<std::uint64_t> more = count(120);
   ASSERT_TRUE(more);
   EXPECT_GE(*more - *few, 80 * 6 * 2) << "at least a load and a branch for each access";
+}
+
+TEST(Counters, SayWhatCountingOneByOneSays) {
+  const auto workload = make_chase(64 * kKiB, 6, 4096, 1);
+  const auto work = [&](std::uint32_t n) { return [&workload, n] { workload->ways[0].run(0, n, 1); }; };
+  const auto few = counted(work(100)), more = counted(work(300));
+  if (!few || !more) GTEST_SKIP() << "this machine has no counters for us";
+  EXPECT_GT(few->cycles, 0U);
+  const auto fewer_steps = instructions(work(100)), steps = instructions(work(300));
+  if (!fewer_steps || !steps) GTEST_SKIP() << "no child may be traced here";
+  const auto expected = static_cast<double>(*steps - *fewer_steps);
+  EXPECT_NEAR(static_cast<double>(more->instructions - few->instructions), expected, expected / 20);
 }
 
 TEST(CheckAndTune, RefusesAWrongAnswer) {
