@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <span>
 
 #include "gopt/counters.h"
 #include "gopt/instructions.h"
@@ -68,7 +69,7 @@ TEST_P(Workloads, AnswerLikeTheOracleForEveryNumberOfItems) {
   for (const std::uint32_t width : {1, 2, 7, 16, 64, 256}) {
     for (std::uint32_t n = 0; n <= 1000; ++n) {
       const std::size_t end = n * bytes;
-      std::ranges::transform(workload->right.begin(), workload->right.begin() + end + bytes, workload->found.begin(),
+      std::ranges::transform(std::span(workload->right).first(end + bytes), workload->found.begin(),
                              [](std::byte right) { return ~right; });
       workload->ways[1].run(0, n, width);
       ASSERT_EQ(std::memcmp(workload->found.data(), workload->right.data(), end), 0) << width << ", " << n;
