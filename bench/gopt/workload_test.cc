@@ -37,6 +37,8 @@ struct Named {
 };
 
 class Workloads : public testing::TestWithParam<Named> {};
+/// One of each of gopt's functions, with items that cost little.
+class Kernels : public Workloads {};
 
 TEST_P(Workloads, AnswerLikeTheOracleInEachWay) {
   const auto workload = GetParam().make();
@@ -63,7 +65,7 @@ TEST_P(Workloads, AnswerLikeTheOracleInEachWay) {
 }
 
 /// What gopt makes, for each number of items: a ring that never fills, that just fills, that empties at any place.
-TEST_P(Workloads, AnswerLikeTheOracleForEveryNumberOfItems) {
+TEST_P(Kernels, AnswerLikeTheOracleForEveryNumberOfItems) {
   const auto workload = GetParam().make();
   const std::size_t bytes = workload->right.size() / workload->items;
   for (const std::uint32_t width : {1, 2, 7, 16, 64, 256}) {
@@ -86,20 +88,26 @@ TEST_P(Workloads, HaveAnswersThatDiffer) {
   EXPECT_FALSE(workload->input.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Workloads,
-                         testing::Values(Named{"chase", [] { return make_chase(64 * kKiB, 6, 4096, 1); }},
-                                         Named{"chase_of_one", [] { return make_chase(64 * kKiB, 1, 4096, 1); }},
-                                         Named{"chase_and_work",
-                                               [] { return make_chase_and_work(64 * kKiB, 6, 5, 4096, 1); }},
-                                         Named{"cuckoo", [] { return make_cuckoo(64 * kKiB, 4096, 1); }},
-                                         Named{"small_trie6", [] { return make_trie6(64 * kKiB, 4096, 1); }},
-                                         Named{"trie6", [] { return make_trie6(4096 * kKiB, 4096, 1); }},
-                                         Named{"names", [] { return make_names(64 * kKiB, 4096, 1); }},
-                                         Named{"memcached", [] { return make_memcached(64 * kKiB, 4096, 1); }},
-                                         Named{"aho_corasick", [] { return make_aho_corasick(1024 * kKiB, 4096, 1); }},
-                                         Named{"inspection", [] { return make_inspection(1024 * kKiB, 4, 2560, 1); }},
-                                         Named{"ipv4", &small_ipv4}),
-                         [](const auto& named) { return std::string(named.param.name); });
+std::vector<Named> kernels() {
+  return {{"chase", [] { return make_chase(64 * kKiB, 6, 4096, 1); }},
+          {"chase_of_one", [] { return make_chase(64 * kKiB, 1, 4096, 1); }},
+          {"chase_and_work", [] { return make_chase_and_work(64 * kKiB, 6, 5, 4096, 1); }},
+          {"cuckoo", [] { return make_cuckoo(64 * kKiB, 4096, 1); }},
+          {"small_trie6", [] { return make_trie6(64 * kKiB, 4096, 1); }},
+          {"trie6", [] { return make_trie6(4096 * kKiB, 4096, 1); }},
+          {"names", [] { return make_names(64 * kKiB, 4096, 1); }},
+          {"memcached", [] { return make_memcached(64 * kKiB, 4096, 1); }},
+          {"aho_corasick", [] { return make_aho_corasick(1024 * kKiB, 4096, 1); }},
+          {"ipv4", &small_ipv4}};
+}
+
+constexpr auto kName = [](const auto& named) { return std::string(named.param.name); };
+
+INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(kernels()), kName);
+INSTANTIATE_TEST_SUITE_P(All, Workloads, testing::ValuesIn(kernels()), kName);
+INSTANTIATE_TEST_SUITE_P(Large, Workloads,
+                         testing::Values(Named{"inspection", [] { return make_inspection(1024 * kKiB, 4, 2560, 1); }}),
+                         kName);
 
 TEST(Instructions, AreAsManyForTheSameWorkAndMoreForMore) {
   const auto workload = make_chase(64 * kKiB, 6, 4096, 1);
