@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A function as a graph of points that read and write variables, and the questions asked of it: which variables are live
-// at a point, of which does the saved copy still hold the value, and where does an item stop next.
+// A function as a graph of points that read and write variables, and the questions asked of it: which variables are
+// live at a point, of which does the saved copy still hold the value, and where does an item stop next.
 #pragma once
 
 #include <set>
