@@ -101,8 +101,8 @@ TEST_F(RibTest, WhatIsLeftOfARouteThatLosesNextHopsComesInItsPlace) {
   rib_.put(RibKey{net("13.0.0.0/8"), 2, 0}, ObjectRef{2, 1}, RibPlace::only);
   rib_.put(RibKey{net("14.0.0.0/8"), 2, 0}, ObjectRef{2, 3}, RibPlace::only);
   rib_.commit();
-  const RibKey<Ipv6Prefix> six{*parse_ipv6_prefix("2001:db8::/32"), 2, 0},
-      six_shared{*parse_ipv6_prefix("fd00::/8"), 2, 0};
+  const RibKey<Ipv6Prefix> six{parse_ipv6_prefix("2001:db8::/32").value(), 2, 0},
+      six_shared{parse_ipv6_prefix("fd00::/8").value(), 2, 0};
   rib_.put(six, via(2, 1), RibPlace::last);
   rib_.put(six, via(2, 0), RibPlace::last);
   rib_.put(six_shared, both, RibPlace::last);
