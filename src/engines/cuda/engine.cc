@@ -4,16 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "cuda/cpu_engine.h"
 #include "cuda/queue.h"
 
 namespace penumbra::cuda {
 namespace {
-
-/// The best engine of this build that runs shaders on the worker's own core.
-std::string name_of_cpu_engine() {
-  const bool has_gopt = std::ranges::find(engines(), "gopt", &EngineInfo::name) != engines().end();
-  return has_gopt ? "gopt" : "scalar";
-}
 
 MasterOptions options_of(const EngineSettings& settings) {
   MasterOptions options;
@@ -54,10 +49,7 @@ std::vector<EngineSetting> settings() {
 }
 
 CudaEngine::CudaEngine(Backend backend, MasterOptions options)
-    : backend_(std::move(backend)),
-      wish_(options.wish),
-      cpu_(create_engine(name_of_cpu_engine())),
-      queues_(backend_.nodes.size()) {
+    : backend_(std::move(backend)), wish_(options.wish), cpu_(create_cpu_engine()), queues_(backend_.nodes.size()) {
   for (unsigned i = 0; i < backend_.nodes.size(); ++i) {
     const auto open = [this, i](unsigned streams) { return backend_.open(i, streams); };
     masters_.push_back(std::make_unique<Master>(open, options));

@@ -129,7 +129,9 @@ class ChangingTable {
     }
     std::vector<std::uint16_t> found(addresses.size(), Dir24_8::kNoRoute);
     const std::uint16_t least = complete_;
+    ++reader_.turns;
     queue({addresses.data()}, {found.data()}, found.size(), static_cast<std::uint32_t>(found.size()));
+    ++reader_.turns;
     const std::uint16_t most = begun_;
     for (const std::uint16_t each : found) {
       wrong_state += least <= each && each <= most ? 0 : 1;
@@ -159,9 +161,18 @@ class ChangingTable {
                                                        Ipv4Prefix{{0x0B000000}, 12}, Ipv4Prefix{{0xC0000280}, 25},
                                                        Ipv4Prefix{{0xC0000301}, 32}};
 
-  /// Old memory is kept until the table's end: a fake GPU's reader needs none of it, but one on the CPU may.
-  NoReaders no_readers_;
-  Dir24_8 owner_{no_readers_};
+  /// One reader at a time, which may be one on the CPU: its turns are odd while it reads.
+  struct Reader final : GracePeriods {
+    std::uint64_t start() override { return turns; }
+    bool elapsed(std::uint64_t token, bool /*wait*/) override {
+      while (token % 2 == 1 && turns == token) std::this_thread::yield();
+      return true;
+    }
+    std::atomic<std::uint64_t> turns{0};
+  };
+
+  Reader reader_;
+  Dir24_8 owner_{reader_};
   std::atomic<std::uint16_t> begun_{0}, complete_{0};
 };
 

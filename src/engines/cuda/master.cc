@@ -90,17 +90,9 @@ void Master::add(TableCopies& table) {
 }
 
 /// Has the master do it, and waits until it has.
-void Master::ask(std::function<void()> request) {
-  if (!thread_.joinable()) return request();
-  std::packaged_task<void()> task(std::move(request));
-  std::future<void> answered = task.get_future();
-  {
-    const std::lock_guard lock(requests_mutex_);
-    requests_.push_back(std::move(task));
-  }
-  asked_.store(true, std::memory_order_release);
-  doorbell_.ring();
-  answered.get();
+void Master::ask(std::function<void()> errand) {
+  if (!thread_.joinable()) return errand();
+  errands_.ask(std::move(errand));
 }
 
 bool Master::submit(Job& job) noexcept {
@@ -114,7 +106,7 @@ void Master::run() {
   open();
   unsigned idle_turns = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
-    bool worked = answer();
+    bool worked = errands_.run();
     try {
       worked = turn() || worked;
     } catch (const DeviceError& error) {
@@ -137,17 +129,6 @@ bool Master::turn() {
   worked = finish() || worked;
   for (TableCopies* table : tables_) worked = table->advance() || worked;
   return launch() || worked;
-}
-
-bool Master::answer() {
-  if (!asked_.exchange(false, std::memory_order_acquire)) return false;
-  std::vector<std::packaged_task<void()>> requests;
-  {
-    const std::lock_guard lock(requests_mutex_);
-    requests.swap(requests_);
-  }
-  for (auto& request : requests) request();
-  return true;
 }
 
 /// Looks only at the oldest launch of each group, for asking costs as much as copying: a group's launches end about in
@@ -355,7 +336,7 @@ Master::Group* Master::group_of(const Shader& shader, const Table& table) {
 }
 
 bool Master::has_nothing_to_do() const {
-  return inbox_.empty() && waiting_ == 0 && flying_.empty() && !asked_.load(std::memory_order_acquire) &&
+  return inbox_.empty() && waiting_ == 0 && flying_.empty() && !errands_.are_asked() &&
          !stop_.load(std::memory_order_relaxed) &&
          std::ranges::none_of(tables_, [](const TableCopies* table) { return table->has_work(); });
 }

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,6 +23,7 @@
 #include "base/doorbell.h"
 #include "base/file_descriptor.h"
 #include "cuda/device.h"
+#include "cuda/errands.h"
 #include "cuda/inbox.h"
 #include "cuda/plan.h"
 #include "cuda/staging.h"
@@ -111,10 +111,9 @@ class Master {
     Clock::time_point since;
   };
 
-  void ask(std::function<void()> request);
+  void ask(std::function<void()> errand);
   void run();
   bool turn();
-  bool answer();
   bool finish();
   bool take();
   bool launch();
@@ -151,10 +150,9 @@ class Master {
 
   FileDescriptor epoll_;  ///< in which it sleeps
   Doorbell doorbell_;
+  Errands errands_{doorbell_};
   Inbox<Job> inbox_;
-  std::atomic<bool> accepts_{false}, stop_{false}, asked_{false};
-  std::mutex requests_mutex_;
-  std::vector<std::packaged_task<void()>> requests_;
+  std::atomic<bool> accepts_{false}, stop_{false};
 
   // The master's own.
   std::unique_ptr<Device> device_;

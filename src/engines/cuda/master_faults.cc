@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the master comes by its device, and what it does when it loses it.
-#include <deque>
 #include <utility>
 
+#include "cuda/abandoned.h"
 #include "cuda/master.h"
 
 namespace penumbra::cuda {
-namespace {
-
-/// What a device that was abandoned may still read and write.
-struct Abandoned {
-  std::unique_ptr<Device> device;
-  std::vector<std::shared_ptr<SharedMemory>> memories;
-};
-
-/// Kept for good: until the process ends, nobody can say when the device has done with it.
-void abandon(Abandoned what) {
-  static std::mutex mutex;
-  static auto* const kKept = new std::deque<Abandoned>();
-  const std::lock_guard lock(mutex);
-  kKept->push_back(std::move(what));
-}
-
-}  // namespace
-
 void Master::open() {
   try {
     device_ = open_(copy_stream() + 1);
@@ -69,7 +51,7 @@ void Master::lose(const DeviceError& error) {
   }
   if (is_final_ && device_ != nullptr) {
     device_->abandon(error.what());
-    abandon({std::move(device_), memories_});
+    keep_for_good(std::move(device_), memories_);
   }
   device_.reset();
   for (const auto& memory : memories_) {

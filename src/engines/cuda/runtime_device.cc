@@ -20,6 +20,8 @@
 #include "cuda/engine.h"
 #include "cuda/kernels.h"
 #include "cuda/locality.h"
+#include "cuda/runtime.h"
+#include "cuda/standstill.h"
 
 namespace penumbra::cuda {
 namespace {
@@ -53,6 +55,8 @@ bool breaks_the_context(cudaError_t error) {
   }
 }
 
+}  // namespace
+
 void check(cudaError_t error, const char* doing) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // so that a later call does not tell of it again
@@ -61,6 +65,8 @@ void check(cudaError_t error, const char* doing) {
                         (is_final ? "; this program has to be started anew to use the GPU again" : ""),
                     is_final);
 }
+
+namespace {
 
 /// Host memory is shared once for all GPUs of the process, and for all that use one of them.
 class SharedOnce {
@@ -93,6 +99,7 @@ class RuntimeDevice final : public Device {
  public:
   /// To be called once; apart from the constructor, so that after a failure the destructor takes back what was made.
   void set_up(int gpu, unsigned streams) {
+    const Standstill standstill;
     gpu_ = gpu;
     check(cudaSetDevice(gpu), "taking the GPU");
     check(cudaGetDeviceProperties(&properties_, gpu), "asking what GPU it is");
@@ -112,6 +119,7 @@ class RuntimeDevice final : public Device {
     make_signals();
   }
   ~RuntimeDevice() override {
+    const Standstill standstill;
     for (const Stream& each : streams_) {
       cudaStreamSynchronize(each.stream);
       if (each.mark != nullptr) cudaEventDestroy(each.mark);
@@ -129,15 +137,18 @@ class RuntimeDevice final : public Device {
   std::string name() const override { return properties_.name; }
 
   std::byte* allocate(std::size_t bytes) override {
+    const Standstill standstill;
     void* memory = nullptr;
     check(cudaMalloc(&memory, bytes), "taking memory of the GPU");
     return allocated_.emplace_back(static_cast<std::byte*>(memory));
   }
   void release(std::byte* memory) noexcept override {
+    const Standstill standstill;
     cudaFree(memory);
     std::erase(allocated_, memory);
   }
   std::byte* share(std::byte* host, std::size_t bytes) override {
+    const Standstill standstill;
     shared_once().add(host, bytes);
     Shared& shared = shared_.emplace_back(Shared{host, bytes, 0});
     void* seen = nullptr;
@@ -146,6 +157,7 @@ class RuntimeDevice final : public Device {
     return static_cast<std::byte*>(seen);
   }
   void unshare(std::byte* host) noexcept override {
+    const Standstill standstill;
     shared_once().remove(host);
     std::erase_if(shared_, [host](const Shared& each) { return each.host == host; });
   }
@@ -291,15 +303,17 @@ const Found& found_gpus() {
   return kFound;
 }
 
+}  // namespace
+
 /// A process can lose one.
-Availability probe() {
+Availability probe_gpu() {
   Availability availability{!found_gpus().gpus.empty(), found_gpus().words};
   const std::lock_guard lock(lost_mutex);
   for (const auto& [gpu, reason] : lost_for) availability.reason += "; lost: " + reason;
   return availability;
 }
 
-std::unique_ptr<Device> open(unsigned index, unsigned streams) {
+std::unique_ptr<Device> open_gpu(unsigned index, unsigned streams) {
   const int gpu = found_gpus().gpus[index];
   {
     const std::lock_guard lock(lost_mutex);
@@ -310,15 +324,17 @@ std::unique_ptr<Device> open(unsigned index, unsigned streams) {
   return device;
 }
 
+namespace {
+
 [[maybe_unused]] const bool kRegistered =
     register_engine({.name = "cuda",
                      .summary = "an NVIDIA GPU, in batches that are gathered from all workers",
                      .priority = 5,
                      .settings = settings(),
-                     .probe = probe,
+                     .probe = probe_gpu,
                      .create = [](const EngineSettings& told) -> std::unique_ptr<Engine> {
                        return std::make_unique<CudaEngine>(
-                           Backend{.open = open,
+                           Backend{.open = open_gpu,
                                    .find_shader = [](const std::string& name) { return kernels().find(name); },
                                    .nodes = found_gpus().nodes},
                            told);

@@ -61,10 +61,13 @@ class TableCopies final : public TableMirror {
   std::uint64_t wanted() const noexcept { return wanted_.load(std::memory_order_acquire); }
   /// Whether the current copy is of that state or a later one.
   bool shows(std::uint64_t state) const noexcept { return valid_ && copies_[current_].state >= state; }
+  /// The state that the current copy is of; 0: of none.
+  std::uint64_t state() const noexcept { return valid_ ? copies_[current_].state : 0; }
   /// The current copy, until the same number is left(); and its view.
   unsigned enter() noexcept;
   void leave(unsigned copy) noexcept { --copies_[copy].users; }
   const void* view(unsigned copy) const noexcept { return copies_[copy].view.data(); }
+  std::size_t view_bytes(unsigned copy) const noexcept { return copies_[copy].view.size(); }
 
  private:
   struct Range {

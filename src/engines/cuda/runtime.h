@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What engines share that reach a GPU by way of the CUDA runtime.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "cuda/device.h"
+#include "penumbra/engine.h"
+
+namespace penumbra::cuda {
+
+/// Throws a DeviceError if `error` is one; `doing` says what was done.
+void check(cudaError_t error, const char* doing);
+/// Whether this process has GPUs that serve.
+Availability probe_gpu();
+/// Opens one of them, with so many streams; for calls from this thread. Throws DeviceError.
+std::unique_ptr<Device> open_gpu(unsigned index, unsigned streams);
+
+}  // namespace penumbra::cuda

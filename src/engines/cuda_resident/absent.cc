@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of the engine where the build has no nvcc.
+#include "cuda_resident/engine.h"
+
+namespace penumbra::cuda_resident {
+namespace {
+
+EngineInfo absent() {
+  EngineInfo info = description();
+  info.probe = [] {
+    return Availability{false,
+                        "this program was built without it, like the engine 'cuda': CMake found no nvcc, or sanitizers "
+                        "were asked for; install the CUDA toolkit and build again"};
+  };
+  return info;
+}
+
+[[maybe_unused]] const bool kRegistered = register_engine(absent());
+
+}  // namespace
+}  // namespace penumbra::cuda_resident

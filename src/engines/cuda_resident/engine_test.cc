@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine on a fake kernel: batches of all sizes, workers that come and go, tables that change.
+#include "cuda_resident/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/sanitizer_scale.h"
+#include "cuda/fake_world_test.h"
+#include "cuda_resident/fake_resident_test.h"
+#include "cuda_resident/queue.h"
+#include "engines/conformance.h"
+
+namespace penumbra::cuda_resident {
+namespace {
+
+using conformance::ShaderQueue;
+using testing::Contains;
+using testing::HasSubstr;
+
+std::size_t batches_by_kernel(const Engine& engine) {
+  for (const auto& line : engine.notes()) {
+    if (line.ends_with("batches by the kernel")) return std::stoul(line);
+  }
+  return 0;
+}
+
+/// Whether the shader `echo` answered every item.
+bool is_right(const std::vector<std::uint32_t>& in, const std::vector<std::uint16_t>& out) {
+  return std::ranges::equal(in, out,
+                            [](std::uint32_t x, std::uint16_t y) { return x % cuda::FakeWorld::kModulus == y; });
+}
+
+class ResidentOnAFake : public testing::TestWithParam<std::uint32_t> {
+ protected:
+  /// Answers `items` numbers in batches of `batch_items`; whether rightly.
+  bool runs(ShaderQueue& queue, std::size_t items, std::uint32_t batch_items) const {
+    const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(items);
+    std::vector<std::uint16_t> out(items, 0xFFFF);
+    queue({in.data()}, {out.data()}, items, batch_items);
+    return is_right(in, out);
+  }
+  ResidentOptions options() const { return {.slots = GetParam(), .blocks = kMostSlots}; }
+  cuda::FakeWorld world_;
+  KernelFaults faults_;
+};
+
+TEST_P(ResidentOnAFake, AnswersBatchesOfAnySizeInOrder) {
+  ResidentEngine engine(fake_backend(world_, faults_), options());
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  for (const std::uint32_t batch_items : {1U, 2U, 31U, 32U, 33U, 64U, 150U, 500U, 5'000U, 60'000U}) {
+    EXPECT_TRUE(runs(queue, std::min(60'000U, 500 * batch_items), batch_items)) << batch_items;
+  }
+  EXPECT_TRUE(runs(queue, 1'000'000, 1'000'000)) << "too large for the staging memory";
+  EXPECT_GT(faults_.elsewhere, 0);
+  EXPECT_GT(batches_by_kernel(engine), 100U);
+}
+
+TEST_P(ResidentOnAFake, ServesWorkersThatComeAndGo) {
+  ResidentEngine engine(fake_backend(world_, faults_), options());
+  engine.use_table(world_.modulo);
+  std::atomic<bool> over{false}, is_wrong{false};
+  ShaderQueue first(engine, world_.modulo_shader(), world_.modulo);
+  std::thread worker([&] {
+    while (!over) is_wrong = is_wrong || !runs(first, 2'000, 32);
+  });
+  for (int round = 0; round < 10; ++round) {
+    ShaderQueue second(engine, world_.modulo_shader(), world_.modulo),
+        third(engine, world_.modulo_shader(), world_.modulo);
+    EXPECT_TRUE(runs(second, 2'000, 32));
+    EXPECT_TRUE(runs(third, 2'000, 50));
+  }
+  over = true;
+  worker.join();
+  EXPECT_FALSE(is_wrong);
+}
+
+TEST_P(ResidentOnAFake, LooksUpInATableWhileItChanges) {
+  cuda::ChangingTable table;
+  ResidentEngine engine(fake_backend(world_, faults_), options());
+  engine.use_table(table.table());
+  ShaderQueue queue(engine, world_.lookup_shader(), table.table());
+  table.check_during(queue, [&] {
+    for (std::uint16_t i = 1; i < 4'000 / kSanitizerScale; ++i) table.change(i);
+  });
+  table.check(queue);
+  EXPECT_EQ(table.wrong_state, 0U);
+}
+
+TEST_P(ResidentOnAFake, LooksUpInATableThatIsLoadedAnew) {
+  cuda::ChangingTable table;
+  ResidentEngine engine(fake_backend(world_, faults_), options());
+  engine.use_table(table.table());
+  ShaderQueue queue(engine, world_.lookup_shader(), table.table());
+  table.check_during(queue, [&] { table.load_and_change(8, 20); });
+  EXPECT_EQ(table.wrong_state, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Slots, ResidentOnAFake, testing::Values(1, 2, 16, 144));
+
+class Resident : public testing::Test {
+ protected:
+  cuda::FakeWorld world_;
+  KernelFaults faults_;
+};
+
+TEST_F(Resident, LeavesSharedColumnsWhereTheyAre) {
+  constexpr std::size_t kItems = 2'000'000;  // more than the staging memory takes
+  ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{});
+  engine.use_table(world_.modulo);
+  const auto memory = std::make_shared<HugeMemory>(kItems * (sizeof(std::uint32_t) + sizeof(std::uint16_t)));
+  auto* const in = reinterpret_cast<std::uint32_t*>(memory->data());
+  auto* const out = reinterpret_cast<std::uint16_t*>(in + kItems);
+  std::ranges::copy(cuda::FakeWorld::numbers(kItems), in);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  queue.share(memory);
+  queue({in}, {out}, kItems, kItems);
+  EXPECT_GT(faults_.elsewhere, 0) << "it ran on the CPU";
+  for (std::size_t i = 0; i < kItems; ++i) ASSERT_EQ(out[i], in[i] % cuda::FakeWorld::kModulus) << i;
+}
+
+TEST_F(Resident, KeepsItsNumbersApartWhenTheyBeginAnew) {
+  ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{.slots = 3, .before_first = UINT32_MAX - 5});
+  engine.use_table(world_.modulo);
+  const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(2'000);
+  std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  queue({in.data()}, {out.data()}, in.size(), 40);
+  EXPECT_TRUE(is_right(in, out));
+  EXPECT_EQ(batches_by_kernel(engine), 50U);
+}
+
+TEST_F(Resident, OpensNoDeviceBeforeItsFirstQueue) {
+  ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{});
+  engine.use_table(world_.modulo);
+  EXPECT_EQ(world_.faults.opened, 0);
+  EXPECT_TRUE(engine.notes().empty());
+  const auto queue = engine.open_queue();
+  EXPECT_EQ(world_.faults.opened, 1);
+  EXPECT_THAT(engine.notes(), Contains("fake: 16 slots, groups of 128 threads"));
+}
+
+TEST_F(Resident, TakesNoMoreBlocksThanItIsGiven) {
+  ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{.slots = 16, .blocks = 40});
+  const auto first = engine.open_queue();
+  auto second = engine.open_queue(), third = engine.open_queue();
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("40 slots")));
+  try {
+    engine.open_queue();
+    FAIL() << "there is no block left";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("all 40 are taken, 16 a worker"));
+  }
+  second.reset();
+  EXPECT_NE(engine.open_queue(), nullptr);
+}
+
+TEST_F(Resident, EndsWithWorkInFlight) {
+  const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(64);
+  std::vector<std::uint16_t> out(in.size());
+  for (int i = 0; i < 20; ++i) {
+    ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{});
+    engine.use_table(world_.modulo);
+    const auto queue = engine.open_queue();
+    std::vector<Batch> batches(16, world_.modulo_batch(in, out));
+    for (Batch& batch : batches) ASSERT_NE(queue->submit(batch), EngineQueue::Submitted::full);
+  }
+  EXPECT_EQ(world_.faults.opened, world_.faults.destroyed);
+}
+
+TEST_F(Resident, MakesWayForCallsThatWaitForAllKernels) {
+  ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{});
+  engine.use_table(world_.modulo);
+  const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(5'000);
+  std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    for (int i = 0; i < 50; ++i) {
+      const cuda::Standstill standstill;
+      EXPECT_FALSE(cuda::Residence::is_allowed());
+    }
+    over = true;
+  });
+  while (!over) queue({in.data()}, {out.data()}, in.size(), 32);
+  other.join();
+  EXPECT_TRUE(is_right(in, out));
+  EXPECT_GT(faults_.started, 1);
+}
+
+}  // namespace
+}  // namespace penumbra::cuda_resident

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests: a resident kernel without a GPU. Its groups are served by threads of the CPU, which see the same slots,
+// write the pieces of their results in any order, and fail when they are told to.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuda/fake_device.h"
+#include "cuda/fake_world_test.h"
+#include "cuda_resident/device.h"
+#include "cuda_resident/piece.h"
+
+namespace penumbra::cuda_resident {
+
+/// What the test tells the kernel, and what it tells the test. Any thread.
+struct KernelFaults {
+  std::atomic<bool> mute{false};          ///< groups live, and answer nothing
+  std::atomic<bool> dead{false};          ///< groups do nothing more
+  std::atomic<bool> ends{false};          ///< the kernel ends by itself, once
+  std::atomic<bool> refuses{false};       ///< the kernel does not start
+  std::atomic<int> late_microseconds{0};  ///< each answer
+  std::atomic<int> started{0}, abandoned{0};
+  std::atomic<int> elsewhere{0};  ///< batches, or parts, whose columns stood elsewhere
+};
+
+class FakeResident final : public ResidentDevice {
+ public:
+  FakeResident(cuda::FakeWorld& world, KernelFaults& faults)
+      : memory_(0, kStreams, world.faults), shaders_{&world.modulo_shader(), &world.lookup_shader()}, faults_(faults) {}
+  ~FakeResident() override {
+    stop_ = true;
+    while (running_ > 0) std::this_thread::yield();
+  }
+  void abandon(const std::string& reason) noexcept override {
+    memory_.abandon(reason);
+    is_abandoned_ = true;
+    while (running_ > 0) std::this_thread::yield();  // so that no thread outlives the test
+    ++faults_.abandoned;
+  }
+  cuda::Device& memory() override { return memory_; }
+  void start(const Roster* roster, std::uint32_t slots) override {
+    if (faults_.refuses) throw DeviceError("an injected refusal", false);
+    EXPECT_EQ(running_, 0);
+    ++faults_.started;
+    stop_ = false;
+    running_ = kThreads;
+    for (std::uint32_t i = 0; i < kThreads; ++i) {
+      std::thread([this, roster = const_cast<Roster*>(roster), slots, i] { serve(*roster, slots, i); }).detach();
+    }
+  }
+  void stop() override { stop_ = true; }
+  bool has_ended() override { return running_ == 0; }
+
+  static std::uint16_t index_of(const Shader& shader) { return shader.name == "echo" ? 0 : 1; }
+
+ private:
+  static constexpr std::uint32_t kThreads = 2;
+  static constexpr unsigned kStreams = 1;
+  struct Group {
+    Slot* slot;
+    std::uint32_t* beat;
+    std::uint32_t number;
+  };
+
+  void serve(Roster& roster, std::uint32_t slots, std::uint32_t thread) {
+    std::vector<Group> groups;
+    for (std::uint32_t i = thread; i < slots; i += kThreads) {
+      groups.push_back({roster.slots[i], &roster.beats[i], next_number(number_in(roster.slots[i]->out[0]))});
+    }
+    std::mt19937 random(thread);
+    while (!is_abandoned_ && (faults_.dead || (!stop_ && !faults_.ends.exchange(false)))) {
+      if (faults_.dead) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        continue;
+      }
+      for (Group& group : groups) {
+        std::atomic_ref(*group.beat).fetch_add(1, std::memory_order_relaxed);
+        if (!faults_.mute && has_batch(group)) answer(group, random);
+      }
+      std::this_thread::yield();
+    }
+    stop_ = true;
+    --running_;
+  }
+  static Head head_of(const Group& group) {
+    const __m128i piece = load_piece(group.slot->in[0]);
+    Head head;
+    std::memcpy(&head, &piece, sizeof head);
+    return head;
+  }
+  static bool has_batch(const Group& group) {
+    if (number_in(group.slot->in[0]) != group.number) return false;
+    const Head head = head_of(group);
+    return std::all_of(group.slot->in, group.slot->in + head.pieces,
+                       [&](const Piece& piece) { return number_in(piece) == group.number; });
+  }
+  void answer(Group& group, std::mt19937& random) {
+    const Head head = head_of(group);
+    const Shader& shader = *shaders_.at(head.shader);
+    const std::uint32_t number = std::exchange(group.number, next_number(group.number));
+    const Piece* from = group.slot->in;
+    std::vector<std::byte> packed_head(sizeof(Head) + shader.view_bytes);
+    EXPECT_TRUE(unpack(from, packed_head.data(), packed_head.size(), number));
+    const auto view = std::vector(packed_head.begin() + sizeof(Head), packed_head.end());
+    if (faults_.late_microseconds > 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(faults_.late_microseconds));
+    }
+    Batch batch;
+    batch.items = head.items;
+    const std::size_t inputs = shader.input_bytes.size(), outputs = shader.output_bytes.size();
+    if (head.form == Form::addresses) {
+      std::array<std::byte*, 2 * kMaxColumns> addresses{};
+      EXPECT_TRUE(unpack(from, static_cast<void*>(addresses.data()), (inputs + outputs) * sizeof addresses[0], number));
+      std::copy_n(addresses.begin(), inputs, batch.inputs.begin());
+      std::copy_n(addresses.begin() + inputs, outputs, batch.outputs.begin());
+      cuda::FakeShaders::call_of(shader)(view.data(), batch);
+      ++faults_.elsewhere;
+      store_piece(group.slot->out[0], _mm_set_epi32(static_cast<int>(number), 0, 0, 0));
+      return;
+    }
+    std::vector<std::vector<std::byte>> columns;
+    for (const std::size_t bytes : shader.input_bytes) {
+      auto& column = columns.emplace_back(bytes * head.items);
+      EXPECT_TRUE(unpack(from, column.data(), column.size(), number));
+    }
+    EXPECT_EQ(from, group.slot->in + head.pieces);
+    for (const std::size_t bytes : shader.output_bytes) columns.emplace_back(bytes * head.items);
+    for (std::size_t i = 0; i < inputs; ++i) batch.inputs[i] = columns[i].data();
+    for (std::size_t i = 0; i < outputs; ++i) batch.outputs[i] = columns[inputs + i].data();
+    cuda::FakeShaders::call_of(shader)(view.data(), batch);
+    std::array<Piece, kSlotPieces> pieces{};
+    Piece* end = pieces.data();
+    for (std::size_t i = inputs; i < columns.size(); ++i) end = pack(end, columns[i].data(), columns[i].size(), number);
+    std::vector<std::size_t> order(static_cast<std::size_t>(end - pieces.data()));
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) store_piece(group.slot->out[i], load_piece(pieces.at(i)));
+  }
+
+  cuda::FakeDevice memory_;
+  const std::array<const Shader*, 2> shaders_;
+  KernelFaults& faults_;
+  std::atomic<bool> stop_{false}, is_abandoned_{false};
+  std::atomic<int> running_{0};
+};
+
+/// A backend whose kernel serves the world's shaders.
+inline Backend fake_backend(cuda::FakeWorld& world, KernelFaults& faults) {
+  return {[&world, &faults](std::uint32_t /*threads*/) { return std::make_unique<FakeResident>(world, faults); },
+          [&world](const std::string& name) -> const Shader* {
+            return name == "echo" ? &world.modulo_shader() : name == "ipv4_dir24_8" ? &world.lookup_shader() : nullptr;
+          },
+          FakeResident::index_of};
+}
+
+}  // namespace penumbra::cuda_resident

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine when its kernel fails: every batch is answered all the same, and people are told why.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuda_resident/engine.h"
+#include "cuda_resident/fake_resident_test.h"
+#include "engines/conformance.h"
+
+namespace penumbra::cuda_resident {
+namespace {
+
+using conformance::ShaderQueue;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+using testing::Not;
+
+class ResidentFaults : public testing::Test {
+ protected:
+  ResidentFaults() { engine_.use_table(world_.modulo); }
+
+  /// Batches, each of them answered, until `until` holds; a minute at most.
+  void run(const std::function<bool()>& until) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    do {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << notes();
+      std::vector<std::uint16_t> out(in_.size(), 0xFFFF);
+      queue()({in_.data()}, {out.data()}, in_.size(), 64);
+      for (std::size_t i = 0; i < in_.size(); ++i) ASSERT_EQ(out[i], in_[i] % cuda::FakeWorld::kModulus) << i;
+    } while (!until());
+  }
+  ShaderQueue& queue() {
+    if (!queue_) queue_ = std::make_unique<ShaderQueue>(engine_, world_.modulo_shader(), world_.modulo);
+    return *queue_;
+  }
+  std::string notes() const {
+    std::string text;
+    for (const auto& line : engine_.notes()) text += line + "\n";
+    return text;
+  }
+  std::size_t by_kernel() const {
+    for (const auto& line : engine_.notes()) {
+      if (line.ends_with("batches by the kernel")) return std::stoul(line);
+    }
+    return 0;
+  }
+  void run_until_the_kernel_answers() {
+    run([this, before = by_kernel()] { return by_kernel() > before; });
+  }
+
+  cuda::FakeWorld world_;
+  KernelFaults faults_;
+  cuda::ChangingTable table_;
+  ResidentEngine engine_{fake_backend(world_, faults_),
+                         ResidentOptions{.patience = milliseconds(300), .retry_after = milliseconds(20)}};
+  std::unique_ptr<ShaderQueue> queue_;
+  const std::vector<std::uint32_t> in_ = cuda::FakeWorld::numbers(3'000);
+};
+
+/// What stops the groups for good.
+class ResidentStuck : public ResidentFaults, public testing::WithParamInterface<bool> {};
+
+TEST_P(ResidentStuck, IsNoticedAndLeavesTheWorkToTheCpu) {
+  run_until_the_kernel_answers();
+  (GetParam() ? faults_.mute : faults_.dead) = true;
+  run([this] { return faults_.abandoned == 1; });
+  EXPECT_THAT(notes(), HasSubstr(GetParam() ? "has not answered for 300 ms" : "has shown no life for 300 ms"));
+  EXPECT_THAT(notes(), HasSubstr("batches came back from a lost GPU"));
+  EXPECT_THAT(notes(), HasSubstr("shaders run on the CPU\n"));
+  std::this_thread::sleep_for(milliseconds(100));
+  run([] { return true; });
+  EXPECT_EQ(world_.faults.opened, 1) << "there is no coming back within the process";
+}
+
+INSTANTIATE_TEST_SUITE_P(How, ResidentStuck, testing::Bool(),
+                         [](const auto& each) { return each.param ? "Mute" : "Dead"; });
+
+TEST_F(ResidentFaults, AnIdleKernelThatDiesIsNoticed) {
+  run_until_the_kernel_answers();
+  faults_.dead = true;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (faults_.abandoned == 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_THAT(notes(), HasSubstr("has shown no life"));
+}
+
+TEST_F(ResidentFaults, LateAnswersAreStillTheGpus) {
+  faults_.late_microseconds = 2'000;
+  run_until_the_kernel_answers();
+  EXPECT_THAT(notes(), Not(HasSubstr("lost")));
+}
+
+TEST_F(ResidentFaults, AKernelThatEndsIsStartedAnewOnWipedSlots) {
+  for (int round = 1; round <= 3; ++round) {
+    run_until_the_kernel_answers();
+    faults_.ends = true;
+    run([&] { return world_.faults.opened == round + 1; });
+    run_until_the_kernel_answers();
+    EXPECT_THAT(notes(), Not(HasSubstr("lost:")));
+  }
+  EXPECT_EQ(faults_.abandoned, 0);
+}
+
+TEST_F(ResidentFaults, ARefusedKernelIsTriedAgain) {
+  faults_.refuses = true;
+  run([] { return true; });
+  EXPECT_THAT(notes(), HasSubstr("lost: an injected refusal; shaders run on the CPU until the GPU is back"));
+  faults_.refuses = false;
+  run_until_the_kernel_answers();
+  EXPECT_THAT(notes(), Not(HasSubstr("lost:")));
+}
+
+TEST_F(ResidentFaults, AnAbsentGpuIsLookedForAgain) {
+  world_.faults.absent = true;
+  run([] { return true; });
+  EXPECT_THAT(notes(), HasSubstr("lost: there is none"));
+  world_.faults.absent = false;
+  run_until_the_kernel_answers();
+  EXPECT_THAT(notes(), Not(HasSubstr("lost:")));
+}
+
+TEST_F(ResidentFaults, AGpuWithoutMemoryForATableIsTriedAgain) {
+  world_.faults.no_memory = true;
+  engine_.use_table(table_.table());
+  run([this] { return notes().find("lost: out of memory") != std::string::npos; });
+  world_.faults.no_memory = false;
+  run_until_the_kernel_answers();
+}
+
+TEST_F(ResidentFaults, ATableThatChangedMeanwhileIsThereWhenTheGpuIsBack) {
+  engine_.use_table(table_.table());
+  ShaderQueue lookups(engine_, world_.lookup_shader(), table_.table());
+  table_.check_during(lookups, [&] {
+    std::uint16_t next_hop = 0;
+    for (int opened = 1; opened <= 3; ++opened) {
+      faults_.ends = true;
+      while (world_.faults.opened == opened) {
+        table_.change(++next_hop);
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+    }
+    const std::size_t before = by_kernel();
+    while (by_kernel() < before + 5) std::this_thread::sleep_for(milliseconds(1));
+  });
+  EXPECT_EQ(table_.wrong_state, 0U);
+}
+
+}  // namespace
+}  // namespace penumbra::cuda_resident

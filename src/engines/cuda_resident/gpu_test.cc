@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// On a real GPU, where there is one: that it is the kernel that answers. The conformance tests see right answers from
+// the CPU in its place too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/fake_world_test.h"
+#include "engines/conformance.h"
+
+namespace penumbra::cuda_resident {
+namespace {
+
+using conformance::ShaderQueue;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+class ResidentOnAGpu : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const auto info = std::ranges::find(engines(), "cuda-resident", &EngineInfo::name);
+    const Availability found = info->probe();
+    if (!found.available) GTEST_SKIP() << found.reason;
+    engine_ = create_engine(GetParam());
+  }
+  void expect_that_the_kernel_did_it() const {
+    const auto notes = engine_->notes();
+    for (const auto& line : notes) std::cout << GetParam() << ": " << line << "\n";
+    EXPECT_THAT(notes, Contains(HasSubstr("batches by the kernel")));
+    EXPECT_THAT(notes, Not(Contains(HasSubstr("came back"))));
+    EXPECT_THAT(notes, Not(Contains(HasSubstr("lost"))));
+  }
+  /// Right answers for `items` numbers in batches of `batch_items`, which begin `offset` bytes into a line of 64.
+  void expect_right_answers(ShaderQueue& queue, std::size_t items, std::uint32_t batch_items, std::size_t offset) {
+    const std::vector<std::uint32_t> numbers = cuda::FakeWorld::numbers(items);
+    auto* const in = reinterpret_cast<std::uint32_t*>(memory_->data() + offset);
+    auto* const out = reinterpret_cast<std::uint16_t*>(memory_->data() + memory_->bytes() / 2 + offset);
+    std::ranges::copy(numbers, in);
+    std::fill_n(out, items + 1, std::uint16_t{0xFFFF});
+    queue({in}, {out}, items, batch_items);
+    for (std::size_t i = 0; i < items; ++i) {
+      ASSERT_EQ(out[i], numbers[i] % cuda::FakeWorld::kModulus) << i << " of " << batch_items;
+    }
+    ASSERT_EQ(out[items], 0xFFFF) << batch_items;
+  }
+
+  cuda::FakeWorld world_;
+  cuda::ChangingTable table_;
+  std::unique_ptr<Engine> engine_;
+  const std::shared_ptr<HugeMemory> memory_ = std::make_shared<HugeMemory>(std::size_t{8} << 20);
+};
+
+TEST_P(ResidentOnAGpu, AnswersBatchesOfAnySize) {
+  engine_->use_table(world_.modulo);
+  {
+    ShaderQueue queue(*engine_, *engine_->find_shader("echo"), world_.modulo);
+    for (const std::uint32_t batch_items : {1U, 31U, 32U, 33U, 64U, 128U, 150U, 5'000U, 200'000U}) {
+      expect_right_answers(queue, std::min(200'000U, 3'000 * batch_items), batch_items, 0);
+    }
+  }
+  expect_that_the_kernel_did_it();
+}
+
+TEST_P(ResidentOnAGpu, ReadsSharedColumnsOfAnyAlignment) {
+  engine_->use_table(world_.modulo);
+  {
+    ShaderQueue queue(*engine_, *engine_->find_shader("echo"), world_.modulo);
+    queue.share(memory_);
+    for (const std::size_t offset : {0, 4, 8, 32}) {
+      for (const std::uint32_t items : {257U, 2'050U, 9'999U, 500'000U})
+        expect_right_answers(queue, items, items, offset);
+    }
+  }
+  expect_that_the_kernel_did_it();
+}
+
+TEST_P(ResidentOnAGpu, ShowsATableAsItIs) {
+  engine_->use_table(table_.table());
+  {
+    ShaderQueue queue(*engine_, *engine_->find_shader("ipv4_dir24_8"), table_.table());
+    table_.check_during(queue, [&] { table_.load_and_change(10, 100); });
+    for (int i = 0; i < 10'000; ++i) table_.check(queue);
+  }
+  EXPECT_EQ(table_.wrong_state, 0U);
+  expect_that_the_kernel_did_it();
+}
+
+/// Two shaders and two tables in one kernel, and the engine `cuda` beside it, whose calls may wait for all kernels.
+TEST_P(ResidentOnAGpu, SharesTheGpu) {
+  const auto other = create_engine("cuda");
+  other->use_table(table_.table());
+  engine_->use_table(table_.table());
+  engine_->use_table(world_.modulo);
+  {
+    ShaderQueue here(*engine_, *engine_->find_shader("ipv4_dir24_8"), table_.table());
+    ShaderQueue numbers(*engine_, *engine_->find_shader("echo"), world_.modulo);
+    ShaderQueue there(*other, *other->find_shader("ipv4_dir24_8"), table_.table());
+    table_.load_and_change(3, 3);
+    for (int i = 0; i < 200; ++i) {
+      table_.check(here);
+      table_.check(there);
+      expect_right_answers(numbers, 500, 40, 0);
+    }
+  }
+  EXPECT_EQ(table_.wrong_state, 0U);
+  expect_that_the_kernel_did_it();
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, ResidentOnAGpu,
+                         testing::Values("cuda-resident", "cuda-resident,slots=1", "cuda-resident,threads=32",
+                                         "cuda-resident,slots=100"),
+                         conformance::test_name);
+
+}  // namespace
+}  // namespace penumbra::cuda_resident

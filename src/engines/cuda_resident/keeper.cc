@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_resident/keeper.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "cuda_resident/piece.h"
+
+namespace penumbra::cuda_resident {
+namespace {
+
+constexpr std::uint32_t kWarp = 32;
+constexpr unsigned kTableStream = 0;   ///< of the device's
+constexpr unsigned kIdleTurns = 2000;  ///< before it sleeps
+constexpr std::chrono::milliseconds kLongestSleep{10};
+
+}  // namespace
+
+Keeper::Keeper(Backend backend, ResidentOptions options)
+    : backend_(std::move(backend)),
+      options_(options),
+      whole_warps_((options.threads + kWarp - 1) / kWarp * kWarp),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  if (!epoll_) throw std::system_error(errno, std::generic_category(), "cannot make an epoll set");
+  doorbell_.join(epoll_);
+}
+
+Keeper::~Keeper() {
+  stop_.store(true);
+  doorbell_.ring();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Keeper::start() {
+  if (thread_.joinable()) return;
+  thread_ = std::thread([this] { run(); });
+  ask([] {});
+}
+
+void Keeper::ask(std::function<void()> errand) {
+  if (!thread_.joinable()) return errand();
+  errands_.ask([this, &errand] {
+    try {
+      errand();
+    } catch (const DeviceError& error) {
+      lose(error);
+    }
+  });
+}
+
+std::shared_ptr<SlotRow> Keeper::add_row() {
+  std::shared_ptr<SlotRow> row;
+  ask([this, &row] {
+    std::uint32_t used = 0;
+    for (const auto& each : rows_) used += each->count;
+    const std::uint32_t count = std::min(options_.slots, options_.blocks - used);
+    if (count == 0) return;
+    row = std::make_shared<SlotRow>(count, options_.before_first);
+    row->fresh_for.store(openings(), std::memory_order_relaxed);
+    ranges_.push_back(row->range);
+    {
+      const std::lock_guard lock(words_mutex_);
+      rows_.push_back(row);
+    }
+    if (device_ != nullptr) reach(*row->range);
+  });
+  if (row == nullptr) {
+    throw std::runtime_error("the engine 'cuda-resident' has no block left for another worker: all " +
+                             std::to_string(options_.blocks) + " are taken, " + std::to_string(options_.slots) +
+                             " a worker; choose fewer with slots=, or more in all with blocks=");
+  }
+  return row;
+}
+
+void Keeper::remove(const SlotRow& row) {
+  ask([this, &row] {
+    const auto known = std::ranges::find(rows_, &row, &std::shared_ptr<SlotRow>::get);
+    std::shared_ptr<SlotRow> kept;
+    {
+      const std::lock_guard lock(words_mutex_);
+      by_gpu_ += row.by_gpu.load(std::memory_order_relaxed);
+      by_cpu_ += row.by_cpu.load(std::memory_order_relaxed);
+      given_up_ += row.given_up.load(std::memory_order_relaxed);
+      kept = std::move(*known);
+      rows_.erase(known);
+    }
+    std::erase(ranges_, kept->range);
+    if (device_ == nullptr) return;
+    pause();
+    let_go(*kept->range);
+  });
+}
+
+std::shared_ptr<SharedRange> Keeper::share(std::shared_ptr<const HugeMemory> host) {
+  std::shared_ptr<SharedRange> range;
+  ask([&] {
+    const auto known = std::ranges::find(ranges_, host, &SharedRange::host);
+    if (known != ranges_.end()) {
+      range = *known;
+      ++range->users;
+      return;
+    }
+    range = ranges_.emplace_back(std::make_shared<SharedRange>(std::move(host), false));
+    if (device_ != nullptr) reach(*range);
+  });
+  return range;
+}
+
+void Keeper::unshare(const SharedRange& range) {
+  ask([this, &range] {
+    const auto known = std::ranges::find(ranges_, &range, &std::shared_ptr<SharedRange>::get);
+    if (--(*known)->users > 0) return;
+    const std::shared_ptr<SharedRange> kept = std::move(*known);
+    ranges_.erase(known);
+    if (device_ != nullptr) let_go(*kept);
+  });
+}
+
+void Keeper::add(Table& table) {
+  if (tables_.find(table) != nullptr) return;
+  TableLease& lease = tables_.add(table, doorbell_);
+  ask([this, &lease] {
+    leases_.push_back(&lease);
+    if (device_ != nullptr) begin(lease);
+  });
+}
+
+void Keeper::settle(const SlotRow& row) const {
+  const auto deadline = Clock::now() + options_.patience;
+  const auto is_settled = [&] { return row.is_served.load(std::memory_order_acquire) && tables_.are_ready(); };
+  while (!is_settled() && !is_lost_.load(std::memory_order_acquire) && Clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+void Keeper::begin(TableLease& table) {
+  table.begin(*memory_, kTableStream);
+}
+
+void Keeper::run() {
+  pthread_setname_np(pthread_self(), "cuda-keeper");
+  open();
+  unsigned idle_turns = 0;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    bool worked = errands_.run();
+    try {
+      worked = turn() || worked;
+    } catch (const DeviceError& error) {
+      lose(error);
+    }
+    if (worked) {
+      idle_turns = 0;
+    } else {
+      rest(idle_turns);
+    }
+  }
+  try {
+    pause();
+  } catch (const DeviceError& error) {
+    lose(error);
+  }
+  for (TableLease* table : leases_) table->end();
+  memory_.reset();
+  device_.reset();
+}
+
+bool Keeper::turn() {
+  if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
+  if (device_ == nullptr) return false;
+  memory_->check();
+  const bool worked = advance_tables();
+  if (runs_ && device_->has_ended()) throw DeviceError("the kernel has ended by itself", false);
+  if (has_fresh_rows() || !cuda::Residence::is_allowed()) pause();
+  if (!runs_) resume();
+  watch();
+  return worked;
+}
+
+bool Keeper::advance_tables() {
+  bool worked = false;
+  for (TableLease* table : leases_) {
+    if (table->has_former() && !is_read(table->former())) {
+      table->give_back_former();
+      worked = true;
+    }
+    worked = table->advance() || worked;
+  }
+  return worked;
+}
+
+/// Whether a batch that a group may be at reads that copy, which is not the current one any more.
+bool Keeper::is_read(std::uint32_t copy) const noexcept {
+  return std::ranges::any_of(rows_, [copy](const auto& row) {
+    while (row->is_submitting.load(std::memory_order_acquire)) std::this_thread::yield();
+    for (std::uint32_t i = 0; i < row->count; ++i) {
+      const SlotLine& line = row->lines[i];
+      if (line.reads.load(std::memory_order_acquire) != copy) continue;
+      if (number_in(row->slots()[i].out[0]) != line.number.load(std::memory_order_relaxed)) return true;
+    }
+    return false;
+  });
+}
+
+void Keeper::rest(unsigned& idle_turns) {
+  const auto has_nothing_to_do = [this] {
+    return !errands_.are_asked() && !stop_.load(std::memory_order_relaxed) && !has_fresh_rows() &&
+           (runs_ == cuda::Residence::is_allowed() || rows_.empty() || device_ == nullptr) &&
+           std::ranges::none_of(leases_, [](const TableLease* table) { return table->has_work(); });
+  };
+  if (++idle_turns < kIdleTurns || !has_nothing_to_do()) return std::this_thread::yield();
+  doorbell_.listen();
+  epoll_event event{};
+  if (has_nothing_to_do()) epoll_wait(epoll_.get(), &event, 1, static_cast<int>(kLongestSleep.count()));
+  doorbell_.ignore();
+}
+
+/// Starts the kernel on the slots that are fresh, unless there are none, or no kernel may run now.
+void Keeper::resume() {
+  auto* const roster = reinterpret_cast<Roster*>(roster_->data());
+  const auto now = Clock::now();
+  watches_.clear();
+  for (const auto& row : rows_) {
+    if (row->fresh_for.load(std::memory_order_acquire) != openings()) continue;
+    auto* const slots = reinterpret_cast<Slot*>(row->range->seen.load(std::memory_order_relaxed));
+    for (std::uint32_t i = 0; i < row->count; ++i) {
+      const auto group = watches_.size();
+      roster->slots[group] = slots + i;
+      watches_.push_back({row.get(), i, std::atomic_ref(roster->beats[group]).load(), 0, now, now});
+    }
+  }
+  if (watches_.empty() || !residence_.begin()) return;
+  device_->start(seen_roster_, static_cast<std::uint32_t>(watches_.size()));
+  runs_ = true;
+  for (const Watch& each : watches_) const_cast<SlotRow*>(each.row)->is_served.store(true, std::memory_order_release);
+}
+
+/// Ends the kernel; what stands in slots, or comes into them, waits until it is resumed.
+void Keeper::pause() {
+  if (!runs_) return;
+  device_->stop();
+  const auto deadline = Clock::now() + options_.patience;
+  while (!device_->has_ended()) {
+    if (Clock::now() > deadline) {
+      throw DeviceError("the kernel has not ended in " + std::to_string(options_.patience.count()) +
+                            " ms; this program has to be started anew to use the GPU again",
+                        true);
+    }
+    std::this_thread::yield();
+  }
+  runs_ = false;
+  residence_.end();
+}
+
+bool Keeper::has_fresh_rows() const noexcept {
+  return device_ != nullptr && std::ranges::any_of(rows_, [this](const auto& row) {
+           return !row->is_served.load(std::memory_order_relaxed) &&
+                  row->fresh_for.load(std::memory_order_acquire) == openings();
+         });
+}
+
+std::vector<std::string> Keeper::notes() const {
+  const std::lock_guard lock(words_mutex_);
+  std::uint64_t by_gpu = by_gpu_, by_cpu = by_cpu_, given_up = given_up_;
+  std::uint32_t slots = 0;
+  for (const auto& row : rows_) {
+    slots += row->count;
+    by_gpu += row->by_gpu.load(std::memory_order_relaxed);
+    by_cpu += row->by_cpu.load(std::memory_order_relaxed);
+    given_up += row->given_up.load(std::memory_order_relaxed);
+  }
+  std::vector<std::string> lines;
+  if (!name_.empty()) {
+    lines.push_back(name_ + ": " + std::to_string(slots) + " slots, groups of " + std::to_string(whole_warps_) +
+                    " threads");
+  }
+  if (by_gpu > 0) lines.push_back(std::to_string(by_gpu) + " batches by the kernel");
+  if (by_cpu > 0) lines.push_back(std::to_string(by_cpu) + " batches on the CPU: the GPU was not ready for them");
+  if (given_up > 0) lines.push_back(std::to_string(given_up) + " batches came back from a lost GPU, for the CPU");
+  if (!failure_.empty()) lines.push_back(failure_);
+  return lines;
+}
+
+}  // namespace penumbra::cuda_resident

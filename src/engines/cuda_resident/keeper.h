@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one thread that talks to the GPU for the engine `cuda-resident`. It starts the kernel, brings tables up to date
+// beside it, sees that the groups live, and ends the kernel for the moments in which memory is taken or given back:
+// what stands in a slot waits meanwhile. Batches pass it by: workers and groups have their slots between them.
+//
+// When the GPU fails, or a group gives no sign of life, workers take their batches back and run them on the CPU, until
+// the keeper has opened the device anew. It tries every second, unless the failure is final.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/doorbell.h"
+#include "base/file_descriptor.h"
+#include "cuda/errands.h"
+#include "cuda/standstill.h"
+#include "cuda_resident/device.h"
+#include "cuda_resident/leases.h"
+#include "cuda_resident/paused_memory.h"
+#include "cuda_resident/slots.h"
+
+namespace penumbra::cuda_resident {
+
+struct ResidentOptions {
+  std::uint32_t slots = 16;                     ///< of a worker
+  std::uint32_t threads = 128;                  ///< of a group; whole warps
+  std::uint32_t blocks = 256;                   ///< groups at most, up to kMostSlots
+  std::uint32_t before_first = 0;               ///< the number before each slot's first batch's
+  std::chrono::milliseconds patience{2000};     ///< with a group, until the GPU counts as lost
+  std::chrono::milliseconds retry_after{1000};  ///< since it was lost
+};
+
+class Keeper {
+ public:
+  Keeper(Backend backend, ResidentOptions options);
+  /// No row may be left.
+  ~Keeper();
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  const Backend& backend() const { return backend_; }
+
+  // Any thread; these wait for the keeper.
+
+  /// Opens the device and begins, if it has not yet.
+  void start();
+  /// Slots for a worker. Throws std::runtime_error when no block is left.
+  std::shared_ptr<SlotRow> add_row();
+  void remove(const SlotRow& row);
+  /// Lets the GPU reach host memory, as often let go as shared.
+  std::shared_ptr<SharedRange> share(std::shared_ptr<const HugeMemory> host);
+  void unshare(const SharedRange& range);
+  void add(Table& table);
+  /// Waits until the kernel serves the row and has all tables, or the GPU is lost; not longer than its patience.
+  void settle(const SlotRow& row) const;
+
+  // Workers.
+
+  const TableLeases& tables() const noexcept { return tables_; }
+  /// How often the device was opened so far: slots have to be fresh for this opening to be served.
+  std::uint32_t openings() const noexcept { return openings_.load(std::memory_order_acquire); }
+  /// A row is fresh.
+  void ring() noexcept { doorbell_.ring(); }
+
+  /// What it works on and what was done, a line each. Any thread.
+  std::vector<std::string> notes() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// What was seen of a group, and when it last changed.
+  struct Watch {
+    const SlotRow* row = nullptr;
+    std::uint32_t slot = 0;
+    std::uint32_t beat = 0, number = 0;
+    Clock::time_point beaten, answered;
+  };
+
+  void ask(std::function<void()> errand);
+  void run();
+  bool turn();
+  bool advance_tables();
+  bool is_read(std::uint32_t copy) const noexcept;
+  void rest(unsigned& idle_turns);
+
+  void open();
+  void reach(SharedRange& range);
+  void let_go(SharedRange& range) noexcept;
+  void begin(TableLease& table);
+  void resume();
+  void pause();
+  bool has_fresh_rows() const noexcept;
+  void watch();
+  void lose(const DeviceError& error);
+
+  const Backend backend_;
+  const ResidentOptions options_;
+  const std::uint32_t whole_warps_;
+
+  FileDescriptor epoll_;  ///< in which it sleeps
+  Doorbell doorbell_;
+  cuda::Errands errands_{doorbell_};
+  cuda::Residence residence_{doorbell_};
+  TableLeases tables_;
+  std::atomic<std::uint32_t> openings_{0};
+  std::atomic<bool> stop_{false}, is_lost_{false};
+
+  // The keeper's own.
+  std::unique_ptr<ResidentDevice> device_;
+  std::unique_ptr<PausedMemory> memory_;
+  const std::shared_ptr<HugeMemory> roster_ = std::make_shared<HugeMemory>(sizeof(Roster));
+  const Roster* seen_roster_ = nullptr;
+  std::vector<std::shared_ptr<SharedRange>> ranges_;
+  std::vector<std::shared_ptr<SlotRow>> rows_;
+  std::vector<TableLease*> leases_;
+  std::vector<Watch> watches_;
+  Clock::time_point watched_;
+  bool runs_ = false, is_final_ = false;
+  Clock::time_point retry_at_;
+
+  mutable std::mutex words_mutex_;  ///< also of the list of rows, for notes()
+  std::string name_, failure_;
+  std::uint64_t by_gpu_ = 0, by_cpu_ = 0, given_up_ = 0;  ///< of rows that are gone
+
+  std::thread thread_;
+};
+
+}  // namespace penumbra::cuda_resident

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the keeper comes by its device, how it sees that the device lives, and what it does when it loses it.
+#include <utility>
+
+#include "cuda/abandoned.h"
+#include "cuda_resident/keeper.h"
+#include "cuda_resident/piece.h"
+
+namespace penumbra::cuda_resident {
+void Keeper::open() {
+  try {
+    device_ = backend_.open(whole_warps_);
+    memory_ = std::make_unique<PausedMemory>(device_->memory(), [this] { pause(); });
+    seen_roster_ = reinterpret_cast<const Roster*>(memory_->share(roster_->data(), roster_->bytes()));
+    for (const auto& range : ranges_) reach(*range);
+    for (TableLease* table : leases_) begin(*table);
+    openings_.fetch_add(1, std::memory_order_release);
+    is_lost_.store(false, std::memory_order_release);
+    const std::lock_guard lock(words_mutex_);
+    name_ = memory_->name();
+    failure_.clear();
+  } catch (const DeviceError& error) {
+    lose(error);
+  }
+}
+
+void Keeper::reach(SharedRange& range) {
+  try {
+    range.seen.store(memory_->share(range.host->data(), range.host->bytes()), std::memory_order_release);
+  } catch (const DeviceError& error) {
+    if (range.is_needed || error.is_final()) throw;
+  }
+}
+
+void Keeper::let_go(SharedRange& range) noexcept {
+  if (range.seen.exchange(nullptr, std::memory_order_relaxed) != nullptr) memory_->unshare(range.host->data());
+}
+
+/// Throws a DeviceError if a group shows no life, or does not answer.
+void Keeper::watch() {
+  const auto now = Clock::now();
+  if (!runs_ || now - watched_ < options_.patience / 8) return;
+  watched_ = now;
+  const auto lack = [this](std::size_t group, const char* what) {
+    return DeviceError("group " + std::to_string(group) + " of the kernel " + what + " for " +
+                           std::to_string(options_.patience.count()) +
+                           " ms; this program has to be started anew to use the GPU again",
+                       true);
+  };
+  auto* const roster = reinterpret_cast<Roster*>(roster_->data());
+  for (std::size_t group = 0; group < watches_.size(); ++group) {
+    Watch& each = watches_[group];
+    const std::uint32_t beat = std::atomic_ref(roster->beats[group]).load(std::memory_order_relaxed);
+    if (std::exchange(each.beat, beat) != beat) each.beaten = now;
+    const std::uint32_t number = each.row->lines[each.slot].number.load(std::memory_order_relaxed);
+    const bool is_answered = number_in(each.row->slots()[each.slot].out[0]) == number;
+    if (std::exchange(each.number, number) != number || is_answered) each.answered = now;
+    if (now - each.beaten > options_.patience) throw lack(group, "has shown no life");
+    if (now - each.answered > options_.patience) throw lack(group, "has not answered");
+  }
+}
+
+/// Workers see that their rows are not served any more, and take back what the groups have not answered.
+void Keeper::lose(const DeviceError& error) {
+  std::string what = error.what();
+  is_final_ = error.is_final();
+  if (device_ != nullptr && !is_final_) {
+    try {
+      pause();
+    } catch (const DeviceError& second) {
+      is_final_ = second.is_final();
+      what += std::string("; then ") + second.what();
+    }
+  }
+  retry_at_ = Clock::now() + options_.retry_after;
+  {
+    const std::lock_guard lock(words_mutex_);
+    failure_ = "lost: " + what + "; shaders run on the CPU" + (is_final_ ? "" : " until the GPU is back");
+  }
+  for (TableLease* table : leases_) table->end();
+  if (is_final_ && device_ != nullptr) {
+    device_->abandon(what);
+    cuda::keep_for_good(std::move(device_), roster_, ranges_);
+  }
+  memory_.reset();
+  device_.reset();
+  runs_ = false;
+  residence_.end();
+  is_lost_.store(true, std::memory_order_release);
+  for (const auto& range : ranges_) range->seen.store(nullptr, std::memory_order_relaxed);
+  for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
+}
+
+}  // namespace penumbra::cuda_resident

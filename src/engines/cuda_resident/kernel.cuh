@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel that stays on the GPU (APUNet, section 4.4; Intel's continuous threads). A block is a group and serves one
+// slot. Its first warp reads the slot until a batch is there, each lane a piece or two, and does what 32 threads can
+// do; for more it wakes the other warps, which wait at a barrier meanwhile.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "cuda_resident/layout.h"
+#include "cuda_resident/shading.cuh"
+
+namespace penumbra::cuda_resident {
+
+/// A batch in the group's room.
+struct Work {
+  std::uint32_t items, number;
+  std::uint16_t shader;
+  Form form;
+  bool is_end;  ///< in place of a batch: the group ends
+};
+
+/// Calls `use` with the shading of the shader at `index`.
+template <auto... Functions, class Use>
+__device__ void dispatch(std::uint32_t index, Use use) {
+  std::uint32_t at = 0;
+  ((at++ == index ? (use(ShadingFor<Functions>{}), true) : false) || ...);
+}
+
+/// What the first warp reads of its slot. A thread holds two pieces.
+class Reader {
+ public:
+  __device__ Reader(const Slot* slot, volatile std::uint32_t* beat, const volatile std::uint32_t* stop,
+                    std::uint32_t run)
+      : in_(slot->in), beat_(beat), stop_(stop), run_(run), number_(next_number(load_vector(slot->out).w)) {}
+
+  /// Waits for the next batch. False: the group shall end.
+  __device__ bool wait() {
+    std::uint32_t quiet = 0;
+    for (;;) {
+      const std::uint32_t lane = threadIdx.x;
+      if (lane < ahead_) first_ = load_vector(in_ + lane);
+      if (lane + kWarp < ahead_) second_ = load_vector(in_ + lane + kWarp);
+      const std::uint32_t stop = *stop_;
+      const uint4 head = {__shfl_sync(~0U, first_.x, 0), __shfl_sync(~0U, first_.y, 0), 0,
+                          __shfl_sync(~0U, first_.w, 0)};
+      if (head.w == number_) {
+        const std::uint32_t pieces = head.y >> 24;
+        const bool lacks = (lane < pieces && (lane >= ahead_ || first_.w != number_)) ||
+                           (lane + kWarp < pieces && (lane + kWarp >= ahead_ || second_.w != number_));
+        ahead_ = pieces;
+        if (__any_sync(~0U, lacks)) continue;
+        work_ = {head.x, number_, static_cast<std::uint16_t>(head.y), static_cast<Form>(head.y >> 16 & 0xFF), false};
+        number_ = next_number(number_);
+        return true;
+      }
+      if (__any_sync(~0U, stop == run_)) return false;
+      if (++quiet == kQuiet) ahead_ = 1;
+      tell_beat();
+    }
+  }
+  __device__ const Work& work() const { return work_; }
+  template <class Shading>
+  __device__ void unpack(std::byte* room) const {
+    const std::uint32_t lane = threadIdx.x;
+    if (lane < ahead_) Shading::unpack(room, lane, first_, work_.form, work_.items);
+    if (lane + kWarp < ahead_) Shading::unpack(room, lane + kWarp, second_, work_.form, work_.items);
+  }
+
+ private:
+  /// Readings without a batch, about a tenth of a second, after which the slot's first piece alone is read: the bus is
+  /// others' meanwhile, and the next batch takes one reading more.
+  static constexpr std::uint32_t kQuiet = 1U << 16;
+  static constexpr long long kBeatClocks = 1LL << 24;
+
+  __device__ void tell_beat() {
+    const long long now = clock64();
+    if (now - told_ < kBeatClocks) return;
+    told_ = now;
+    if (threadIdx.x == 0) *beat_ = *beat_ + 1;
+  }
+
+  const Piece* in_;
+  volatile std::uint32_t* beat_;
+  const volatile std::uint32_t* stop_;
+  std::uint32_t run_, number_;
+  std::uint32_t ahead_ = 1;  ///< pieces that are read at once: as many as the last batch had
+  uint4 first_{}, second_{};
+  long long told_ = 0;
+  Work work_{};
+};
+
+/// `stop`: the groups end when `run` stands there.
+template <auto... Functions>
+__global__ void serve(Roster* roster, const volatile std::uint32_t* stop, std::uint32_t run) {
+  __shared__ alignas(16) std::byte room[kRoom];
+  __shared__ Work shared_work;
+  const bool is_first_warp = threadIdx.x < kWarp;
+  Slot* const slot = roster->slots[blockIdx.x];
+  Reader reader(slot, &roster->beats[blockIdx.x], stop, run);
+  for (;;) {
+    while (is_first_warp) {
+      if (!reader.wait()) {
+        shared_work.is_end = true;
+        break;
+      }
+      const Work work = reader.work();
+      const bool is_small = work.form == Form::columns && work.items <= kWarp;
+      dispatch<Functions...>(work.shader, [&]<class Shading>(Shading) {
+        reader.unpack<Shading>(room);
+        __syncwarp();
+        if (is_small) {
+          Shading::shade(room, work.items);
+          __syncwarp();
+          Shading::pack(room, slot->out, work.items, work.number);
+          __syncwarp();
+        }
+      });
+      if (!is_small) {
+        shared_work = work;
+        break;
+      }
+    }
+    __syncthreads();
+    const Work work = shared_work;
+    if (work.is_end) return;
+    dispatch<Functions...>(work.shader, [&]<class Shading>(Shading) {
+      if (work.form == Form::columns) {
+        Shading::shade(room, work.items);
+        __syncthreads();
+        if (is_first_warp) Shading::pack(room, slot->out, work.items, work.number);
+      } else {
+        Shading::shade_elsewhere(room, work.items);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+          __threadfence_system();
+          store_vector(slot->out, make_uint4(0, 0, 0, work.number));
+        }
+      }
+    });
+    __syncthreads();
+  }
+}
+
+}  // namespace penumbra::cuda_resident

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands in a slot, the place in host memory by which one batch at a time reaches a group of the resident kernel
+// and its results come back. It is made of pieces of 16 bytes, 12 of data and a number; a piece is written and read at
+// once, so that the number tells whether its data have come. Then no flag has to follow the data, which would cost
+// another way over the bus, and completion is seen of every piece by itself.
+//
+// A batch is a head, which holds the shader's view, and its columns. Head and columns each begin with a piece.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace penumbra::cuda_resident {
+
+struct alignas(16) Piece {
+  std::uint32_t data[3];
+  std::uint32_t number;  ///< of the batch; 0: of none
+};
+inline constexpr std::uint32_t kPieceBytes = 12;
+
+constexpr std::uint32_t pieces_for(std::uint32_t bytes) {
+  return (bytes + kPieceBytes - 1) / kPieceBytes;
+}
+
+enum class Form : std::uint8_t {
+  columns,    ///< the columns stand in the slot, the results come back in it
+  addresses,  ///< where each column begins, 8 bytes each, inputs and then outputs; one piece answers
+};
+
+/// What a batch begins with; the view follows it.
+struct Head {
+  std::uint32_t items;
+  std::uint16_t shader;  ///< its index in the launch
+  Form form;
+  std::uint8_t pieces;  ///< of the whole batch
+};
+static_assert(sizeof(Head) == 8);
+
+inline constexpr std::uint32_t kSlotPieces = 64;  ///< of each direction
+struct alignas(64) Slot {
+  Piece in[kSlotPieces];
+  Piece out[kSlotPieces];
+  Piece unused[12];  ///< so that the slots' first lines do not all fall into the same sets of a cache
+};
+
+/// The number behind this one.
+constexpr std::uint32_t next_number(std::uint32_t number) {
+  return number == UINT32_MAX ? 1 : number + 1;
+}
+
+/// Slots of a launch at most: beyond 500 groups their reading alone fills the bus.
+inline constexpr std::uint32_t kMostSlots = 512;
+
+/// What a launch reads when it begins: which slot each group serves. And what its groups tell while they run.
+struct Roster {
+  Slot* slots[kMostSlots];
+  std::uint32_t beats[kMostSlots];  ///< each group counts on, as long as it lives
+};
+
+}  // namespace penumbra::cuda_resident

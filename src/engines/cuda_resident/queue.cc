@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_resident/queue.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "cuda_resident/piece.h"
+
+namespace penumbra::cuda_resident {
+namespace {
+
+std::uint32_t column_pieces(const std::vector<std::size_t>& element_bytes, std::uint64_t items) noexcept {
+  std::uint64_t pieces = 0;
+  for (const std::size_t bytes : element_bytes) pieces += (bytes * items + kPieceBytes - 1) / kPieceBytes;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(pieces, UINT32_MAX));
+}
+
+void count(std::atomic<std::uint64_t>& counter) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+ResidentQueue::ResidentQueue(Keeper& keeper, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue)
+    : keeper_(keeper),
+      cpu_(cpu),
+      cpu_queue_(std::move(cpu_queue)),
+      row_(keeper.add_row()),
+      count_(row_->count),
+      slots_(row_->slots()),
+      parts_(count_) {
+  keeper.settle(*row_);
+}
+
+ResidentQueue::~ResidentQueue() {
+  for (; in_flight_ > 0; --in_flight_, head_ = behind(head_)) {
+    const auto is_at_it = [this] {
+      return parts_[head_].place != Place::cpu && row_->is_served.load(std::memory_order_acquire) &&
+             number_in(slots_[head_].out[0]) != row_->lines[head_].number.load(std::memory_order_relaxed);
+    };
+    while (is_at_it()) std::this_thread::yield();
+  }
+  for (const auto& range : shared_) keeper_.unshare(*range);
+  keeper_.remove(*row_);
+}
+
+void ResidentQueue::share(std::shared_ptr<const HugeMemory> memory) {
+  shared_.push_back(keeper_.share(std::move(memory)));
+}
+
+void ResidentQueue::know(const Shader& shader) noexcept {
+  known_.shader = &shader;
+  taken_ = {};
+  known_.index = keeper_.backend().index_of(shader);
+  known_.head_bytes = static_cast<std::uint32_t>(sizeof(Head) + shader.view_bytes);
+  known_.head_pieces = pieces_for(known_.head_bytes);
+  known_.columns = shader.input_bytes.size() + shader.output_bytes.size();
+  std::ranges::copy(shader.output_bytes, std::ranges::copy(shader.input_bytes, known_.element_bytes.begin()).out);
+}
+
+/// Whether groups read the slots. When the device has been opened anew, and nothing is in flight any more, the slots
+/// are wiped for it.
+bool ResidentQueue::is_served() noexcept {
+  if (row_->is_served.load(std::memory_order_acquire)) return true;
+  const std::uint32_t openings = keeper_.openings();
+  if (in_flight_ == 0 && row_->fresh_for.load(std::memory_order_relaxed) != openings) {
+    std::memset(static_cast<void*>(slots_), 0, count_ * sizeof(Slot));
+    for (SlotLine& line : row_->lines) line.number.store(0, std::memory_order_relaxed);
+    taken_ = {};
+    row_->fresh_for.store(openings, std::memory_order_release);
+    keeper_.ring();
+  }
+  return false;
+}
+
+EngineQueue::Submitted ResidentQueue::submit(Batch& batch) noexcept {
+  if (in_flight_ == count_) return Submitted::full;
+  if (batch.shader != known_.shader) know(*batch.shader);
+  if (lease_ == nullptr || &lease_->table() != batch.table) {
+    lease_ = keeper_.tables().find(*batch.table);
+    taken_ = {};
+  }
+  const bool can_go = lease_ != nullptr && batch.items > 0 && known_.shader->view_bytes <= packed_.view.size();
+  if (!can_go || !is_served()) return submit_to_cpu(batch);
+  const Submitting submitting(row_->is_submitting);
+  if (!take_copy()) return submit_to_cpu(batch);
+  const std::uint32_t pieces = known_.head_pieces + column_pieces(known_.shader->input_bytes, batch.items);
+  if (pieces <= kSlotPieces && column_pieces(known_.shader->output_bytes, batch.items) <= kSlotPieces) {
+    return submit_in_slot(batch, pieces);
+  }
+  return submit_elsewhere(batch);
+}
+
+/// Takes the table's current copy, and its view into the head; false if the GPU lacks what was committed.
+bool ResidentQueue::take_copy() noexcept {
+  const TableLease::Taken taken = lease_->take();
+  if (taken.view == nullptr) return false;
+  if (taken.state != taken_.state || taken.view != taken_.view) {
+    std::memcpy(packed_.view.data(), taken.view, known_.shader->view_bytes);
+    taken_ = taken;
+  }
+  return true;
+}
+
+/// The slot is the batch's, with the number that this gives. When numbers begin anew, what has the same ones from long
+/// ago is wiped.
+std::uint32_t ResidentQueue::begin(std::uint32_t slot) noexcept {
+  SlotLine& line = row_->lines[slot];
+  const std::uint32_t number = next_number(line.number.load(std::memory_order_relaxed));
+  if (number == 1) [[unlikely]] {
+    for (Piece& piece : slots_[slot].in) store_piece(piece, _mm_setzero_si128());
+    for (Piece& piece : slots_[slot].out) store_piece(piece, _mm_setzero_si128());
+  }
+  line.number.store(number, std::memory_order_relaxed);
+  line.reads.store(taken_.id, std::memory_order_release);
+  return number;
+}
+
+/// Writes the batch's head, and with it the batch is the group's.
+void ResidentQueue::write(std::uint32_t slot, const Head& head, std::uint32_t number) noexcept {
+  packed_.head = head;
+  pack(slots_[slot].in, &packed_, known_.head_bytes, number);
+}
+
+EngineQueue::Submitted ResidentQueue::submit_in_slot(Batch& batch, std::uint32_t pieces) noexcept {
+  const std::uint32_t slot = tail_;
+  const std::uint32_t number = begin(slot);
+  Piece* to = slots_[slot].in + known_.head_pieces;
+  const auto& element_bytes = known_.shader->input_bytes;
+  for (std::size_t i = 0; i < element_bytes.size(); ++i) {
+    to = pack(to, batch.inputs[i], element_bytes[i] * batch.items, number);
+  }
+  write(slot, {batch.items, known_.index, Form::columns, static_cast<std::uint8_t>(pieces)}, number);
+  fetch(slots_[ahead_of(slot)].in, pieces, true);
+  parts_[slot] = {&batch, 0, batch.items, Place::slot, true, {}, {}};
+  tail_ = behind(tail_);
+  ++in_flight_;
+  return Submitted::queued;
+}
+
+EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
+  constexpr std::uint32_t kEven = 64;  // items, so that aligned columns are aligned in every part
+  const std::uint32_t share = (batch.items - 1) / count_ + 1;
+  const std::uint32_t part_items = std::max((share + kEven - 1) / kEven * kEven, kLeastPart);
+  const std::uint32_t parts = (batch.items - 1) / part_items + 1;
+  if (count_ - in_flight_ < parts) return Submitted::full;
+  Addresses addresses{};
+  Staged inputs, outputs;
+  if (!find_places(batch, addresses, inputs, outputs)) {
+    return in_flight_ == 0 ? submit_to_cpu(batch) : Submitted::full;  // alone it has all the room that there is
+  }
+  const auto bytes = static_cast<std::uint32_t>(known_.columns * sizeof addresses[0]);
+  const auto pieces = static_cast<std::uint8_t>(known_.head_pieces + pieces_for(bytes));
+  std::atomic_signal_fence(std::memory_order_release);  // staged columns come before the slots that name them
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    const std::uint32_t slot = std::exchange(tail_, behind(tail_));
+    const std::uint32_t first = part * part_items;
+    const std::uint32_t items = std::min(part_items, batch.items - first);
+    Addresses from = addresses;
+    for (std::size_t i = 0; i < known_.columns; ++i) from[i] += first * known_.element_bytes[i];
+    const std::uint32_t number = begin(slot);
+    pack(slots_[slot].in + known_.head_pieces, static_cast<const void*>(from.data()), bytes, number);
+    write(slot, {items, known_.index, Form::addresses, pieces}, number);
+    parts_[slot] = {&batch, first, items, Place::elsewhere, part + 1 == parts, inputs, outputs};
+  }
+  in_flight_ += parts;
+  return Submitted::queued;
+}
+
+EngineQueue::Submitted ResidentQueue::submit_to_cpu(Batch& batch) noexcept {
+  const Part part{&batch, 0, batch.items, Place::cpu, true, {}, {}};
+  if (in_flight_ == 0) {
+    count(row_->by_cpu);
+    run_on_cpu(part);
+    return Submitted::done;
+  }
+  parts_[std::exchange(tail_, behind(tail_))] = part;
+  ++in_flight_;
+  return Submitted::queued;
+}
+
+/// Finds where the GPU reads and writes the batch's columns: where they are, if that is shared, or in the staging
+/// memory, into which this copies the inputs. False: there is no room now.
+bool ResidentQueue::find_places(const Batch& batch, Addresses& addresses, Staged& inputs, Staged& outputs) noexcept {
+  const Shader& shader = *known_.shader;
+  std::byte** const output_addresses = addresses.data() + shader.input_bytes.size();
+  if (!find_place(batch.inputs, shader.input_bytes, batch.items, inputs_, row_->inputs(), addresses.data(), inputs)) {
+    return false;
+  }
+  if (!find_place(batch.outputs, shader.output_bytes, batch.items, outputs_, row_->outputs(), output_addresses,
+                  outputs)) {
+    if (inputs.bytes > 0) inputs_.undo();
+    return false;
+  }
+  if (inputs.bytes > 0) {
+    std::byte* to = row_->inputs() + inputs.begin;
+    for (std::size_t i = 0; i < shader.input_bytes.size(); ++i) {
+      const std::size_t bytes = shader.input_bytes[i] * batch.items;
+      std::memcpy(to, batch.inputs[i], bytes);
+      to += cuda::padded(bytes);
+    }
+  }
+  return true;
+}
+
+/// The same of the columns of one direction; what is not shared gets a place in `ring`, whose memory is `staging`.
+template <class Column>
+bool ResidentQueue::find_place(const std::array<Column*, kMaxColumns>& columns,
+                               const std::vector<std::size_t>& element_bytes, std::uint32_t items, cuda::ByteRing& ring,
+                               const std::byte* staging, std::byte** addresses, Staged& staged) noexcept {
+  if (const SharedRange* const range = range_of(columns, element_bytes, items); range != nullptr) {
+    std::byte* const seen = range->seen.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < element_bytes.size() && seen != nullptr; ++i) {
+      *addresses++ = seen + (static_cast<const std::byte*>(columns[i]) - range->host->data());
+    }
+    return seen != nullptr;
+  }
+  std::byte* const seen = row_->range->seen.load(std::memory_order_relaxed);
+  const std::size_t bytes = cuda::staged_bytes(element_bytes, items);
+  const std::size_t begin = seen == nullptr ? cuda::ByteRing::kNone : ring.take(bytes);
+  if (begin == cuda::ByteRing::kNone) return false;
+  staged = {begin, bytes};
+  std::byte* place = seen + (staging - row_->range->host->data()) + begin;
+  for (const std::size_t each : element_bytes) {
+    *addresses++ = place;
+    place += cuda::padded(each * items);
+  }
+  return true;
+}
+
+/// The shared memory in which all of the columns lie.
+template <class Column>
+const SharedRange* ResidentQueue::range_of(const std::array<Column*, kMaxColumns>& columns,
+                                           const std::vector<std::size_t>& element_bytes,
+                                           std::uint32_t items) const noexcept {
+  for (const auto& range : shared_) {
+    bool has_all = !element_bytes.empty() && range->seen.load(std::memory_order_relaxed) != nullptr;
+    for (std::size_t i = 0; i < element_bytes.size(); ++i) {
+      has_all = has_all && range->has(static_cast<const std::byte*>(columns[i]), element_bytes[i] * items);
+    }
+    if (has_all) return range.get();
+  }
+  return nullptr;
+}
+
+Batch* ResidentQueue::poll() noexcept {
+  while (in_flight_ > 0) {
+    const std::uint32_t slot = head_;
+    const Part& part = parts_[slot];
+    if (part.place == Place::cpu) {
+      count(row_->by_cpu);
+      run_on_cpu(part);
+    } else if (take_answer(slot, part)) {
+      if (part.is_last) count(row_->by_gpu);
+    } else if (row_->is_served.load(std::memory_order_acquire)) {
+      return nullptr;
+    } else {
+      if (part.is_last) count(row_->given_up);
+      run_on_cpu(part);
+    }
+    end(slot, part);
+    head_ = behind(head_);
+    --in_flight_;
+    if (part.is_last) return part.batch;
+  }
+  return nullptr;
+}
+
+/// Whether all of the results have come; then they are the batch's.
+bool ResidentQueue::take_answer(std::uint32_t slot, const Part& part) const noexcept {
+  const std::uint32_t number = row_->lines[slot].number.load(std::memory_order_relaxed);
+  const Piece* from = slots_[slot].out;
+  if (number_in(*from) != number) return false;
+  if (part.place == Place::elsewhere) {
+    std::atomic_signal_fence(std::memory_order_acquire);
+    take_staged(part);
+    return true;
+  }
+  const auto& element_bytes = part.batch->shader->output_bytes;
+  for (std::size_t i = 0; i < element_bytes.size(); ++i) {
+    if (!unpack(from, part.batch->outputs[i], element_bytes[i] * part.items, number)) return false;
+  }
+  fetch(slots_[ahead_of(slot)].out, static_cast<std::uint32_t>(from - slots_[slot].out), false);
+  return true;
+}
+
+/// Asks for so many pieces, which the GPU has read or written last, before they are needed.
+void ResidentQueue::fetch(const Piece* pieces, std::uint32_t count, bool is_to_be_written) noexcept {
+  constexpr std::uint32_t kOfALine = 4;
+  for (std::uint32_t i = 0; i < count; i += kOfALine) {
+    if (is_to_be_written) {
+      __builtin_prefetch(pieces + i, 1);
+    } else {
+      __builtin_prefetch(pieces + i);
+    }
+  }
+}
+
+/// Copies the part's results from the staging memory, if they are there.
+void ResidentQueue::take_staged(const Part& part) const noexcept {
+  if (part.outputs.bytes == 0) return;
+  const auto& element_bytes = part.batch->shader->output_bytes;
+  const std::byte* from = row_->outputs() + part.outputs.begin;
+  for (std::size_t i = 0; i < element_bytes.size(); ++i) {
+    std::memcpy(cuda::item_of(part.batch->outputs[i], part.first, element_bytes[i]),
+                from + part.first * element_bytes[i], element_bytes[i] * part.items);
+    from += cuda::padded(element_bytes[i] * part.batch->items);
+  }
+}
+
+/// The slot is free, and with the last part the batch's room.
+void ResidentQueue::end(std::uint32_t slot, const Part& part) noexcept {
+  row_->lines[slot].reads.store(0, std::memory_order_release);
+  if (!part.is_last) return;
+  if (part.inputs.bytes > 0) inputs_.give_back(part.inputs.begin, part.inputs.bytes);
+  if (part.outputs.bytes > 0) outputs_.give_back(part.outputs.begin, part.outputs.bytes);
+}
+
+void ResidentQueue::run_on_cpu(const Part& part) noexcept {
+  Batch batch = *part.batch;
+  batch.items = part.items;
+  for (std::size_t i = 0; i < batch.shader->input_bytes.size(); ++i) {
+    batch.inputs[i] = cuda::item_of(batch.inputs[i], part.first, batch.shader->input_bytes[i]);
+  }
+  for (std::size_t i = 0; i < batch.shader->output_bytes.size(); ++i) {
+    batch.outputs[i] = cuda::item_of(batch.outputs[i], part.first, batch.shader->output_bytes[i]);
+  }
+  batch.shader = cpu_.find_shader(batch.shader->name);
+  cpu_queue_->submit(batch);
+}
+
+}  // namespace penumbra::cuda_resident

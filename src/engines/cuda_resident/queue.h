@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A worker's way to the resident kernel: it writes a batch into a slot of its own, and later finds the results there,
+// in the order of submission. A batch that no slot holds is cut into parts, each by its own group: a slot then names
+// the places of its columns, which are in shared memory, or are copied to the row's. What the GPU does not do, because
+// it is not there, was lost meanwhile, or lacks a state of the table, runs here on the CPU, in its turn.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cuda/staging.h"
+#include "cuda_resident/keeper.h"
+#include "cuda_resident/slots.h"
+#include "penumbra/engine.h"
+
+namespace penumbra::cuda_resident {
+
+class ResidentQueue final : public EngineQueue {
+ public:
+  /// Items of a part at least, so that a group has something to do for each of its ways over the bus.
+  static constexpr std::uint32_t kLeastPart = 2048;
+
+  /// `cpu` answers every batch at once.
+  ResidentQueue(Keeper& keeper, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue);
+  /// Waits for what is in flight.
+  ~ResidentQueue() override;
+
+  Submitted submit(Batch& batch) noexcept override;
+  Batch* poll() noexcept override;
+  void share(std::shared_ptr<const HugeMemory> memory) override;
+
+ private:
+  static constexpr std::uint32_t kFetchAhead = 2;  ///< slots
+
+  enum class Place : std::uint8_t { slot, elsewhere, cpu };
+  /// A place in the staging memory; none if `bytes` is 0.
+  struct Staged {
+    std::size_t begin = 0, bytes = 0;
+  };
+  /// What is in flight in a slot: a batch or a part of one.
+  struct Part {
+    Batch* batch = nullptr;
+    std::uint32_t first = 0, items = 0;
+    Place place = Place::cpu;
+    bool is_last = false;
+    Staged inputs, outputs;  ///< of the whole batch
+  };
+  /// Where columns stand for the GPU, from the batch's first item on: inputs, then outputs.
+  using Addresses = std::array<std::byte*, 2 * kMaxColumns>;
+  /// Of the shader whose batches come.
+  struct Known {
+    const Shader* shader = nullptr;
+    std::uint16_t index = 0;
+    std::uint32_t head_bytes = 0, head_pieces = 0;
+    std::size_t columns = 0;
+    std::array<std::size_t, 2 * kMaxColumns> element_bytes{};  ///< as Addresses
+  };
+  /// What a batch begins with in its slot: the head, and behind it the view.
+  struct PackedHead {
+    Head head;
+    std::array<std::byte, 256> view;
+  };
+
+  std::uint32_t behind(std::uint32_t slot) const noexcept { return slot + 1 == count_ ? 0 : slot + 1; }
+  std::uint32_t ahead_of(std::uint32_t slot) const noexcept {
+    const std::uint32_t ahead = slot + kFetchAhead;
+    return ahead < count_ ? ahead : ahead % count_;
+  }
+  void know(const Shader& shader) noexcept;
+  bool is_served() noexcept;
+  bool take_copy() noexcept;
+  std::uint32_t begin(std::uint32_t slot) noexcept;
+  void write(std::uint32_t slot, const Head& head, std::uint32_t number) noexcept;
+  Submitted submit_in_slot(Batch& batch, std::uint32_t pieces) noexcept;
+  Submitted submit_elsewhere(Batch& batch) noexcept;
+  Submitted submit_to_cpu(Batch& batch) noexcept;
+  bool find_places(const Batch& batch, Addresses& addresses, Staged& inputs, Staged& outputs) noexcept;
+  template <class Column>
+  bool find_place(const std::array<Column*, kMaxColumns>& columns, const std::vector<std::size_t>& element_bytes,
+                  std::uint32_t items, cuda::ByteRing& ring, const std::byte* staging, std::byte** addresses,
+                  Staged& staged) noexcept;
+  template <class Column>
+  const SharedRange* range_of(const std::array<Column*, kMaxColumns>& columns,
+                              const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept;
+  bool take_answer(std::uint32_t slot, const Part& part) const noexcept;
+  static void fetch(const Piece* pieces, std::uint32_t count, bool is_to_be_written) noexcept;
+  void take_staged(const Part& part) const noexcept;
+  void end(std::uint32_t slot, const Part& part) noexcept;
+  void run_on_cpu(const Part& part) noexcept;
+
+  Keeper& keeper_;
+  const Engine& cpu_;
+  const std::unique_ptr<EngineQueue> cpu_queue_;
+  const std::shared_ptr<SlotRow> row_;
+  const std::uint32_t count_;  ///< of its slots
+  Slot* const slots_;
+  std::vector<Part> parts_;  ///< one a slot
+  std::vector<std::shared_ptr<SharedRange>> shared_;
+  cuda::ByteRing inputs_{SlotRow::kStaging}, outputs_{SlotRow::kStaging};
+  std::uint32_t head_ = 0, tail_ = 0;  ///< slots: of the oldest part, and behind that of the youngest
+  std::uint32_t in_flight_ = 0;
+  Known known_;
+  TableLease* lease_ = nullptr;  ///< of the table whose batches come
+  TableLease::Taken taken_;      ///< of it, by the last batch
+  PackedHead packed_{};          ///< with the view of `taken_`
+};
+
+}  // namespace penumbra::cuda_resident

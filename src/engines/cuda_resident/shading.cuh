@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A shader within a group: how a batch comes from its slot into the group's shared memory, the room, is shaded there,
+// and goes back. The shader sees ordinary columns, whose items the group's threads share as `foreach` says (gopt.h).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "cuda_resident/layout.h"
+#include "penumbra/shader_entry.h"
+
+namespace penumbra::cuda_resident {
+
+inline constexpr std::uint32_t kWarp = 32;
+inline constexpr std::uint32_t kRoom = 16384;  ///< bytes
+
+/// Past every cache: the host writes there while the kernel runs.
+__device__ inline uint4 load_vector(const void* from) {
+  uint4 value;
+  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(from));
+  return value;
+}
+__device__ inline void store_vector(void* to, uint4 value) {
+  asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+__host__ __device__ constexpr std::uint32_t aligned(std::uint32_t bytes) {
+  return (bytes + 15) / 16 * 16;
+}
+
+/// One way of moving a column between the host's memory and the room, by all threads, in units of one size.
+template <class Unit>
+struct Mover {
+  static constexpr std::uint32_t kInFlight = 4;  ///< of a thread
+
+  static __device__ Unit load(const Unit* from) { return *static_cast<const volatile Unit*>(from); }
+  /// Bytes from `begin` on, as many as whole units make; returns where these end.
+  static __device__ std::uint32_t in(std::byte* room, const std::byte* from, std::uint32_t begin, std::uint32_t end) {
+    const std::uint32_t count = (end - begin) / sizeof(Unit);
+    const auto* const source = reinterpret_cast<const Unit*>(from + begin);
+    auto* const to = reinterpret_cast<Unit*>(room + begin);
+    for (std::uint32_t i = threadIdx.x; i < count; i += kInFlight * blockDim.x) {
+      Unit units[kInFlight];
+#pragma unroll
+      for (std::uint32_t k = 0; k < kInFlight; ++k) {
+        if (i + k * blockDim.x < count) units[k] = load(source + i + k * blockDim.x);
+      }
+#pragma unroll
+      for (std::uint32_t k = 0; k < kInFlight; ++k) {
+        if (i + k * blockDim.x < count) to[i + k * blockDim.x] = units[k];
+      }
+    }
+    return begin + count * static_cast<std::uint32_t>(sizeof(Unit));
+  }
+  static __device__ std::uint32_t out(std::byte* to, const std::byte* room, std::uint32_t begin, std::uint32_t end) {
+    const std::uint32_t count = (end - begin) / sizeof(Unit);
+    const auto* const source = reinterpret_cast<const Unit*>(room + begin);
+    auto* const target = reinterpret_cast<Unit*>(to + begin);
+    for (std::uint32_t i = threadIdx.x; i < count; i += blockDim.x) target[i] = source[i];
+    return begin + count * static_cast<std::uint32_t>(sizeof(Unit));
+  }
+};
+template <>
+__device__ inline uint4 Mover<uint4>::load(const uint4* from) {
+  return load_vector(from);
+}
+
+/// Calls `move(Unit, begin)` with the largest units that `host` is aligned to, until `bytes` bytes are moved.
+template <class Move>
+__device__ void move_column(const std::byte* host, std::uint32_t bytes, Move move) {
+  const auto misaligned = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(host) % sizeof(uint4));
+  std::uint32_t moved = 0;
+  if (misaligned == 0) moved = move(Mover<uint4>{}, moved);
+  if (misaligned % sizeof(std::uint32_t) == 0) moved = move(Mover<std::uint32_t>{}, moved);
+  if (moved < bytes) move(Mover<std::uint8_t>{}, moved);
+}
+
+template <auto Function, class View, class... Column>
+struct Shading {
+  static_assert(!(ShaderArgument<Column>::is_arena || ...), "the engine takes columns, no payload");
+  static_assert(alignof(View) <= 8, "a view stands behind the head");
+  using Positions = std::make_index_sequence<sizeof...(Column)>;
+  static constexpr std::uint32_t kColumns = sizeof...(Column);
+  static constexpr std::uint32_t kHeadBytes = sizeof(Head) + sizeof(View);
+  static constexpr std::uint32_t kHeadPieces = pieces_for(kHeadBytes);
+  static constexpr std::uint32_t kHeadRoom = aligned(kHeadPieces * kPieceBytes);
+  static constexpr std::uint32_t kItemBytes = (std::uint32_t{ShaderArgument<Column>::element_bytes} + ...);
+  /// Items at once of a batch that stands elsewhere. Whole lines, so that aligned columns stay so.
+  static constexpr std::uint32_t kTileRoom = kHeadRoom + aligned(pieces_for(8 * kColumns) * kPieceBytes);
+  static constexpr std::uint32_t kTile = (kRoom - kTileRoom) / kItemBytes / 64 * 64;
+  static_assert(kTile > 0, "an item fits into the room");
+
+  /// Calls `use(position, bytes of the section)` for each column that goes in the direction, in order.
+  template <class Use>
+  static __device__ void for_each_column(bool inputs, std::uint32_t items, Use use) {
+    constexpr bool kInputs[] = {ShaderArgument<Column>::is_input...};
+    constexpr std::uint32_t kElementBytes[] = {std::uint32_t{ShaderArgument<Column>::element_bytes}...};
+#pragma unroll
+    for (std::uint32_t i = 0; i != kColumns; ++i) {
+      if (kInputs[i] == inputs) use(i, items * kElementBytes[i]);
+    }
+  }
+
+  /// Where a piece's data belong in the room, of the columns in one direction, which begin there at `room`.
+  static __device__ std::uint32_t place_of(std::uint32_t piece, bool inputs, std::uint32_t items, std::uint32_t room) {
+    std::uint32_t place = room + piece * kPieceBytes, first = 0;
+    for_each_column(inputs, items, [&](std::uint32_t, std::uint32_t bytes) {
+      if (piece >= first) place = room + (piece - first) * kPieceBytes;
+      first += pieces_for(bytes);
+      room += aligned(pieces_for(bytes) * kPieceBytes);
+    });
+    return place;
+  }
+  /// Bytes in the room of the columns in one direction that stand before the one at `position`.
+  static __device__ std::uint32_t room_before(std::uint32_t position, bool inputs, std::uint32_t items) {
+    std::uint32_t room = 0;
+    for_each_column(inputs, items, [&](std::uint32_t each, std::uint32_t bytes) {
+      if (each < position) room += aligned(pieces_for(bytes) * kPieceBytes);
+    });
+    return room;
+  }
+  /// Where in the room the outputs begin.
+  static __device__ std::uint32_t outputs_room(std::uint32_t items) {
+    return kHeadRoom + room_before(kColumns, true, items);
+  }
+  /// The column at `Position`, in the room.
+  template <std::size_t Position, class Pointer>
+  static __device__ Pointer column(std::byte* room, std::uint32_t items) {
+    constexpr bool kIsInput = ShaderArgument<Pointer>::is_input;
+    const std::uint32_t begin = kIsInput ? kHeadRoom : outputs_room(items);
+    return reinterpret_cast<Pointer>(room + begin + room_before(Position, kIsInput, items));
+  }
+  static __device__ const View& view(const std::byte* room) {
+    return *reinterpret_cast<const View*>(room + sizeof(Head));
+  }
+
+  /// Takes a piece's data into the room.
+  static __device__ void unpack(std::byte* room, std::uint32_t piece, uint4 value, Form form, std::uint32_t items) {
+    std::uint32_t place = piece * kPieceBytes;
+    if (piece >= kHeadPieces) {
+      const std::uint32_t behind = piece - kHeadPieces;
+      place = form == Form::columns ? place_of(behind, true, items, kHeadRoom) : kHeadRoom + behind * kPieceBytes;
+    }
+    auto* const to = reinterpret_cast<std::uint32_t*>(room + place);
+    to[0] = value.x;
+    to[1] = value.y;
+    to[2] = value.z;
+  }
+
+  /// Shades what stands in the room.
+  static __device__ void shade(std::byte* room, std::uint32_t items) { shade(room, items, Positions{}); }
+  template <std::size_t... Position>
+  static __device__ void shade(std::byte* room, std::uint32_t items, std::index_sequence<Position...>) {
+    Function(view(room), column<Position, Column>(room, items)..., items);
+  }
+
+  /// Writes the results into the slot, by one warp.
+  static __device__ void pack(const std::byte* room, Piece* out, std::uint32_t items, std::uint32_t number) {
+    std::uint32_t pieces = 0;
+    for_each_column(false, items, [&](std::uint32_t, std::uint32_t bytes) { pieces += pieces_for(bytes); });
+    if (pieces == 0) pieces = 1;
+    for (std::uint32_t piece = threadIdx.x; piece < pieces; piece += kWarp) {
+      const auto* const from =
+          reinterpret_cast<const std::uint32_t*>(room + place_of(piece, false, items, outputs_room(items)));
+      store_vector(out + piece, make_uint4(from[0], from[1], from[2], number));
+    }
+  }
+
+  /// Shades a batch whose columns' addresses stand in the room, by all threads.
+  static __device__ void shade_elsewhere(std::byte* room, std::uint32_t items) {
+    shade_elsewhere(room, items, Positions{});
+  }
+  template <std::size_t... Position>
+  static __device__ void shade_elsewhere(std::byte* room, std::uint32_t items, std::index_sequence<Position...>) {
+    const auto* const addresses = reinterpret_cast<std::byte* const*>(room + kHeadRoom);
+    for (std::uint32_t first = 0; first < items; first += kTile) {
+      const std::uint32_t count = items - first < kTile ? items - first : kTile;
+      (tile_in<Position, Column>(room, addresses, first, count), ...);
+      __syncthreads();
+      Function(view(room), tile_column<Position, Column>(room)..., count);
+      __syncthreads();
+      (tile_out<Position, Column>(room, addresses, first, count), ...);
+    }
+  }
+
+ private:
+  /// Where among the addresses, inputs and then outputs, that of the column at `position` stands.
+  static constexpr std::uint32_t address_of(std::uint32_t position) {
+    constexpr bool kInputs[] = {ShaderArgument<Column>::is_input...};
+    std::uint32_t at = 0;
+    for (std::uint32_t i = 0; i < kColumns; ++i) {
+      const bool is_alike = kInputs[i] == kInputs[position];
+      if (is_alike ? i < position : kInputs[i]) ++at;
+    }
+    return at;
+  }
+  template <std::size_t Position, class Pointer>
+  static __device__ Pointer tile_column(std::byte* room) {
+    constexpr std::uint32_t kElementBytes[] = {std::uint32_t{ShaderArgument<Column>::element_bytes}...};
+    std::uint32_t before = 0;
+#pragma unroll
+    for (std::size_t i = 0; i != Position; ++i) before += kElementBytes[i];
+    return reinterpret_cast<Pointer>(room + kTileRoom + kTile * before);
+  }
+  template <std::size_t Position, class Pointer>
+  static __device__ void tile_in(std::byte* room, std::byte* const* addresses, std::uint32_t first,
+                                 std::uint32_t count) {
+    if constexpr (ShaderArgument<Pointer>::is_input) {
+      constexpr std::uint32_t kElementBytes = ShaderArgument<Pointer>::element_bytes;
+      const std::byte* const from = addresses[address_of(Position)] + std::size_t{first} * kElementBytes;
+      const std::uint32_t bytes = count * kElementBytes;
+      auto* const to = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(tile_column<Position, Pointer>(room)));
+      move_column(from, bytes,
+                  [&](auto mover, std::uint32_t begin) { return decltype(mover)::in(to, from, begin, bytes); });
+    }
+  }
+  template <std::size_t Position, class Pointer>
+  static __device__ void tile_out(std::byte* room, std::byte* const* addresses, std::uint32_t first,
+                                  std::uint32_t count) {
+    if constexpr (ShaderArgument<Pointer>::is_output) {
+      constexpr std::uint32_t kElementBytes = ShaderArgument<Pointer>::element_bytes;
+      std::byte* const to = addresses[address_of(Position)] + std::size_t{first} * kElementBytes;
+      const std::uint32_t bytes = count * kElementBytes;
+      const auto* const from = reinterpret_cast<const std::byte*>(tile_column<Position, Pointer>(room));
+      move_column(to, bytes,
+                  [&](auto mover, std::uint32_t begin) { return decltype(mover)::out(to, from, begin, bytes); });
+    }
+  }
+};
+
+namespace detail {
+
+template <auto Function, class View, class... Column>
+Shading<Function, View, Column...> shading_with(penumbra::detail::ArgumentList<Column...>);
+template <auto Function, class View, class... Arguments>
+auto shading_of(void (*)(View, Arguments...)) -> decltype(shading_with<Function, View>(
+    typename penumbra::detail::WithoutCount<penumbra::detail::ArgumentList<>, Arguments...>::type{}));
+
+}  // namespace detail
+
+/// The shading of `Function`, a shader without an arena.
+template <auto Function>
+using ShadingFor = decltype(detail::shading_of<Function>(Function));
+
+}  // namespace penumbra::cuda_resident

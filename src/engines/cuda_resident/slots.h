@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory that a worker and the GPU share.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cuda/device.h"
+#include "cuda_resident/layout.h"
+#include "cuda_resident/leases.h"
+#include "penumbra/huge_memory.h"
+
+namespace penumbra::cuda_resident {
+
+/// Host memory that the GPU reaches.
+struct SharedRange {
+  SharedRange(std::shared_ptr<const HugeMemory> memory, bool needed) : host(std::move(memory)), is_needed(needed) {}
+
+  const std::shared_ptr<const HugeMemory> host;
+  const bool is_needed;                   ///< the GPU is of no use without it
+  std::atomic<std::byte*> seen{nullptr};  ///< `host` as the GPU sees it; null: it does not
+  unsigned users = 1;                     ///< the keeper's
+
+  bool has(const std::byte* begin, std::size_t bytes) const noexcept {
+    return begin >= host->data() && begin + bytes <= host->data() + host->bytes();
+  }
+};
+
+/// A worker's slots, and room for the columns of batches that no slot holds: so many bytes for inputs, then as many for
+/// outputs.
+struct SlotRow {
+  static constexpr std::size_t kStaging = std::size_t{1} << 20;
+
+  /// `before_first`: the number before each slot's first batch's.
+  SlotRow(std::uint32_t slots, std::uint32_t before_first)
+      : count(slots),
+        staging_begin(cuda::padded(slots * sizeof(Slot))),
+        range(std::make_shared<SharedRange>(std::make_shared<HugeMemory>(staging_begin + 2 * kStaging), true)),
+        lines(slots) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      this->slots()[i].out[0].number = before_first;
+      lines[i].number.store(before_first, std::memory_order_relaxed);
+    }
+  }
+
+  const std::uint32_t count;
+  const std::size_t staging_begin;  ///< in the range
+  const std::shared_ptr<SharedRange> range;
+  std::vector<SlotLine> lines;  ///< of each slot
+
+  /// The opening of the device that the slots are fresh for; the worker's word.
+  std::atomic<std::uint32_t> fresh_for{0};
+  /// The worker submits, see Submitting.
+  std::atomic<bool> is_submitting{false};
+  /// Groups read the slots; the keeper's word.
+  std::atomic<bool> is_served{false};
+  std::atomic<std::uint64_t> by_gpu{0}, by_cpu{0}, given_up{0};  ///< batches, or parts; the worker counts
+
+  Slot* slots() const noexcept { return reinterpret_cast<Slot*>(range->host->data()); }
+  std::byte* inputs() const noexcept { return range->host->data() + staging_begin; }
+  std::byte* outputs() const noexcept { return inputs() + kStaging; }
+};
+
+}  // namespace penumbra::cuda_resident
