@@ -20,7 +20,7 @@ constexpr unsigned kLatencies = 10'000;
 constexpr std::uint32_t kDepths[] = {1, 2, 4, 8, 16, 32, 72, 144};
 constexpr std::uint32_t kMostDepth = 144;
 constexpr std::uint64_t kBatchesOfASample = 20'000;
-constexpr char kResident[] = "cuda-resident";
+constexpr char kResident[] = "cuda-resident,slots=144";
 constexpr const char* kLatencyEngines[] = {"scalar", "gopt", "cuda", "cuda,mapped=1", kResident};
 constexpr char kByFlag[] = "bare kernel, a flag behind the data";
 constexpr char kByPieces[] = "bare kernel, a number in each 16 bytes";
