@@ -160,7 +160,8 @@ Bytes mutated(Bytes frame, std::mt19937_64& random) {
     if (at < frame.size()) frame[at] = random() % 2 == 0 ? kLiked[random() % std::size(kLiked)] : random() % 256;
   }
   const auto sometimes = [&](std::size_t at, const Bytes& bytes) {
-    if (random() % 64 == 0) std::copy(bytes.begin(), bytes.end(), frame.begin() + static_cast<std::ptrdiff_t>(at));
+    if (random() % 64 != 0 || frame.size() < at + bytes.size()) return;
+    std::copy(bytes.begin(), bytes.end(), frame.begin() + static_cast<std::ptrdiff_t>(at));
   };
   sometimes(12, {0x86, 0xDD});
   sometimes(20, {58, 255});
