@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/master.h"
 
-#include <pthread.h>
-#include <sys/epoll.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <functional>
-#include <system_error>
 #include <utility>
 
 namespace penumbra::cuda {
@@ -22,32 +17,21 @@ constexpr std::uint64_t kEnoughItems = 65'536;  ///< a launch of as many does no
 /// the bus at any length, copies of 1 MiB to 86 %, of 4 MiB to 97 % (docs/cuda.md).
 constexpr std::size_t kLeastCopied = std::size_t{2} << 20;
 constexpr unsigned kUsualStreams = 8;  ///< more than any plan that is measured has
-constexpr unsigned kIdleTurns = 2000;  ///< before it sleeps
 
 }  // namespace
 
 Master::Master(std::function<std::unique_ptr<Device>(unsigned)> open, MasterOptions options)
-    : open_(std::move(open)),
+    : DeviceThread("cuda-master", options.retry_after),
+      open_(std::move(open)),
       options_(options),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)),
       inbox_(kInbox),
       lanes_(options.wish.streams.value_or(kUsualStreams)) {
-  if (!epoll_) throw std::system_error(errno, std::generic_category(), "cannot make an epoll set");
-  doorbell_.join(epoll_);
   for (Lane& lane : lanes_) lane.jobs.reserve(kMostSegments);
   flying_.reserve(lanes_.size());
 }
 
 Master::~Master() {
-  stop_.store(true);
-  doorbell_.ring();
-  if (thread_.joinable()) thread_.join();
-}
-
-void Master::start() {
-  if (thread_.joinable()) return;
-  thread_ = std::thread([this] { run(); });
-  ask([] {});
+  stop();
 }
 
 std::shared_ptr<SharedMemory> Master::share(std::shared_ptr<const HugeMemory> host, bool is_needed) {
@@ -60,11 +44,7 @@ std::shared_ptr<SharedMemory> Master::share(std::shared_ptr<const HugeMemory> ho
       return;
     }
     memory = memories_.emplace_back(std::make_shared<SharedMemory>(host, is_needed));
-    try {
-      if (device_ != nullptr) reach(*memory);
-    } catch (const DeviceError& error) {
-      lose(error);
-    }
+    if (device_ != nullptr) reach(*memory);
   });
   return memory;
 }
@@ -81,18 +61,8 @@ void Master::unshare(const SharedMemory& memory) {
 void Master::add(TableCopies& table) {
   ask([this, &table] {
     tables_.push_back(&table);
-    try {
-      if (device_ != nullptr) table.begin(*device_, copy_stream(), options_.patience);
-    } catch (const DeviceError& error) {
-      lose(error);
-    }
+    if (device_ != nullptr) table.begin(*device_, copy_stream(), options_.patience);
   });
-}
-
-/// Has the master do it, and waits until it has.
-void Master::ask(std::function<void()> errand) {
-  if (!thread_.joinable()) return errand();
-  errands_.ask(std::move(errand));
 }
 
 bool Master::submit(Job& job) noexcept {
@@ -101,23 +71,7 @@ bool Master::submit(Job& job) noexcept {
   return true;
 }
 
-void Master::run() {
-  pthread_setname_np(pthread_self(), "cuda-master");
-  open();
-  unsigned idle_turns = 0;
-  while (!stop_.load(std::memory_order_relaxed)) {
-    bool worked = errands_.run();
-    try {
-      worked = turn() || worked;
-    } catch (const DeviceError& error) {
-      lose(error);
-    }
-    if (worked) {
-      idle_turns = 0;
-    } else {
-      rest(idle_turns);
-    }
-  }
+void Master::close() {
   for (TableCopies* table : tables_) table->end();
   device_.reset();
 }
@@ -231,14 +185,14 @@ bool Master::launch(Group& group, unsigned lane_index) {
   lane.group = &group;
   lane.copy = group.table->enter();
   lane.since = Clock::now();
-  start(lane, lane_index);
+  send(lane, lane_index);
   launches_.fetch_add(1, std::memory_order_relaxed);
   batches_.fetch_add(lane.jobs.size(), std::memory_order_relaxed);
   return true;
 }
 
 /// Gives the lane's work to its stream.
-void Master::start(Lane& lane, unsigned stream) {
+void Master::send(Lane& lane, unsigned stream) {
   const Shader& shader = *lane.group->shader;
   const bool copies = is_copied(lane);
   if (copies) {
@@ -336,23 +290,8 @@ Master::Group* Master::group_of(const Shader& shader, const Table& table) {
 }
 
 bool Master::has_nothing_to_do() const {
-  return inbox_.empty() && waiting_ == 0 && flying_.empty() && !errands_.are_asked() &&
-         !stop_.load(std::memory_order_relaxed) &&
+  return inbox_.empty() && waiting_ == 0 && flying_.empty() &&
          std::ranges::none_of(tables_, [](const TableCopies* table) { return table->has_work(); });
-}
-
-void Master::rest(unsigned& idle_turns) {
-  constexpr unsigned kSpins = 64;
-  if (++idle_turns < kSpins) {
-    __builtin_ia32_pause();
-  } else if (idle_turns < kIdleTurns || !has_nothing_to_do()) {
-    std::this_thread::yield();
-  } else {
-    doorbell_.listen();
-    epoll_event event{};
-    if (has_nothing_to_do()) epoll_wait(epoll_.get(), &event, 1, static_cast<int>(options_.retry_after.count()));
-    doorbell_.ignore();
-  }
 }
 
 std::vector<std::string> Master::notes() const {

@@ -23,7 +23,7 @@
 #include "base/doorbell.h"
 #include "base/file_descriptor.h"
 #include "cuda/device.h"
-#include "cuda/errands.h"
+#include "cuda/device_thread.h"
 #include "cuda/inbox.h"
 #include "cuda/plan.h"
 #include "cuda/staging.h"
@@ -47,18 +47,14 @@ struct Choice {
   bool is_recalled = false;
 };
 
-class Master {
+class Master final : public DeviceThread {
  public:
   Master(std::function<std::unique_ptr<Device>(unsigned streams)> open, MasterOptions options);
   /// No staging memory may be left.
-  ~Master();
-  Master(const Master&) = delete;
-  Master& operator=(const Master&) = delete;
+  ~Master() override;
 
   // Any thread, while nothing is in flight that concerns what is added or removed. They wait for the master.
 
-  /// Opens the device and begins, if it has not yet. Whether that worked is seen by accepts().
-  void start();
   /// Lets the GPU reach host memory, which stays there until nobody needs it any more: as often unshared as shared. If
   /// the GPU has no room for as much, and `is_needed`, it counts as lost.
   std::shared_ptr<SharedMemory> share(std::shared_ptr<const HugeMemory> host, bool is_needed);
@@ -84,7 +80,6 @@ class Master {
   std::vector<std::string> notes() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Waiting {
     Job* job = nullptr;
     std::uint64_t state = 0;  ///< of the table: what the job has to see
@@ -111,9 +106,12 @@ class Master {
     Clock::time_point since;
   };
 
-  void ask(std::function<void()> errand);
-  void run();
-  bool turn();
+  void open() override;
+  bool turn() override;
+  bool has_nothing_to_do() const override;
+  void lose(const DeviceError& error) override;
+  void close() override;
+
   bool finish();
   bool take();
   bool launch();
@@ -127,7 +125,7 @@ class Master {
   void choose_plan(Group& group, Sample& sample);
   double cost(Group& group, Sample& sample, const Plan& plan);
   void add_choice(const Choice& choice);
-  void start(Lane& lane, unsigned stream);
+  void send(Lane& lane, unsigned stream);
   bool is_copied(Lane& lane) const;
   template <class Copy>
   static void for_each_run(const std::vector<Job*>& jobs, Places Job::* direction,
@@ -135,24 +133,16 @@ class Master {
   static void fill(Segment& segment, const Job& job, bool is_mapped) noexcept;
   static bool is_reached(const Job& job) noexcept;
   Group* group_of(const Shader& shader, const Table& table);
-  bool has_nothing_to_do() const;
-  void rest(unsigned& idle_turns);
-
   unsigned copy_stream() const { return static_cast<unsigned>(lanes_.size()); }  ///< behind those of launches
-  void open();
   void reach(SharedMemory& memory);
   void let_go(SharedMemory& memory) noexcept;
-  void lose(const DeviceError& error);
   void give_up(Job& job);
 
   const std::function<std::unique_ptr<Device>(unsigned)> open_;
   const MasterOptions options_;
 
-  FileDescriptor epoll_;  ///< in which it sleeps
-  Doorbell doorbell_;
-  Errands errands_{doorbell_};
   Inbox<Job> inbox_;
-  std::atomic<bool> accepts_{false}, stop_{false};
+  std::atomic<bool> accepts_{false};
 
   // The master's own.
   std::unique_ptr<Device> device_;
@@ -172,8 +162,6 @@ class Master {
   mutable std::mutex words_mutex_;
   std::string name_, failure_;
   std::vector<Choice> choices_;
-
-  std::thread thread_;
 };
 
 }  // namespace penumbra::cuda

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_resident/keeper.h"
 
-#include <pthread.h>
-#include <sys/epoll.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include "cuda_resident/piece.h"
@@ -16,42 +11,19 @@ namespace penumbra::cuda_resident {
 namespace {
 
 constexpr std::uint32_t kWarp = 32;
-constexpr unsigned kTableStream = 0;   ///< of the device's
-constexpr unsigned kIdleTurns = 2000;  ///< before it sleeps
-constexpr std::chrono::milliseconds kLongestSleep{10};
+constexpr unsigned kTableStream = 0;                    ///< of the device's
+constexpr std::chrono::milliseconds kLongestSleep{10};  ///< groups are watched
 
 }  // namespace
 
 Keeper::Keeper(Backend backend, ResidentOptions options)
-    : backend_(std::move(backend)),
+    : DeviceThread("cuda-keeper", kLongestSleep),
+      backend_(std::move(backend)),
       options_(options),
-      whole_warps_((options.threads + kWarp - 1) / kWarp * kWarp),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-  if (!epoll_) throw std::system_error(errno, std::generic_category(), "cannot make an epoll set");
-  doorbell_.join(epoll_);
-}
+      whole_warps_((options.threads + kWarp - 1) / kWarp * kWarp) {}
 
 Keeper::~Keeper() {
-  stop_.store(true);
-  doorbell_.ring();
-  if (thread_.joinable()) thread_.join();
-}
-
-void Keeper::start() {
-  if (thread_.joinable()) return;
-  thread_ = std::thread([this] { run(); });
-  ask([] {});
-}
-
-void Keeper::ask(std::function<void()> errand) {
-  if (!thread_.joinable()) return errand();
-  errands_.ask([this, &errand] {
-    try {
-      errand();
-    } catch (const DeviceError& error) {
-      lose(error);
-    }
-  });
+  stop();
 }
 
 std::shared_ptr<SlotRow> Keeper::add_row() {
@@ -143,23 +115,7 @@ void Keeper::begin(TableLease& table) {
   table.begin(*memory_, kTableStream);
 }
 
-void Keeper::run() {
-  pthread_setname_np(pthread_self(), "cuda-keeper");
-  open();
-  unsigned idle_turns = 0;
-  while (!stop_.load(std::memory_order_relaxed)) {
-    bool worked = errands_.run();
-    try {
-      worked = turn() || worked;
-    } catch (const DeviceError& error) {
-      lose(error);
-    }
-    if (worked) {
-      idle_turns = 0;
-    } else {
-      rest(idle_turns);
-    }
-  }
+void Keeper::close() {
   try {
     pause();
   } catch (const DeviceError& error) {
@@ -207,17 +163,9 @@ bool Keeper::is_read(std::uint32_t copy) const noexcept {
   });
 }
 
-void Keeper::rest(unsigned& idle_turns) {
-  const auto has_nothing_to_do = [this] {
-    return !errands_.are_asked() && !stop_.load(std::memory_order_relaxed) && !has_fresh_rows() &&
-           (runs_ == cuda::Residence::is_allowed() || rows_.empty() || device_ == nullptr) &&
-           std::ranges::none_of(leases_, [](const TableLease* table) { return table->has_work(); });
-  };
-  if (++idle_turns < kIdleTurns || !has_nothing_to_do()) return std::this_thread::yield();
-  doorbell_.listen();
-  epoll_event event{};
-  if (has_nothing_to_do()) epoll_wait(epoll_.get(), &event, 1, static_cast<int>(kLongestSleep.count()));
-  doorbell_.ignore();
+bool Keeper::has_nothing_to_do() const {
+  return !has_fresh_rows() && (runs_ == cuda::Residence::is_allowed() || rows_.empty() || device_ == nullptr) &&
+         std::ranges::none_of(leases_, [](const TableLease* table) { return table->has_work(); });
 }
 
 /// Starts the kernel on the slots that are fresh, unless there are none, or no kernel may run now.

@@ -18,9 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/doorbell.h"
-#include "base/file_descriptor.h"
-#include "cuda/errands.h"
+#include "cuda/device_thread.h"
 #include "cuda/standstill.h"
 #include "cuda_resident/device.h"
 #include "cuda_resident/leases.h"
@@ -38,20 +36,16 @@ struct ResidentOptions {
   std::chrono::milliseconds retry_after{1000};  ///< since it was lost
 };
 
-class Keeper {
+class Keeper final : public cuda::DeviceThread {
  public:
   Keeper(Backend backend, ResidentOptions options);
   /// No row may be left.
-  ~Keeper();
-  Keeper(const Keeper&) = delete;
-  Keeper& operator=(const Keeper&) = delete;
+  ~Keeper() override;
 
   const Backend& backend() const { return backend_; }
 
   // Any thread; these wait for the keeper.
 
-  /// Opens the device and begins, if it has not yet.
-  void start();
   /// Slots for a worker. Throws std::runtime_error when no block is left.
   std::shared_ptr<SlotRow> add_row();
   void remove(const SlotRow& row);
@@ -74,7 +68,6 @@ class Keeper {
   std::vector<std::string> notes() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
   /// What was seen of a group, and when it last changed.
   struct Watch {
     const SlotRow* row = nullptr;
@@ -83,14 +76,14 @@ class Keeper {
     Clock::time_point beaten, answered;
   };
 
-  void ask(std::function<void()> errand);
-  void run();
-  bool turn();
+  void open() override;
+  bool turn() override;
+  bool has_nothing_to_do() const override;
+  void lose(const DeviceError& error) override;
+  void close() override;
+
   bool advance_tables();
   bool is_read(std::uint32_t copy) const noexcept;
-  void rest(unsigned& idle_turns);
-
-  void open();
   void reach(SharedRange& range);
   void let_go(SharedRange& range) noexcept;
   void begin(TableLease& table);
@@ -98,19 +91,15 @@ class Keeper {
   void pause();
   bool has_fresh_rows() const noexcept;
   void watch();
-  void lose(const DeviceError& error);
 
   const Backend backend_;
   const ResidentOptions options_;
   const std::uint32_t whole_warps_;
 
-  FileDescriptor epoll_;  ///< in which it sleeps
-  Doorbell doorbell_;
-  cuda::Errands errands_{doorbell_};
   cuda::Residence residence_{doorbell_};
   TableLeases tables_;
   std::atomic<std::uint32_t> openings_{0};
-  std::atomic<bool> stop_{false}, is_lost_{false};
+  std::atomic<bool> is_lost_{false};
 
   // The keeper's own.
   std::unique_ptr<ResidentDevice> device_;
@@ -128,8 +117,6 @@ class Keeper {
   mutable std::mutex words_mutex_;  ///< also of the list of rows, for notes()
   std::string name_, failure_;
   std::uint64_t by_gpu_ = 0, by_cpu_ = 0, given_up_ = 0;  ///< of rows that are gone
-
-  std::thread thread_;
 };
 
 }  // namespace penumbra::cuda_resident

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/device_thread.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace penumbra::cuda {
+namespace {
+
+constexpr unsigned kSpins = 64;        ///< idle turns without giving up the core
+constexpr unsigned kIdleTurns = 2000;  ///< before it sleeps
+
+}  // namespace
+
+DeviceThread::DeviceThread(const char* name, std::chrono::milliseconds longest_sleep)
+    : name_(name), longest_sleep_(longest_sleep), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  if (!epoll_) throw std::system_error(errno, std::generic_category(), "cannot make an epoll set");
+  doorbell_.join(epoll_);
+}
+
+void DeviceThread::start() {
+  if (thread_.joinable()) return;
+  thread_ = std::thread([this] { run(); });
+  ask([] {});
+}
+
+void DeviceThread::stop() {
+  stop_.store(true);
+  doorbell_.ring();
+  if (thread_.joinable()) thread_.join();
+}
+
+void DeviceThread::ask(std::function<void()> errand) {
+  if (!thread_.joinable()) return errand();
+  std::packaged_task<void()> task([this, errand = std::move(errand)] {
+    try {
+      errand();
+    } catch (const DeviceError& error) {
+      lose(error);
+    }
+  });
+  std::future<void> done = task.get_future();
+  {
+    const std::lock_guard lock(errands_mutex_);
+    errands_.push_back(std::move(task));
+  }
+  is_asked_.store(true, std::memory_order_release);
+  doorbell_.ring();
+  done.get();
+}
+
+bool DeviceThread::run_errands() {
+  if (!is_asked_.exchange(false, std::memory_order_acquire)) return false;
+  std::vector<std::packaged_task<void()>> errands;
+  {
+    const std::lock_guard lock(errands_mutex_);
+    errands.swap(errands_);
+  }
+  for (auto& errand : errands) errand();
+  return true;
+}
+
+void DeviceThread::run() {
+  pthread_setname_np(pthread_self(), name_);
+  open();
+  unsigned idle_turns = 0;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    bool worked = run_errands();
+    try {
+      worked = turn() || worked;
+    } catch (const DeviceError& error) {
+      lose(error);
+    }
+    if (worked) {
+      idle_turns = 0;
+    } else {
+      rest(idle_turns);
+    }
+  }
+  close();
+}
+
+bool DeviceThread::may_sleep() const {
+  return !is_asked_.load(std::memory_order_acquire) && !stop_.load(std::memory_order_relaxed) && has_nothing_to_do();
+}
+
+void DeviceThread::rest(unsigned& idle_turns) {
+  if (++idle_turns < kSpins) return __builtin_ia32_pause();
+  if (idle_turns < kIdleTurns || !may_sleep()) return std::this_thread::yield();
+  doorbell_.listen();
+  epoll_event event{};
+  if (may_sleep()) epoll_wait(epoll_.get(), &event, 1, static_cast<int>(longest_sleep_.count()));
+  doorbell_.ignore();
+}
+
+}  // namespace penumbra::cuda
