@@ -51,8 +51,9 @@ std::vector<llvm::BitVector> Flow::copies_that_hold(unsigned start, const std::v
   return before;
 }
 
-std::set<unsigned> Flow::next_stops(unsigned point, const std::set<unsigned>& stops) const {
-  std::set<unsigned> found;
+/// Visits each point behind `point` once, the nearer ones first; it goes on behind those for which `visit` says so.
+template <class Visit>
+void Flow::walk(unsigned point, const Visit& visit) const {
   std::vector<bool> reached(points_.size());
   std::deque<unsigned> work(points_[point].next.begin(), points_[point].next.end());
   while (!work.empty()) {
@@ -60,31 +61,30 @@ std::set<unsigned> Flow::next_stops(unsigned point, const std::set<unsigned>& st
     work.pop_front();
     if (reached[i]) continue;
     reached[i] = true;
-    if (stops.count(i) != 0) {
-      found.insert(i);
-    } else {
-      work.insert(work.end(), points_[i].next.begin(), points_[i].next.end());
-    }
+    if (visit(i)) work.insert(work.end(), points_[i].next.begin(), points_[i].next.end());
   }
+}
+
+std::set<unsigned> Flow::next_stops(unsigned point, const std::set<unsigned>& stops) const {
+  std::set<unsigned> found;
+  walk(point, [&](unsigned i) {
+    const bool stop = stops.count(i) != 0;
+    if (stop) found.insert(i);
+    return !stop;
+  });
   return found;
 }
 
 clang::SourceLocation Flow::next_read(unsigned point, unsigned variable) const {
-  std::vector<bool> reached(points_.size());
-  std::deque<unsigned> work(points_[point].next.begin(), points_[point].next.end());
-  while (!work.empty()) {
-    const unsigned i = work.front();
-    work.pop_front();
-    if (reached[i]) continue;
-    reached[i] = true;
+  clang::SourceLocation found;
+  walk(point, [&](unsigned i) {
     for (const Mention& read : points_[i].reads) {
-      if (read.variable == variable) return read.where;
+      if (found.isInvalid() && read.variable == variable) found = read.where;
     }
     const std::vector<unsigned>& kills = points_[i].kills;
-    if (std::find(kills.begin(), kills.end(), variable) != kills.end()) continue;
-    work.insert(work.end(), points_[i].next.begin(), points_[i].next.end());
-  }
-  return {};
+    return found.isInvalid() && std::find(kills.begin(), kills.end(), variable) == kills.end();
+  });
+  return found;
 }
 
 }  // namespace gopt

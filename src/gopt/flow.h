@@ -56,6 +56,9 @@ class Flow {
   clang::SourceLocation next_read(unsigned point, unsigned variable) const;
 
  private:
+  template <class Visit>
+  void walk(unsigned point, const Visit& visit) const;
+
   std::vector<Point> points_;
   std::vector<llvm::BitVector> live_before_;
   std::vector<llvm::BitVector> live_after_;

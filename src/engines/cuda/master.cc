@@ -13,8 +13,8 @@ constexpr std::size_t kInbox = 4096;            ///< a power of two
 constexpr std::size_t kTaken = 16;              ///< jobs that it takes at once
 constexpr std::size_t kMostWaiting = 1024;      ///< jobs that it has taken and not launched, before it takes no more
 constexpr std::uint64_t kEnoughItems = 65'536;  ///< a launch of as many does not wait for more
-/// Bytes of a copy from which on it beats a kernel that reads the host's memory: on an H100 that one comes to 92 % of
-/// the bus at any length, copies of 1 MiB to 86 %, of 4 MiB to 97 % (docs/cuda.md).
+/// Bytes of a copy from which on it beats a kernel that reads the host's memory: that one comes to some 0.9 of the bus
+/// at any length, copies of 1 MiB to less, of 4 MiB to more (penumbra bench gpu: E11, E1).
 constexpr std::size_t kLeastCopied = std::size_t{2} << 20;
 constexpr unsigned kUsualStreams = 8;  ///< more than any plan that is measured has
 
