@@ -44,7 +44,7 @@ class Program(Expressions):
         if self.helpers:
             simple += [self.call, self.call]
         if self.cxx:
-            simple += [self.reference, self.boxed, self.automatic, self.constant, self.quiet]
+            simple += [self.reference, self.boxed, self.automatic, self.constant, self.quiet, self.written_type]
         choices = simple + (nested if budget > 1 and self.depth < 5 else []) + (jumps if self.depth > 0 else [])
         self.pick(choices)(budget)
 
@@ -77,7 +77,7 @@ class Program(Expressions):
         if kind == "number":
             type_ = self.pick(TYPES)
             variable = self.declare("number")
-            self.put(f"{type_} {variable.name} = {self.narrowed(type_, self.without(variable, self.expression))};")
+            self.put(f"{type_} {self.declarator(variable.name)} = {self.narrowed(type_, self.without(variable, self.expression))};")
         elif kind == "late":
             type_ = self.pick(TYPES)
             variable = self.declare("number")
@@ -121,6 +121,20 @@ class Program(Expressions):
             self.put(f"struct {tag} s_{tag} = {{(uint32_t)({value}), 1}};")
             self.put(f"g_expensive(&t[s_{tag}.left & {MASK}]);")
             self.put(f"uint32_t {variable.name} = s_{tag}.left + s_{tag}.right;")
+        self.add(variable)
+
+    def declarator(self, name):
+        """The name as plain as it mostly is, or written otherwise."""
+        return self.pick([name] * 6 + [f"({name})", f"{name} __attribute__((unused))", f"(({name}))"])
+
+    def written_type(self, _budget):
+        """A type that is written with a variable."""
+        variable = self.declare("number")
+        numbers = [other.name for other in self.of_kind("number") if other.name != variable.name]
+        type_ = f"decltype({self.pick(numbers or ['4u'])} + 0u)"
+        value = f"({type_})({self.without(variable, self.leaf)})"
+        name = self.declarator(variable.name)
+        self.put(self.pick([f"{type_} {name}({value});", f"{type_} {name} = {value};", f"{type_} {name}{{{value}}};"]))
         self.add(variable)
 
     def assign(self, _budget):

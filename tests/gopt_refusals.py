@@ -325,6 +325,52 @@ void f(const int* t, int* out, uint32_t n) {
     }
   }
 }""",
+    "if constexpr": """
+void f(const int* t, int* out, uint32_t n) {
+  foreach (i, n) {
+    if constexpr (sizeof(int) == 4) {  //! inside an if constexpr
+      g_expensive(&t[i]);
+    }
+    out[i] = t[i];
+  }
+}""",
+    "number of items of a class": """
+struct count { uint32_t number; };
+inline bool operator<(uint32_t i, count n) { return i < n.number; }
+void f(const int* t, int* out, count n) {
+  foreach (i, n) {  //! foreach needs a number of items
+    g_expensive(&t[i]);
+    out[i] = t[i];
+  }
+}""",
+    "declarator that ends inside a token": """
+template <class T> struct box {};
+void f(const int* t, int* out, uint32_t n) {
+  foreach (i, n) {
+    auto (*make)(int) -> box<box<int>> = nullptr;  //! where this is initialised cannot be told
+    g_expensive(&t[i]);
+    out[i] = make == nullptr ? t[i] : 0;
+  }
+}""",
+    "type by a variable of a template": """
+template <class T> void f(const T* t, T* out, uint32_t n) {
+  foreach (i, n) {
+    T x = t[i];
+    decltype(x + 1) y = x;  //! whose type is written with a variable and depends on the template's arguments
+    g_expensive(&t[i]);
+    out[i] = t[i] + y;
+  }
+}""",
+    "name of a type by a variable": """
+void f(const int* t, int* out, uint32_t n) {
+  foreach (i, n) {
+    int x = t[i];
+    using number = decltype(x);  //! a type that is written with a variable
+    number y = x;
+    g_expensive(&t[i]);
+    out[i] = t[i] + y;
+  }
+}""",
     "if with a variable": """
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {

@@ -163,6 +163,12 @@ bool Function::check_storable(const Variable& variable) {
                      "pointer");
     return false;
   }
+  if (type->isDependentType() && Unit::names_variable(type, true)) {
+    unit_.refuse(variable.where, "items switch in the scope of " + name +
+                                     ", whose type is written with a variable and depends on the template's "
+                                     "arguments; write the type");
+    return false;
+  }
   const auto* tag = element->getAsTagDecl();
   if (tag != nullptr && tag->getIdentifier() == nullptr && tag->getTypedefNameForAnonDecl() == nullptr) {
     unit_.refuse(variable.where, "items switch in the scope of " + name + ", whose type has no name; name it");
@@ -196,14 +202,24 @@ std::string Function::declaration_text(unsigned number) {
 /// The tokens of an initialiser, from its =, ( or { on; none for a class that is constructed without being told to. How
 /// it is written is read off the tokens: for a variable of a template the tree may say another way.
 TokenRange Function::initialiser(const clang::VarDecl* declaration) const {
-  const unsigned name = unit_.tokens.at(declaration->getLocation());
-  const TokenRange rest = {name + 1, unit_.tokens.find({name + 1, name + (1U << 16)}, ";")};
-  const unsigned open = std::min({unit_.tokens.find(rest, "="), unit_.tokens.find(rest, "("),
-                                  unit_.tokens.find(rest, "{"), unit_.tokens.find(rest, ","), rest.end});
-  const llvm::StringRef how = unit_.tokens.spelling(open);
-  if (how == "=") return {open, unit_.tokens.at(declaration->getEndLoc()) + 1};
+  const Tokens& tokens = unit_.tokens;
+  // A declarator can go on behind the name: int (*f)(int), a[3].
+  const clang::SourceLocation declared = declaration->clang::DeclaratorDecl::getSourceRange().getEnd();
+  if (!tokens.contains(declared)) {
+    unit_.refuse(declaration->getLocation(), "where this is initialised cannot be told; name its type by a using");
+    return {};
+  }
+  unsigned open = tokens.at(declared) + 1;
+  const auto behind = [&tokens](unsigned from, llvm::StringRef text) {
+    return tokens.find({from, from + (1U << 16)}, text) + 1;
+  };
+  while (tokens.spelling(open) == "[" || tokens.spelling(open) == "__attribute__") {
+    open = tokens.spelling(open) == "[" ? behind(open + 1, "]") : behind(open + 2, ")");
+  }
+  const llvm::StringRef how = tokens.spelling(open);
+  if (how == "=") return {open, tokens.at(declaration->getEndLoc()) + 1};
   if (how != "(" && how != "{") return {open, open};
-  return {open, unit_.tokens.find({open + 1, rest.end}, how == "(" ? ")" : "}") + 1};
+  return {open, behind(open + 1, how == "(" ? ")" : "}")};
 }
 
 /// The assignment that does what the declaration's initialiser did.
@@ -211,9 +227,6 @@ std::string Function::assignment_text(const Variable& variable, const clang::Var
   if (!declaration->hasInit()) return "";
   const TokenRange tokens = initialiser(declaration);
   if (tokens.begin == tokens.end) {  // a class that is constructed without being told to
-    if (!unit_.ast.getBaseElementType(variable.type)->isRecordType()) {
-      unit_.refuse(declaration->getLocation(), "where this is initialised cannot be told; initialise it with =");
-    }
     if (variable.form != Variable::Form::boxed) return "";
     return "{ " + unit_.declare(variable.type, "gopt_init") + "; __builtin_memcpy((void *)&" + use_text(variable) +
            ", &gopt_init, sizeof gopt_init); }";
@@ -222,8 +235,9 @@ std::string Function::assignment_text(const Variable& variable, const clang::Var
   const bool equals = unit_.tokens.spelling(tokens.begin) == "=";
   const bool braced = !equals || unit_.tokens.spelling(tokens.begin + 1) == "{";
   if (variable.form == Variable::Form::reference) {
+    const unsigned in_braces = braced && unit_.tokens.spelling(tokens.end - 1) == "}" ? 1 : 0;
     return variable.name + " = __builtin_addressof(" +
-           frame_->text.render({tokens.begin + (equals ? 1 : 0), tokens.end}) + ");";
+           frame_->text.render({tokens.begin + (equals ? 1 : 0) + in_braces, tokens.end - in_braces}) + ");";
   }
   const bool plain =
       variable.form != Variable::Form::boxed && !variable.type->isArrayType() && !variable.type->isRecordType();
@@ -241,6 +255,12 @@ void Function::hoist_type(const clang::TypeDecl* type, TokenRange range) {
     unit_.refuse(type->getLocation(), "two types named '" + type->getNameAsString() +
                                           "' in bodies of a foreach, where items "
                                           "switch in their scope; name them differently");
+  }
+  const clang::QualType meant = unit_.ast.getTypeDeclType(type);
+  if (const auto* alias = meant->getAs<clang::TypedefType>();
+      alias != nullptr && Unit::names_variable(alias->desugar())) {
+    unit_.refuse(type->getLocation(), "items switch in the scope of '" + type->getNameAsString() +
+                                          "', a type that is written with a variable; write what it is");
   }
   const std::string text = frame_->text.render(range);
   loops_[static_cast<size_t>(loop_)].types += text + (llvm::StringRef(text).ends_with(";") ? "\n" : ";\n");
@@ -283,6 +303,7 @@ bool Function::lower_variable(const clang::VarDecl* declaration, bool switched, 
     return true;
   }
   if (!switched) {
+    rename_mentions_in_type(declaration);
     write_name(number);
     return false;
   }

@@ -70,8 +70,12 @@ bool jumps(const clang::Stmt* statement) {
 
 void Function::rename(const clang::DeclRefExpr* mention) {
   const auto* declaration = llvm::dyn_cast<clang::VarDecl>(mention->getDecl());
-  const auto found = frame_->variables.find(declaration);
-  if (declaration == nullptr || found == frame_->variables.end()) return;
+  if (declaration == nullptr) return;
+  // A type that does not depend on the template's arguments names the template's own variable, not the instance's.
+  const auto found = llvm::find_if(frame_->variables, [&](const auto& known) {
+    return known.first != nullptr && known.first->getLocation() == declaration->getLocation();
+  });
+  if (found == frame_->variables.end()) return;
   const Variable& variable = variables_[found->second];
   std::string text = use_text(variable);
   const clang::QualType type = declaration->getType();
@@ -97,6 +101,12 @@ void Function::rename_mentions(const clang::Stmt* statement) {
   };
   Mentions([this](const clang::DeclRefExpr* mention) { rename(mention); }, is_computed)
       .TraverseStmt(const_cast<clang::Stmt*>(statement));
+}
+
+void Function::rename_mentions_in_type(const clang::VarDecl* declaration) {
+  Mentions([this](const clang::DeclRefExpr* mention) {
+    rename(mention);
+  }).TraverseTypeLoc(declaration->getTypeSourceInfo()->getTypeLoc());
 }
 
 void Function::evaluate(const clang::Expr* expression) {

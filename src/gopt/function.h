@@ -210,6 +210,7 @@ class Function {
   std::string template_arguments(const clang::FunctionDecl* callee) const;
   bool mentions_index(const clang::Stmt* part) const;
   void rename_mentions(const clang::Stmt* statement);
+  void rename_mentions_in_type(const clang::VarDecl* declaration);
   void rename(const clang::DeclRefExpr* mention);
   Expanded expand_calls(const clang::Expr* expression);
   void expand_calls_in(const clang::Stmt* part, Expanded& expanded);

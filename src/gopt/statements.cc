@@ -110,6 +110,11 @@ bool Function::lower_head(const Statement* statement, const std::string& what) {
 void Function::lower_if(const clang::IfStmt* statement) {
   const size_t scope = scope_.size();
   if (!lower_head(statement, "an if")) return;
+  if (in_loop() && statement->isConstexpr() && unit_.switches_inside(statement)) {
+    unit_.refuse(statement->getBeginLoc(),
+                 "items switch inside an if constexpr, and nothing can jump into one; write a plain if");
+    return;
+  }
   const Expanded expanded = expand_calls(statement->getCond());
   evaluate(statement->getCond());
   const unsigned head = at_;

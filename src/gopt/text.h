@@ -25,6 +25,8 @@ class Tokens {
  public:
   Tokens(const clang::syntax::TokenBuffer& buffer, const clang::SourceManager& sources);
 
+  /// Whether a token starts at `location`: of >>, when it ends two templates, only the first half does.
+  bool contains(clang::SourceLocation location) const { return by_location_.count(location) != 0; }
   /// The token that starts at `location`, which may lie in a macro.
   unsigned at(clang::SourceLocation location) const;
   TokenRange range(clang::SourceRange range) const;

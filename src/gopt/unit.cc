@@ -3,6 +3,7 @@
 
 #include "access.h"
 #include "clang/AST/ExprCXX.h"
+#include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/AST/StmtCXX.h"
 #include "llvm/Support/Path.h"
 
@@ -19,6 +20,18 @@ bool mentions(const clang::Expr* expression, llvm::StringRef name) {
   }
   return false;
 }
+
+struct LocalMention : clang::RecursiveASTVisitor<LocalMention> {
+  bool but_constants = false;
+  bool found = false;
+
+  // NOLINTNEXTLINE(readability-identifier-naming): Clang's name
+  bool VisitDeclRefExpr(clang::DeclRefExpr* mention) {
+    const auto* variable = llvm::dyn_cast<clang::VarDecl>(mention->getDecl());
+    found |= variable != nullptr && variable->isLocalVarDeclOrParm() && !(but_constants && variable->isConstexpr());
+    return true;
+  }
+};
 
 void collect_escaping(const clang::Stmt* statement, const clang::ParentMap& parents,
                       std::set<const clang::VarDecl*>& escaping) {
@@ -169,7 +182,15 @@ void Unit::check_macros(const clang::FunctionDecl* function) {
   }
 }
 
+bool Unit::names_variable(clang::QualType type, bool but_constants) {
+  LocalMention search;
+  search.but_constants = but_constants;
+  search.TraverseType(type);
+  return search.found;
+}
+
 std::string Unit::declare(clang::QualType type, const std::string& name) const {
+  if (!type->isDependentType() && names_variable(type)) type = type.getCanonicalType();
   std::string text = name;
   type.getAsStringInternal(text, policy_);
   return text;

@@ -54,7 +54,9 @@ class Unit {
   /// Items switch somewhere inside.
   bool switches_inside(const clang::Stmt* statement);
 
-  /// `name` declared with a type: "uint32_t name[4]".
+  /// A type that is written with a local variable: decltype(x). `but_constants`: with one that is not constexpr.
+  static bool names_variable(clang::QualType type, bool but_constants = false);
+  /// `name` declared with a type: "uint32_t name[4]". It stands where no local variable is known.
   std::string declare(clang::QualType type, const std::string& name) const;
   /// The address of a local variable leaves some expression of the function.
   bool escapes(const clang::VarDecl* variable, const clang::FunctionDecl* function);
