@@ -16,6 +16,7 @@
 #include "rivals/rte_lpm.h"
 #include "shaders/dir24_8/dir24_8.h"
 #include "shaders/dir24_8/dir24_8.shader.h"
+#include "shaders/ipv4_runs/ipv4_runs.h"
 
 namespace penumbra::bench {
 namespace {
@@ -28,12 +29,12 @@ constexpr char kReference[] = "rte_lpm bulk";
 /// Penumbra's table through an engine.
 class EngineLookup final : public LookupContender {
  public:
-  EngineLookup(const std::string& engine, Dir24_8& table)
-      : name_("penumbra " + engine), engine_(create_engine(engine)) {
-    engine_->use_table(table.table());
+  EngineLookup(const std::string& engine, Table& table)
+      : name_("penumbra " + engine + ", " + table.name()), engine_(create_engine(engine)) {
+    engine_->use_table(table);
     queue_ = engine_->open_queue();
-    batch_.shader = engine_->find_shader("ipv4_dir24_8");
-    batch_.table = &table.table();
+    batch_.shader = engine_->find_shader(table.name());
+    batch_.table = &table;
   }
 
   bool has_shader() const { return batch_.shader != nullptr; }
@@ -124,7 +125,9 @@ void compare(std::span<const std::unique_ptr<LookupContender>> contenders, const
   const std::string title = fmt::format("{}, batches of {}", set.name, batch);
   const std::vector<double> ratios = report.compare(title, "M lookups/s/core", series, kReference);
   for (std::size_t i = 0; i < series.size(); ++i) {
-    if (series[i].name == "penumbra scalar") report.bar("scalar lookup / rte_lpm bulk, " + title, ratios[i], 1.0, true);
+    if (series[i].name == "penumbra scalar, ipv4_dir24_8") {
+      report.bar("scalar lookup / rte_lpm bulk, " + title, ratios[i], 1.0, true);
+    }
   }
 }
 
@@ -147,6 +150,7 @@ void run_lookup(const Options& options, Report& report) {
   NoReaders no_readers;
   Dir24_8 table(no_readers);
   table.load(input.entries);
+  Ipv4Runs runs(table.table(), no_readers);
   HugeHeap heap("rivals", std::size_t{1} << 30);
   const auto prefixes = static_cast<std::uint32_t>(input.entries.size());
   auto lpm = std::make_unique<RteLpm>(heap, prefixes, RteFib::kMostGroups);
@@ -157,8 +161,10 @@ void run_lookup(const Options& options, Report& report) {
   std::vector<std::unique_ptr<LookupContender>> contenders;
   for (const EngineInfo& info : engines()) {
     if (!info.probe().available) continue;
-    auto lookup = std::make_unique<EngineLookup>(info.name, table);
-    if (lookup->has_shader()) contenders.push_back(std::move(lookup));
+    for (Table* each : {&table.table(), &runs.table()}) {
+      auto lookup = std::make_unique<EngineLookup>(info.name, *each);
+      if (lookup->has_shader()) contenders.push_back(std::move(lookup));
+    }
   }
   contenders.push_back(std::move(lpm));
   contenders.push_back(std::make_unique<RteFibLookup>(fib, RteFibLookup::Kind::scalar));

@@ -29,6 +29,15 @@
 #define penumbra_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #endif
 
+/* How many bits of a uint32_t are set. */
+#if defined(__CUDA_ARCH__)
+#define penumbra_popcount(x) ((uint32_t)__popc(x))
+#elif defined(__OPENCL_VERSION__)
+#define penumbra_popcount(x) popcount(x)
+#else
+#define penumbra_popcount(x) ((uint32_t)__builtin_popcount(x))
+#endif
+
 /* Payload of a batch: item i owns length[i] bytes at payload + offset[i]. Items do not overlap. */
 struct penumbra_arena {
   uint8_t* payload;

@@ -221,6 +221,7 @@ class Dir24_8::Snapshot {
       fill_group(group, cover_entry(slash24));
     } else {
       write(tbl24_, tbl24_changes_, slash24, cover_entry(slash24));
+      announce();  // readers of a copy that shares the groups are to be on their way out too
       retired_.push_back({grace_periods_.start(), group});
     }
     return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The IPv4 table with real content: what routers of the Internet held in 2008, 2015 and 2025.
+// The IPv4 table and its small copy with real content: what routers of the Internet held in 2008, 2015 and 2025.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "dir24_8.h"
 #include "dir24_8_oracle.h"
 #include "engines/conformance.h"
+#include "shaders/ipv4_runs/ipv4_runs.h"
 
 namespace penumbra {
 namespace {
@@ -65,7 +67,9 @@ class Dir24_8OnRealTables : public testing::TestWithParam<std::string> {
 
     NoReaders no_readers;
     Dir24_8 table(no_readers);
-    conformance::ShaderRun run(GetParam(), "ipv4_dir24_8", table.table());
+    Ipv4Runs runs(table.table(), no_readers);
+    std::array run{conformance::ShaderRun(GetParam(), "ipv4_dir24_8", table.table()),
+                   conformance::ShaderRun(GetParam(), "ipv4_runs", runs.table())};
     table.load(entries);
     ASSERT_EQ(table.size(), entries.size());
     ASSERT_EQ(entries_of(table), oracle.entries());
@@ -103,7 +107,7 @@ class Dir24_8OnRealTables : public testing::TestWithParam<std::string> {
     return addresses;
   }
 
-  static void expect_equal(const Dir24_8& table, conformance::ShaderRun& run, const Oracle& oracle,
+  static void expect_equal(const Dir24_8& table, std::span<conformance::ShaderRun> runs, const Oracle& oracle,
                            const std::vector<std::uint32_t>& addresses) {
     std::vector<std::uint16_t> expected;
     for (const std::uint32_t address : addresses) {
@@ -111,12 +115,14 @@ class Dir24_8OnRealTables : public testing::TestWithParam<std::string> {
       expected.push_back(best ? best->next_hop : Dir24_8::kNoRoute);
       ASSERT_EQ(table.match({address}), best) << to_string(Ipv4Address{address});
     }
-    for (const std::uint32_t batch_items : conformance::kBatchSizes) {
-      std::vector<std::uint16_t> found(addresses.size());
-      run({addresses.data()}, {found.data()}, addresses.size(), batch_items);
-      const auto [wrong, right] = std::mismatch(found.begin(), found.end(), expected.begin());
-      ASSERT_EQ(wrong, found.end()) << to_string(Ipv4Address{addresses[wrong - found.begin()]}) << " gave " << *wrong
-                                    << " and not " << *right;
+    for (conformance::ShaderRun& run : runs) {
+      for (const std::uint32_t batch_items : conformance::kBatchSizes) {
+        std::vector<std::uint16_t> found(addresses.size());
+        run({addresses.data()}, {found.data()}, addresses.size(), batch_items);
+        const auto [wrong, right] = std::mismatch(found.begin(), found.end(), expected.begin());
+        ASSERT_EQ(wrong, found.end()) << to_string(Ipv4Address{addresses[wrong - found.begin()]}) << " gave " << *wrong
+                                      << " and not " << *right;
+      }
     }
   }
 
