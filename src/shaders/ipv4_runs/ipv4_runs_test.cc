@@ -122,7 +122,7 @@ TEST(Ipv4Runs, TakesOneCacheLineForThirtyTwoDifferentSlash24s) {
   for (std::uint32_t slash24 = 0; slash24 < 32; ++slash24) {
     table.insert(prefix_of(slash24 << 8, 24), static_cast<std::uint16_t>(slash24));
   }
-  EXPECT_LE(runs.memory_bytes(), empty + 6 * 64) << "a line of each size on the way, of the largest two";
+  EXPECT_LE(runs.memory_bytes(), empty + std::size_t{6} * 64) << "a line of each size on the way, of the largest two";
 }
 
 /// Grace periods that elapse only when they are waited for.
@@ -159,6 +159,7 @@ TEST(RunValues, FillsAPlaceAnewOnlyAfterItsGracePeriod) {
   EXPECT_NE(values.place(after), first) << "no grace period has started";
   values.start_grace_period();
   std::vector<std::uint32_t> others;
+  others.reserve(32);
   for (int i = 0; i < 16; ++i) others.push_back(values.place(after));
   EXPECT_EQ(std::ranges::count(others, first), 0);
   EXPECT_EQ(values.data()[first + 1], 2) << "a reader may be there";
@@ -180,7 +181,7 @@ TEST(RunValues, WaitsForAGracePeriodWhenAllPlacesAreTaken) {
     values.retire(last, 2);
     last = next;
   }
-  EXPECT_LE(values.used_bytes(), used + 2 * 64);
+  EXPECT_LE(values.used_bytes(), used + std::size_t{2} * 64);
   EXPECT_GT(grace_periods.waits, 0);
 }
 
