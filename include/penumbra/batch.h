@@ -36,6 +36,8 @@ struct Batch {
   std::array<const void*, kMaxColumns> inputs{};
   std::array<void*, kMaxColumns> outputs{};
   penumbra_arena arena{};
+  /// More was waiting than the caller takes at a time: it may be falling behind.
+  bool is_pressed = false;
 };
 
 }  // namespace penumbra

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "penumbra/batch.h"
@@ -40,6 +41,10 @@ class EngineQueue {
   /// Runs `batch` or takes it for running. batch.shader must be one that the engine supports. Never blocks on other
   /// threads; never throws.
   virtual Submitted submit(Batch& batch) noexcept = 0;
+  /// Whether functions are to ask for what a shader reads first of an item while they prepare the next batch: it runs on
+  /// the same core next, and the wait then overlaps the other packets' headers (G-Opt, section 4.4). See
+  /// Chunk::fetch_ahead.
+  virtual bool fetches_ahead() const noexcept { return false; }
   /// The next queued batch that is done, or null.
   virtual Batch* poll() noexcept = 0;
   /// Columns of later batches may lie in this memory: an engine with a memory of its own then reads and writes long
@@ -55,6 +60,8 @@ struct EngineFinding {
   unsigned size_class = 0;  ///< Table::size_class()
   std::uint64_t value = 0;  ///< what was found best, in the engine's own terms
   double gain = 0;          ///< how many times as fast that is as the plainest way
+  std::string conditions = {};  ///< Engine::conditions() under which that holds
+  std::vector<double> figures = {};  ///< more of what was measured, in the engine's own terms
 };
 
 /// A place where shaders run. Set-up only; the work goes through queues.
@@ -73,10 +80,6 @@ class Engine {
   /// Batches of this shader, one of its own, on this table, which it uses, will come: what it can find out beforehand
   /// it finds out in recall().
   virtual void expect(const Shader& /*shader*/, const Table& /*table*/) {}
-  /// Whether functions are to ask for what a shader reads first of an item while they prepare the batch: it runs on the
-  /// same core next, and the wait then overlaps the other packets' headers (G-Opt, section 4.4). See
-  /// Chunk::fetch_ahead.
-  virtual bool fetches_ahead() const { return false; }
   /// A queue for one worker, which the engine outlives. Throws std::runtime_error when the engine has no more.
   virtual std::unique_ptr<EngineQueue> open_queue() = 0;
   /// The same for a worker that will run on this core: an engine with several devices gives it a near one.
@@ -88,6 +91,12 @@ class Engine {
   /// What an earlier run found, to begin with; what it did not find of the expected may be measured now, on columns of
   /// any values, for some tenths of a second. Before the first batch. Findings may be of any value.
   virtual void recall(std::vector<EngineFinding> /*findings*/) {}
+  /// What its findings depend on beside this machine and this build, an accelerator's name, say: those made under other
+  /// conditions are not recalled. Asked when queues are open.
+  virtual std::string conditions() const { return {}; }
+  /// Engines to which it hands batches on, by name. Whoever asks it for notes and findings asks these too, and has them
+  /// recall before it does.
+  virtual std::vector<std::pair<std::string, Engine*>> members() const { return {}; }
 };
 
 /// A number that an engine can be told: "gopt,width=16". Without it the engine decides.
@@ -100,12 +109,13 @@ struct EngineSetting {
 /// By name; those that were told.
 using EngineSettings = std::map<std::string, std::uint64_t>;
 
-/// How an engine presents itself. `priority` ranks the available engines for `auto`; the highest wins. Without `create`
-/// the engine is known and no part of this build; its probe says why.
+/// How an engine presents itself. `priority` ranks engines: of those that answer at once the highest is what `auto`
+/// takes under light load. Without `create` the engine is known and no part of this build; its probe says why.
 struct EngineInfo {
   std::string name;
   std::string summary;
   int priority = 0;
+  bool at_once = false;  ///< submit() answers `done`: it runs batches on the worker's own core
   std::vector<EngineSetting> settings;
   Availability (*probe)() = nullptr;
   std::unique_ptr<Engine> (*create)(const EngineSettings& settings) = nullptr;
@@ -118,16 +128,20 @@ const std::vector<EngineInfo>& engines();
 /// What an engine can be told, for people: "width=1..256 (SUMMARY)".
 std::vector<std::string> describe_settings(const EngineInfo& info);
 
-/// A person's choice of an engine is a text: "auto", or NAME[,SETTING=NUMBER...]. Throws std::invalid_argument for an
-/// unknown name or setting and for a number out of bounds; whether the engine can run here is seen when it is created.
+/// A person's choice of an engine is a text, NAME[,SETTING=NUMBER...]. Throws std::invalid_argument for an unknown name
+/// or setting and for a number out of bounds; whether the engine can run here is seen when it is created.
 void check_engine(const std::string& choice);
 /// NAME of such a text.
 std::string engine_name(std::string_view choice);
-/// Creates the chosen engine, which is not "auto". Throws like check_engine, and std::runtime_error with the probe's
-/// reason when it is not available here.
+/// Creates the chosen engine. Throws like check_engine, and std::runtime_error with the probe's reason when it is not
+/// available here.
 std::unique_ptr<Engine> create_engine(const std::string& choice);
-/// The engine that shall run the shader: the chosen one, or for "auto" the best available one that has it. Throws
-/// likewise, and std::runtime_error with the engines that have it if this one does not.
+/// The engine that chooses among all others while it runs.
+inline constexpr const char* kAuto = "auto";
+/// The engine that shall run the shader: the chosen one; for `auto` only if there is a choice, and otherwise the engine
+/// that it would take. Throws likewise, and std::runtime_error with the engines that have it if this one does not.
 std::string resolve_engine(const std::string& choice, const std::string& shader);
+/// The best engine here that runs the shader on the worker's own core. Throws std::runtime_error if there is none.
+std::string engine_at_once(const std::string& shader);
 
 }  // namespace penumbra

@@ -91,7 +91,7 @@ CLI::Validator as_seed() {
 }
 
 std::vector<std::string> engine_names() {
-  std::vector<std::string> names{"auto"};
+  std::vector<std::string> names;
   for (const auto& engine : engines()) names.push_back(engine.name);
   return names;
 }

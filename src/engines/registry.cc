@@ -14,19 +14,27 @@ std::vector<EngineInfo>& registered() {
   return list;
 }
 
-/// The engines that run here and have the shader, best first.
-std::vector<std::string> engines_with(const std::string& shader) {
-  std::vector<std::string> names;
+/// The engines that run here and have the shader, best first, without the one that chooses among them.
+std::vector<const EngineInfo*> engines_with(const std::string& shader) {
+  std::vector<const EngineInfo*> having;
   for (const auto& info : engines()) {
-    if (info.probe().available && info.create({})->find_shader(shader) != nullptr) names.push_back(info.name);
+    if (info.name == kAuto || !info.probe().available) continue;
+    if (info.create({})->find_shader(shader) != nullptr) having.push_back(&info);
   }
-  return names;
+  return having;
+}
+
+[[noreturn]] void refuse(const std::string& engine, const std::string& shader) {
+  std::string list;
+  for (const auto* info : engines_with(shader)) list += (list.empty() ? "" : ", ") + info->name;
+  throw std::runtime_error("engine '" + engine + "' has no shader '" + shader +
+                           "'; engines that have it here: " + (list.empty() ? "none" : list));
 }
 
 const EngineInfo& find_engine(const std::string& name) {
   const auto found = std::ranges::find(engines(), name, &EngineInfo::name);
   if (found != engines().end()) return *found;
-  std::vector<std::string> names{"auto"};
+  std::vector<std::string> names;
   for (const auto& info : engines()) names.push_back(info.name);
   throw std::invalid_argument("unknown engine " + quote(name) + "; " + did_you_mean_or_list(name, names));
 }
@@ -95,7 +103,7 @@ std::vector<std::string> describe_settings(const EngineInfo& info) {
 }
 
 void check_engine(const std::string& choice) {
-  if (choice != "auto") read_settings(find_engine(engine_name(choice)), choice);
+  read_settings(find_engine(engine_name(choice)), choice);
 }
 
 std::unique_ptr<Engine> create_engine(const std::string& choice) {
@@ -109,13 +117,24 @@ std::unique_ptr<Engine> create_engine(const std::string& choice) {
 }
 
 std::string resolve_engine(const std::string& choice, const std::string& shader) {
-  if (choice != "auto" && create_engine(choice)->find_shader(shader) != nullptr) return choice;
+  const std::string name = engine_name(choice);
+  if (name != kAuto) {
+    if (create_engine(choice)->find_shader(shader) == nullptr) refuse(name, shader);
+    return choice;
+  }
+  check_engine(choice);
   const auto having = engines_with(shader);
-  if (choice == "auto" && !having.empty()) return having.front();
-  std::string list;
-  for (const auto& engine : having) list += (list.empty() ? "" : ", ") + engine;
-  throw std::runtime_error("engine '" + engine_name(choice) + "' has no shader '" + shader +
-                           "'; engines that have it here: " + (list.empty() ? "none" : list));
+  if (having.empty()) refuse(name, shader);
+  const auto others = std::ranges::count(having, false, &EngineInfo::at_once);
+  const bool is_a_choice = others > 1 || (others == 1 && having.size() > 1);
+  return is_a_choice ? choice : having.front()->name;
+}
+
+std::string engine_at_once(const std::string& shader) {
+  const auto having = engines_with(shader);
+  const auto best = std::ranges::find(having, true, &EngineInfo::at_once);
+  if (best == having.end()) throw std::runtime_error("no engine here runs the shader '" + shader + "' on a CPU");
+  return (*best)->name;
 }
 
 }  // namespace penumbra

@@ -41,7 +41,9 @@ std::vector<EngineFinding> findings_of(const ordered_json& list) {
     findings.push_back({.shader = each.at("shader").get<std::string>(),
                         .size_class = each.at("table_size_class").get<unsigned>(),
                         .value = each.at("value").get<std::uint64_t>(),
-                        .gain = each.at("gain").get<double>()});
+                        .gain = each.at("gain").get<double>(),
+                        .conditions = each.at("conditions").get<std::string>(),
+                        .figures = each.at("figures").get<std::vector<double>>()});
   }
   return findings;
 }
@@ -49,14 +51,18 @@ std::vector<EngineFinding> findings_of(const ordered_json& list) {
 ordered_json to_json(const std::vector<EngineFinding>& findings) {
   auto list = ordered_json::array();
   for (const auto& each : findings) {
-    list.push_back(
-        {{"shader", each.shader}, {"table_size_class", each.size_class}, {"value", each.value}, {"gain", each.gain}});
+    list.push_back({{"shader", each.shader},
+                    {"table_size_class", each.size_class},
+                    {"value", each.value},
+                    {"gain", each.gain},
+                    {"conditions", each.conditions},
+                    {"figures", each.figures}});
   }
   return list;
 }
 
 bool is_of_same(const EngineFinding& one, const EngineFinding& other) {
-  return one.shader == other.shader && one.size_class == other.size_class;
+  return one.shader == other.shader && one.size_class == other.size_class && one.conditions == other.conditions;
 }
 
 [[noreturn]] void fail(const std::filesystem::path& file, int error) {

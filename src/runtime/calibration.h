@@ -26,7 +26,8 @@ class Calibration {
 
   /// Empty if there is no file, or if it is of another machine, of another build of this program, or not from keep().
   Findings load() const;
-  /// Adds to what the file has; of findings on the same shader and size of table the new one stays. Another process
+  /// Adds to what the file has; of findings on the same shader and size of table under the same
+  /// conditions the new one stays. Another process
   /// sees the file as it was or as it will be. Throws std::runtime_error with the reason if it cannot be written.
   void keep(const Findings& findings) const;
 

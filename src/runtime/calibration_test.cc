@@ -42,9 +42,14 @@ TEST_F(CalibrationTest, KeepsWhatWasFoundAndReplacesWhatIsFoundAgain) {
                        {.shader = "b", .size_class = 20, .value = 1, .gain = 1}}},
                      {"other", {{.shader = "a", .size_class = 20, .value = 7, .gain = 1}}}});
   calibration_.keep({{"gopt", {{.shader = "a", .size_class = 20, .value = 4, .gain = 1.25}}}});
+  calibration_.keep(
+      {{"other", {{.shader = "a", .size_class = 20, .value = 9, .conditions = "with it", .figures = {1.5, 0.25}}}}});
   const Calibration::Findings found = calibration_.load();
   EXPECT_THAT(found.at("gopt"), ElementsAre(finding("a", 25, 16), finding("b", 20, 1), finding("a", 20, 4)));
-  EXPECT_THAT(found.at("other"), ElementsAre(finding("a", 20, 7)));
+  EXPECT_THAT(found.at("other"), ElementsAre(finding("a", 20, 7), finding("a", 20, 9)));
+  EXPECT_EQ(found.at("other").front().conditions, "");
+  EXPECT_EQ(found.at("other").back().conditions, "with it");
+  EXPECT_THAT(found.at("other").back().figures, ElementsAre(1.5, 0.25));
   EXPECT_EQ(found.at("gopt").back().gain, 1.25);
 }
 

@@ -100,7 +100,8 @@ void Conveyor::pre_shade(Flight& flight, Lane& lane) noexcept {
   flight.columns.clear();
   flight.batch.shader = lane.stage->shader;
   flight.batch.table = lane.stage->table;
-  flight.fetch_ahead = lane.stage->fetch_ahead;
+  flight.batch.is_pressed = flight.size == Chunk::kCapacity;
+  flight.fetch_ahead = lane.engine != nullptr && lane.engine->fetches_ahead();
   lane.stage->function->pre_shade(flight);
   if (flight.batch.items > 0 && lane.engine != nullptr) flight.shading = Flight::Shading::waiting;
   counters_.steps[step_of_stage(flight.stage) + kPre].add(lap(), flight.undecided);

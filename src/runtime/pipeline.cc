@@ -17,6 +17,15 @@ constexpr std::size_t kMostReasons = 1U << 15;  ///< as many again may stand for
 
 }  // namespace
 
+const Engine* Stage::engine_of(const std::string& name) const {
+  if (engine == nullptr) return nullptr;
+  if (penumbra::engine_name(engine_name) == name) return engine;
+  for (const auto& [each, member] : engine->members()) {
+    if (each == name) return member;
+  }
+  return nullptr;
+}
+
 std::vector<std::string> twins(std::span<const control::PortConfig> configs) {
   std::vector<std::string> names;
   names.reserve(configs.size());
@@ -94,7 +103,6 @@ void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, c
   if (stage.table == nullptr) throw std::logic_error("function " + config.function + " has a shader but no table");
   stage.engine->use_table(*stage.table);
   stage.engine->expect(*stage.shader, *stage.table);
-  stage.fetch_ahead = stage.engine->fetches_ahead();
 }
 
 std::string Pipeline::reason_name(std::uint16_t reason) const {
@@ -154,19 +162,32 @@ std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues(unsigned core) {
   return queues;
 }
 
+template <class Use>
+void Pipeline::each_engine(Use use) const {
+  for (const auto& [choice, engine] : engines_) {
+    for (const auto& [name, member] : engine->members()) use(name, *member);
+    use(engine_name(choice), *engine);
+  }
+}
+
 std::map<std::string, std::vector<EngineFinding>> Pipeline::findings() const {
   std::map<std::string, std::vector<EngineFinding>> all;
-  for (const auto& [choice, engine] : engines_) {
-    for (EngineFinding& each : engine->findings()) all[engine_name(choice)].push_back(std::move(each));
-  }
+  each_engine([&all](const std::string& name, const Engine& engine) {
+    for (EngineFinding& each : engine.findings()) {
+      each.conditions = engine.conditions();
+      all[name].push_back(std::move(each));
+    }
+  });
   return all;
 }
 
 void Pipeline::recall(const std::map<std::string, std::vector<EngineFinding>>& findings) {
-  for (const auto& [choice, engine] : engines_) {
-    const auto found = findings.find(engine_name(choice));
-    engine->recall(found != findings.end() ? found->second : std::vector<EngineFinding>());
-  }
+  each_engine([&findings](const std::string& name, Engine& engine) {
+    const auto found = findings.find(name);
+    std::vector<EngineFinding> its = found != findings.end() ? found->second : std::vector<EngineFinding>();
+    std::erase_if(its, [conditions = engine.conditions()](const auto& each) { return each.conditions != conditions; });
+    engine.recall(std::move(its));
+  });
 }
 
 SparePipeline::SparePipeline(const control::RouterConfig& config)

@@ -41,7 +41,9 @@ struct Stage {
   Engine* engine = nullptr;
   const Shader* shader = nullptr;
   Table* table = nullptr;
-  bool fetch_ahead = false;  ///< Engine::fetches_ahead
+
+  /// Of that name, the one that it uses or a member of that; null if neither is.
+  const Engine* engine_of(const std::string& name) const;
 };
 
 /// The interfaces of the host that stand for the ports, by port.
@@ -81,6 +83,8 @@ class Pipeline {
   void recall(const std::map<std::string, std::vector<EngineFinding>>& findings);
 
  private:
+  template <class Use>
+  void each_engine(Use use) const;
   void exchange(Pipeline& next, std::span<const std::size_t> stages);
   void add_over_limits();
   void choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader);

@@ -80,9 +80,14 @@ TEST(Pipeline, SharesOneEngineAmongStages) {
   EXPECT_EQ(pipeline.stages()[0].shader->name, "test_shader");
 }
 
-TEST(Pipeline, TakesForAutoTheBestEngineThatHasTheShader) {
+TEST(Pipeline, TakesAutoWhereThereIsAChoice) {
   const Pipeline pipeline = make(test::test_config({"a"}, 1, 1, "auto"));
-  EXPECT_EQ(pipeline.stages()[0].engine_name, test::kSync);
+  const Stage& stage = pipeline.stages()[0];
+  EXPECT_EQ(stage.engine_name, "auto");
+  EXPECT_EQ(stage.engine_of("auto"), stage.engine);
+  ASSERT_NE(stage.engine_of(test::kAsync), nullptr);
+  EXPECT_THAT(stage.engine_of(test::kAsync)->notes(), testing::Contains("expects test_shader on " + stage.table->name()));
+  EXPECT_EQ(stage.engine_of("no such engine"), nullptr);
 }
 
 TEST(Pipeline, NamesTheEnginesThatHaveTheShader) {
@@ -148,6 +153,19 @@ TEST(Pipeline, OpensAnEngineQueueAStage) {
   const auto queues = pipeline.open_queues(0);
   EXPECT_THAT(queues, testing::SizeIs(3));
   EXPECT_THAT(queues, testing::Each(testing::NotNull()));
+}
+
+TEST(Pipeline, KeepsFindingsUnderTheirEnginesNamesAndConditions) {
+  for (const std::string engine : {test::kAsync, "auto"}) {
+    Pipeline pipeline = make(test::test_config({"a"}, 1, 1, engine));
+    const auto queues = pipeline.open_queues(0);
+    auto findings = pipeline.findings();
+    ASSERT_THAT(findings[test::kAsync], testing::SizeIs(1)) << engine;
+    EXPECT_EQ(findings[test::kAsync][0].conditions, "made for tests");
+    findings[test::kAsync].push_back({.shader = "test_shader", .value = 4, .conditions = "on another accelerator"});
+    pipeline.recall(findings);
+    EXPECT_THAT(pipeline.stages()[0].engine_of(test::kAsync)->notes(), testing::Contains("recalls 1")) << engine;
+  }
 }
 
 TEST(Pipeline, TellsAnEngineWhatToExpectBeforeItsQueuesAndWhatWasFoundAfterThem) {

@@ -79,9 +79,10 @@ nlohmann::ordered_json show_engines(const Pipeline& pipeline) {
     auto users = nlohmann::ordered_json::array();
     std::vector<std::string> notes;
     for (const auto& stage : pipeline.stages()) {
-      if (stage.engine == nullptr || engine_name(stage.engine_name) != info.name) continue;
+      const Engine* const engine = stage.engine_of(info.name);
+      if (engine == nullptr) continue;
       users.push_back(stage.name);
-      for (std::string& note : stage.engine->notes()) {
+      for (std::string& note : engine->notes()) {
         if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
       }
     }

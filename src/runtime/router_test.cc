@@ -23,7 +23,7 @@ const std::vector<Order> kAnything{Order::pass, Order::late_pass, Order::send,  
                                    Order::drop, Order::late_drop, Order::late_punt, Order::misdirect};
 
 TEST(Router, CountsEveryPacketUnderWhatBecameOfIt) {
-  for (const char* engine : {test::kSync, test::kAsync}) {
+  for (const char* engine : {test::kSync, test::kAsync, kAuto}) {
     TestBed bed({{.name = "a", .packets_per_queue = 20000, .orders = kAnything}}, 1, 1, engine);
     const Statistics statistics = bed.run_and_check({});
     const test::TestPort& port = bed.port(0);
@@ -42,7 +42,7 @@ TEST(Router, CountsEveryPacketUnderWhatBecameOfIt) {
 
 TEST(Router, ConservesPacketsAndOrderWithSeveralPortsWorkersAndStages) {
   const std::uint64_t reordered = test::batches_reordered(), full = test::times_full();
-  for (const char* engine : {test::kSync, test::kAsync}) {
+  for (const char* engine : {test::kSync, test::kAsync, kAuto}) {
     for (std::uint16_t workers = 1; workers <= 3; ++workers) {
       for (std::size_t stages = 1; stages <= 3; ++stages) {
         TestBed bed({{.name = "a", .queues = 2, .packets_per_queue = 4000, .orders = kAnything, .seed = stages},

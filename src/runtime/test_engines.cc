@@ -138,6 +138,8 @@ class TestEngine final : public Engine {
     notes_.push_back("recalls " + std::to_string(findings.size()));
   }
   std::vector<std::string> notes() const override { return notes_; }
+  std::vector<EngineFinding> findings() const override { return {{.shader = kShader.name, .value = 3}}; }
+  std::string conditions() const override { return "made for tests"; }
 
  private:
   std::vector<std::string> notes_;  ///< what it was told
@@ -151,20 +153,21 @@ class EngineWithout final : public Engine {
 };
 
 template <class Made>
-bool add_engine(const char* name, int priority) {
+bool add_engine(const char* name, int priority, bool at_once) {
   return register_engine(
       {.name = name,
        .summary = "for tests",
        .priority = priority,
+       .at_once = at_once,
        .settings = {},
        .probe = [] { return Availability{true, "always"}; },
        .create = [](const EngineSettings&) -> std::unique_ptr<Engine> { return std::make_unique<Made>(); }});
 }
 
 [[maybe_unused]] const bool kTestEngines =
-    add_engine<TestEngine<SyncQueue>>(kSync, 2) && add_engine<TestEngine<AsyncQueue>>(kAsync, 1) &&
-    add_engine<TestEngine<HoarderQueue>>(kHoarder, 0) && add_engine<TestEngine<StuckQueue>>(kStuck, -1) &&
-    add_engine<EngineWithout>(kWithout, 1000);
+    add_engine<TestEngine<SyncQueue>>(kSync, 2, true) && add_engine<TestEngine<AsyncQueue>>(kAsync, 1, false) &&
+    add_engine<TestEngine<HoarderQueue>>(kHoarder, 0, false) && add_engine<TestEngine<StuckQueue>>(kStuck, -1, true) &&
+    add_engine<EngineWithout>(kWithout, 1000, false);
 
 }  // namespace
 

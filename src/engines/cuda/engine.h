@@ -33,6 +33,7 @@ class CudaEngine final : public Engine {
   std::vector<std::string> notes() const override;
   std::vector<EngineFinding> findings() const override;
   void recall(std::vector<EngineFinding> findings) override;
+  std::string conditions() const override { return masters_.front()->device_name(); }
 
  private:
   struct Expected {

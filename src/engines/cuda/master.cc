@@ -294,6 +294,11 @@ bool Master::has_nothing_to_do() const {
          std::ranges::none_of(tables_, [](const TableCopies* table) { return table->has_work(); });
 }
 
+std::string Master::device_name() const {
+  const std::lock_guard lock(words_mutex_);
+  return name_;
+}
+
 std::vector<std::string> Master::notes() const {
   const std::lock_guard lock(words_mutex_);
   std::vector<std::string> lines;

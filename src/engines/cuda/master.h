@@ -78,6 +78,8 @@ class Master final : public DeviceThread {
   Doorbell& doorbell() { return doorbell_; }
   /// What it works on and what it has done, a line each. Any thread.
   std::vector<std::string> notes() const;
+  /// Of the GPU that was opened last; empty: none was.
+  std::string device_name() const;
 
  private:
   struct Waiting {

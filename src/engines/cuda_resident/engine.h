@@ -27,6 +27,7 @@ class ResidentEngine final : public Engine {
   void use_table(Table& table) override { keeper_.add(table); }
   std::unique_ptr<EngineQueue> open_queue() override;
   std::vector<std::string> notes() const override { return keeper_.notes(); }
+  std::string conditions() const override { return keeper_.device_name(); }
 
  private:
   const std::unique_ptr<Engine> cpu_;  ///< what runs shaders while the GPU does not

@@ -212,6 +212,11 @@ bool Keeper::has_fresh_rows() const noexcept {
          });
 }
 
+std::string Keeper::device_name() const {
+  const std::lock_guard lock(words_mutex_);
+  return name_;
+}
+
 std::vector<std::string> Keeper::notes() const {
   const std::lock_guard lock(words_mutex_);
   std::uint64_t by_gpu = by_gpu_, by_cpu = by_cpu_, given_up = given_up_;

@@ -66,6 +66,8 @@ class Keeper final : public cuda::DeviceThread {
 
   /// What it works on and what was done, a line each. Any thread.
   std::vector<std::string> notes() const;
+  /// Of the GPU that was opened last; empty: none was.
+  std::string device_name() const;
 
  private:
   /// What was seen of a group, and when it last changed.

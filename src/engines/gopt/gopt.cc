@@ -46,7 +46,6 @@ class GoptEngine final : public Engine {
   explicit GoptEngine(std::uint32_t width) : width_(width) {}
   const Shader* find_shader(const std::string& name) const override { return variants().find(name); }
   void use_table(Table& /*table*/) override {}  // host memory is where it runs
-  bool fetches_ahead() const override { return true; }
   std::unique_ptr<EngineQueue> open_queue() override;
   std::vector<std::string> notes() const override;
   std::vector<EngineFinding> findings() const override;
@@ -90,6 +89,7 @@ class GoptQueue final : public EngineQueue {
     if (finding.choice.measured(ticks() - begin, batch.items)) publish(finding, *batch.table);
     return Submitted::done;
   }
+  bool fetches_ahead() const noexcept override { return true; }
   Batch* poll() noexcept override { return nullptr; }
 
   const std::array<Finding, 8>& findings() const { return findings_; }
@@ -194,6 +194,7 @@ std::vector<EngineFinding> GoptEngine::findings() const {
     {.name = "gopt",
      .summary = "CPU code whose items take turns while memory is waited for, run by the worker itself",
      .priority = 20,
+     .at_once = true,
      .settings = {{.name = "width",
                    .least = 1,
                    .most = 256,

@@ -35,6 +35,7 @@ class ScalarEngine final : public Engine {
     {.name = "scalar",
      .summary = "plain CPU code, run by the worker itself",
      .priority = 10,
+     .at_once = true,
      .settings = {},
      .probe = [] { return Availability{true, "any CPU"}; },
      .create = [](const EngineSettings&) -> std::unique_ptr<Engine> { return std::make_unique<ScalarEngine>(); }});

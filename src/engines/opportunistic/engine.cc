@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "opportunistic/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+
+#include "opportunistic/queue.h"
+
+namespace penumbra::opportunistic {
+
+AutoEngine::AutoEngine(std::vector<Member> members, std::uint64_t max_delay, Now now)
+    : members_(std::move(members)), max_delay_(max_delay), now_(now) {}
+
+AutoEngine::~AutoEngine() = default;
+
+const Shader* AutoEngine::find_shader(const std::string& name) const {
+  if (const auto known = shaders_.find(name); known != shaders_.end()) return &known->second;
+  SharedShader shader;
+  for (const Member& member : members_) {
+    const Shader* const own = member.engine->find_shader(name);
+    if (own != nullptr && shader.name.empty()) static_cast<Shader&>(shader) = *own;
+    shader.of_members.push_back(own);
+  }
+  return shader.name.empty() ? nullptr : &shaders_.emplace(name, std::move(shader)).first->second;
+}
+
+void AutoEngine::use_table(Table& table) {
+  for (const Member& member : members_) member.engine->use_table(table);
+}
+
+void AutoEngine::expect(const Shader& shader, const Table& table) {
+  const auto& shared = static_cast<const SharedShader&>(shader);
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (shared.of_members[i] != nullptr) members_[i].engine->expect(*shared.of_members[i], table);
+  }
+  routes_.push_back({.shader = &shared,
+                     .table = &table,
+                     .taken = taken_for(shared, table),
+                     .costs = std::vector<std::optional<Costs>>(members_.size())});
+}
+
+/// Of the members that answer at once only the best that has the shader.
+bool AutoEngine::is_candidate(const SharedShader& shader, std::size_t member) const noexcept {
+  if (shader.of_members[member] == nullptr) return false;
+  if (!members_[member].at_once) return true;
+  for (std::size_t i = 0; i < member; ++i) {
+    if (members_[i].at_once && shader.of_members[i] != nullptr) return false;
+  }
+  return true;
+}
+
+Taken AutoEngine::taken_for(const SharedShader& shader, const Table& table) const noexcept {
+  for (const Route& route : routes_) {
+    if (route.shader == &shader && route.table == &table) return route.taken;
+  }
+  const std::size_t none = members_.size();
+  Taken taken{none, none};
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (!is_candidate(shader, i)) continue;
+    std::size_t& place = members_[i].at_once ? taken.light : taken.heavy;
+    if (place == none) place = i;
+  }
+  if (taken.light == none) taken.light = taken.heavy;
+  if (taken.heavy == none) taken.heavy = taken.light;
+  return taken;
+}
+
+const SharedShader& AutoEngine::shader_of(std::size_t member, const Shader& own) const noexcept {
+  return std::ranges::find_if(shaders_, [&](const auto& each) { return each.second.of_members[member] == &own; })
+      ->second;
+}
+
+std::unique_ptr<EngineQueue> AutoEngine::open(std::optional<unsigned> core) {
+  std::vector<std::unique_ptr<EngineQueue>> queues;
+  for (const Member& member : members_) {
+    auto& queue = queues.emplace_back();
+    try {
+      queue = core ? member.engine->open_queue_for(*core) : member.engine->open_queue();
+    } catch (const std::runtime_error& error) {
+      if (member.at_once) throw;
+      const std::lock_guard lock(mutex_);
+      const std::string word = member.name + ": not for every worker: " + error.what();
+      if (std::ranges::find(words_, word) == words_.end()) words_.push_back(word);
+    }
+  }
+  auto queue = std::make_unique<AutoQueue>(*this, std::move(queues), core, max_delay_, now_);
+  const std::lock_guard lock(mutex_);
+  queues_.push_back(queue.get());
+  return queue;
+}
+
+void AutoEngine::remove(const AutoQueue& queue) {
+  const std::lock_guard lock(mutex_);
+  std::erase(queues_, &queue);
+}
+
+/// As many as there are workers: each has a queue for every stage.
+std::vector<AutoQueue*> AutoEngine::one_queue_a_core() const {
+  std::vector<AutoQueue*> found;
+  for (AutoQueue* queue : queues_) {
+    const auto is_of_same = [queue](const AutoQueue* other) { return other->core() == queue->core(); };
+    if (std::ranges::none_of(found, is_of_same)) found.push_back(queue);
+  }
+  return found;
+}
+
+std::optional<Costs> AutoEngine::measure_member(const Route& route, std::size_t member) const {
+  std::vector<std::unique_ptr<EngineQueue>> fresh;  // what they find out of random columns is not for the workers'
+  std::vector<WorkersQueue> queues;
+  for (const AutoQueue* const each : one_queue_a_core()) {
+    EngineQueue* queue = each->queue_into(member);
+    if (members_[member].at_once) queue = fresh.emplace_back(members_[member].engine->open_queue()).get();
+    if (queue != nullptr) queues.push_back({queue, each->core()});
+  }
+  if (queues.empty()) return std::nullopt;
+  return measure(*route.shader->of_members[member], *route.table, queues, now_);
+}
+
+void AutoEngine::choose(Route& route, const std::vector<EngineFinding>& findings) {
+  constexpr std::size_t kFigures = 3 * kSizes.size();
+  const auto is_its = [&](const EngineFinding& each) {
+    return each.shader == route.shader->name && each.size_class == route.table->size_class() &&
+           each.figures.size() == kFigures * members_.size();
+  };
+  const auto known = std::ranges::find_if(findings, is_its);
+  route.is_recalled = known != findings.end();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (!is_candidate(*route.shader, i)) continue;
+    if (route.is_recalled) route.costs[i] = costs_of(std::span(known->figures).subspan(kFigures * i, kFigures));
+    if (!route.costs[i]) {
+      route.costs[i] = measure_member(route, i);
+      route.is_recalled = route.is_recalled && !route.costs[i];
+    }
+  }
+  route.taken = take_best(route.costs, max_delay_);
+}
+
+void AutoEngine::recall(std::vector<EngineFinding> findings) {
+  const auto can_be_measured = [](const Route& route) {
+    return !route.shader->has_arena && route.table->view() != nullptr;
+  };
+  if (queues_.empty() || routes_.empty() || !std::ranges::all_of(routes_, can_be_measured)) return;
+  for (Route& route : routes_) choose(route, findings);
+  const std::lock_guard lock(mutex_);
+  for (const Route& route : routes_) add_words(route);
+  close_what_is_not_taken();
+}
+
+void AutoEngine::close_what_is_not_taken() {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto takes = [i](const Route& route) { return route.taken.light == i || route.taken.heavy == i; };
+    if (members_[i].at_once || std::ranges::any_of(routes_, takes)) continue;
+    for (AutoQueue* const queue : queues_) queue->close(i);
+  }
+}
+
+void AutoEngine::add_words(const Route& route) {
+  const std::string of = route.shader->name;
+  const std::string& light = members_[route.taken.light].name;
+  const std::string& heavy = members_[route.taken.heavy].name;
+  words_.push_back(of + ": " + (light == heavy ? light : light + " under light load, " + heavy + " under heavy load"));
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (!route.costs[i]) continue;
+    words_.push_back(of + " on " + members_[i].name + ": 1, 8, 64 items " + describe(*route.costs[i]) +
+                     (route.is_recalled ? ", in an earlier run" : ""));
+  }
+}
+
+std::vector<std::string> AutoEngine::notes() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> lines = words_;
+  for (const AutoQueue* const queue : queues_) {
+    if (std::string line = queue->note(); !line.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<EngineFinding> AutoEngine::findings() const {
+  std::vector<EngineFinding> found;
+  for (const Route& route : routes_) {
+    const auto is_known = [](const auto& each) { return each.has_value(); };
+    if (route.is_recalled || std::ranges::none_of(route.costs, is_known)) continue;
+    EngineFinding& finding = found.emplace_back();
+    finding.shader = route.shader->name;
+    finding.size_class = route.table->size_class();
+    finding.value = route.taken.heavy;
+    finding.gain = gain(*route.costs[route.taken.light], *route.costs[route.taken.heavy]);
+    for (const auto& costs : route.costs) {
+      for (const double figure : to_figures(costs.value_or(Costs{}))) finding.figures.push_back(figure);
+    }
+  }
+  return found;
+}
+
+std::string AutoEngine::conditions() const {
+  std::string text;
+  for (const Member& member : members_) {
+    const std::string own = member.engine->conditions();
+    text += member.name + (own.empty() ? "" : " on " + own) + ", ";
+  }
+  const std::lock_guard lock(mutex_);
+  return text + std::to_string(one_queue_a_core().size()) + " workers";
+}
+
+std::vector<std::pair<std::string, Engine*>> AutoEngine::members() const {
+  std::vector<std::pair<std::string, Engine*>> pairs;
+  for (const Member& member : members_) pairs.emplace_back(member.name, member.engine.get());
+  return pairs;
+}
+
+namespace {
+
+std::uint64_t steady_now() noexcept {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+}
+
+std::unique_ptr<Engine> create(const EngineSettings& settings) {
+  std::vector<Member> members;
+  for (const auto& info : engines()) {
+    if (info.name == kAuto || !info.probe().available) continue;
+    members.push_back({info.name, info.at_once, info.create({})});
+  }
+  const auto told = settings.find("max_delay");
+  const std::uint64_t max_delay = told == settings.end() ? 0 : told->second * 1000;
+  return std::make_unique<AutoEngine>(std::move(members), max_delay, &steady_now);
+}
+
+[[maybe_unused]] const bool kRegistered = register_engine(
+    {.name = kAuto,
+     .summary = "whatever of these suits the load: the CPU as long as it keeps up, then a GPU",
+     .priority = 0,
+     .settings = {{.name = "max_delay",
+                   .least = 1,
+                   .most = 1'000'000,
+                   .summary = "microseconds: what takes longer for a batch is not used under heavy load",
+                   .tested = {1}}},
+     .probe =
+         [] {
+           std::string among;
+           for (const auto& info : engines()) {
+             if (info.name == kAuto || !info.probe().available) continue;
+             among += (among.empty() ? "" : ", ") + info.name;
+           }
+           return Availability{!among.empty(), "there are here: " + (among.empty() ? "none" : among)};
+         },
+     .create = create});
+
+}  // namespace
+
+}  // namespace penumbra::opportunistic

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `auto` over members that take a known time.
+#include "opportunistic/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engines/conformance.h"
+#include "opportunistic/load_choice.h"
+#include "opportunistic/timed_world_test.h"
+
+namespace penumbra::opportunistic {
+namespace {
+
+using conformance::ShaderQueue;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr Timing kCpu{.of_item = 10, .of_batch = 20};
+constexpr Timing kSlowCpu{.of_item = 20, .of_batch = 20};
+constexpr Timing kGpu{.at_once = false, .of_item = 1, .of_batch = 50, .latency = 3000, .period = 100};
+constexpr Timing kFarGpu{.at_once = false, .of_item = 1, .of_batch = 60, .latency = 20'000, .period = 250};
+
+/// `auto` over members called cpu, slow, gpu and far, as far as they are wanted.
+class AutoWorld {
+ public:
+  struct Wanted {
+    std::string name;
+    Timing timing;
+    std::vector<std::string> shaders = {"one", "two"};
+  };
+  explicit AutoWorld(const std::vector<Wanted>& wanted, std::uint64_t max_delay = 0) {
+    table.publish(kView, {});
+    std::vector<Member> members;
+    for (const Wanted& each : wanted) {
+      Seen& its = seen.emplace_back();
+      members.push_back({each.name, each.timing.at_once, std::make_unique<TimedEngine>(each.timing, its, each.shaders)});
+    }
+    engine = std::make_unique<AutoEngine>(std::move(members), max_delay, &test_now);
+    engine->use_table(table);
+    shader = engine->find_shader("one");
+  }
+  void expect_and_open() {
+    engine->expect(*shader, table);
+    queue = engine->open_queue_for(0);
+  }
+  void calibrate(const std::vector<EngineFinding>& findings = {}) {
+    expect_and_open();
+    engine->recall(findings);
+    for (Seen& each : seen) each.batches = 0;
+  }
+  std::string notes() const {
+    std::string text;
+    for (const auto& line : engine->notes()) text += line + "\n";
+    return text;
+  }
+
+  static constexpr std::uint32_t kView = 0x5A5A1234;
+  std::deque<Seen> seen;
+  Table table{"numbers"};
+  std::unique_ptr<AutoEngine> engine;
+  const Shader* shader = nullptr;
+  std::unique_ptr<EngineQueue> queue;
+};
+
+/// What a worker does with a queue: a few batches in flight, answers in order.
+class Traffic {
+ public:
+  Traffic(AutoWorld& world, EngineQueue& queue) : world_(world), queue_(queue), places_(8) {}
+  ~Traffic() {
+    while (!flying_.empty()) take_back();
+  }
+
+  void send(std::uint32_t items, bool is_pressed, const Shader& shader) {
+    while (flying_.size() == places_.size()) take_back();
+    Place& place = places_[next_++ % places_.size()];
+    place.in.resize(items);
+    place.out.assign(items, 0);
+    for (auto& each : place.in) each = static_cast<std::uint32_t>(random_());
+    place.shader = &shader;
+    place.batch = {.shader = &shader, .table = &world_.table, .items = items};
+    place.batch.inputs = {place.in.data()};
+    place.batch.outputs = {place.out.data()};
+    place.batch.is_pressed = is_pressed;
+    for (;;) {
+      const auto answer = queue_.submit(place.batch);
+      if (answer == EngineQueue::Submitted::done) {
+        EXPECT_TRUE(flying_.empty()) << "it overtook others";
+        check(place);
+        return;
+      }
+      if (answer == EngineQueue::Submitted::queued) break;
+      ASSERT_FALSE(flying_.empty()) << "full, and nothing is in flight";
+      take_back();
+    }
+    flying_.push_back(&place);
+  }
+  /// So many batches of a chunk's size with more behind them, or of a few items every microsecond.
+  void press(int batches) {
+    for (int i = 0; i < batches; ++i) send(64, true, *world_.shader);
+  }
+  void trickle(int batches) {
+    for (int i = 0; i < batches; ++i) {
+      send(2, false, *world_.shader);
+      poll();
+      test_clock += 1000;
+    }
+  }
+  void poll() {
+    if (Batch* const batch = queue_.poll(); batch != nullptr) came_back(batch);
+  }
+
+ private:
+  struct Place {
+    Batch batch;
+    const Shader* shader = nullptr;
+    std::vector<std::uint32_t> in, out;
+  };
+  void take_back() {
+    Batch* batch = nullptr;
+    while (batch == nullptr) batch = queue_.poll();
+    came_back(batch);
+  }
+  void came_back(const Batch* batch) {
+    ASSERT_FALSE(flying_.empty());
+    Place& oldest = *flying_.front();
+    flying_.pop_front();
+    ASSERT_EQ(batch, &oldest.batch) << "out of order";
+    check(oldest);
+  }
+  static void check(const Place& place) {
+    EXPECT_EQ(place.batch.shader, place.shader) << "the batch is the caller's again";
+    for (std::size_t i = 0; i < place.in.size(); ++i) ASSERT_EQ(place.out[i], place.in[i] ^ AutoWorld::kView);
+  }
+
+  AutoWorld& world_;
+  EngineQueue& queue_;
+  std::vector<Place> places_;
+  std::size_t next_ = 0;
+  std::deque<Place*> flying_;
+  std::mt19937 random_{11};
+};
+
+TEST(Auto, LeavesLightLoadToTheCpuAndHeavyLoadToTheGpu) {
+  AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu}});
+  world.calibrate();
+  Traffic traffic(world, *world.queue);
+  traffic.trickle(30 * LoadChoice::kRound);
+  EXPECT_EQ(world.seen[0].batches, 30U * LoadChoice::kRound);
+  EXPECT_EQ(world.seen[1].batches, 0U);
+  traffic.press(1000);
+  EXPECT_EQ(world.seen[1].batches, 1000U - 2 * LoadChoice::kRound);
+  EXPECT_THAT(world.notes(), HasSubstr("core 0: gpu, heavy load, changed 1 times; fell behind at"));
+  traffic.press(20'000);
+  traffic.trickle(1000);
+  const std::uint64_t by_gpu = world.seen[1].batches;
+  traffic.trickle(1000);
+  EXPECT_EQ(world.seen[1].batches, by_gpu) << "the load has gone";
+  EXPECT_THAT(world.notes(), HasSubstr("core 0: cpu, light load, changed 2 times"));
+}
+
+TEST(Auto, LetsFunctionsFetchAheadWhileTheCpuIsUsed) {
+  AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu}});
+  world.calibrate();
+  Traffic traffic(world, *world.queue);
+  EXPECT_TRUE(world.queue->fetches_ahead());
+  traffic.press(200);
+  EXPECT_FALSE(world.queue->fetches_ahead());
+}
+
+TEST(Auto, MeasuresWhatEachMemberCosts) {
+  AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu}});
+  world.expect_and_open();
+  world.engine->recall({});
+  const auto findings = world.engine->findings();
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].shader, "one");
+  EXPECT_EQ(findings[0].size_class, world.table.size_class());
+  ASSERT_THAT(findings[0].figures, SizeIs(18));
+  const auto cpu = costs_of(std::span(findings[0].figures).first(9));
+  const auto gpu = costs_of(std::span(findings[0].figures).last(9));
+  ASSERT_TRUE(cpu && gpu);
+  for (std::size_t i = 0; i < kSizes.size(); ++i) {
+    const double of_cpu = 20 + 10.0 * kSizes[i], of_gpu = 50 + 1.0 * kSizes[i];
+    EXPECT_DOUBLE_EQ((*cpu)[i].alone, of_cpu);
+    EXPECT_DOUBLE_EQ((*cpu)[i].busy, of_cpu);
+    EXPECT_NEAR((*cpu)[i].period, of_cpu, 0.01);
+    EXPECT_NEAR((*gpu)[i].alone, of_gpu + 3000, TimedQueue::kPoll);
+    EXPECT_NEAR((*gpu)[i].busy, of_gpu + TimedQueue::kPoll, 1e-9);
+    // 16 in flight: the latency bounds it.
+    EXPECT_NEAR((*gpu)[i].period, (of_gpu + 3000) / 16, 40) << kSizes[i];
+  }
+  EXPECT_THAT(world.engine->notes(),
+              AllOf(Contains("one: cpu under light load, gpu under heavy load"),
+                    Contains(HasSubstr("one on cpu: 1, 8, 64 items 0.03, 0.10, 0.66 us alone; 0.66 us each of many")),
+                    Contains(HasSubstr("one on gpu: 1, 8, 64 items 3."))));
+}
+
+TEST(Auto, ChoosesByWhatAnEarlierRunMeasured) {
+  AutoWorld first({{"cpu", kCpu}, {"gpu", kGpu}});
+  first.calibrate();
+  AutoWorld second({{"cpu", kCpu}, {"gpu", kGpu}});
+  second.expect_and_open();
+  second.engine->recall(first.engine->findings());
+  EXPECT_EQ(second.seen[0].batches + second.seen[1].batches, 0U) << "nothing was measured";
+  EXPECT_THAT(second.engine->findings(), IsEmpty());
+  EXPECT_THAT(second.notes(), AllOf(HasSubstr("one: cpu under light load, gpu under heavy load"),
+                                    HasSubstr("in an earlier run")));
+  EXPECT_EQ(second.engine->conditions(), first.engine->conditions());
+}
+
+TEST(Auto, MeasuresAnewWhatAnEarlierRunCannotHaveMeasured) {
+  AutoWorld first({{"cpu", kCpu}, {"gpu", kGpu}});
+  first.calibrate();
+  const auto good = first.engine->findings();
+  std::vector<std::vector<EngineFinding>> wrong(5, good);
+  wrong[0][0].shader = "two";
+  wrong[1][0].size_class += 1;
+  wrong[2][0].figures.pop_back();
+  wrong[3][0].figures.assign(18, 0);
+  wrong[4][0].figures[3] = -1;
+  for (const auto& findings : wrong) {
+    AutoWorld second({{"cpu", kCpu}, {"gpu", kGpu}});
+    second.expect_and_open();
+    second.engine->recall(findings);
+    EXPECT_GT(second.seen[0].batches, 0U);
+    EXPECT_THAT(second.engine->findings(), SizeIs(1));
+  }
+}
+
+TEST(Auto, NamesItsMembersTheirConditionsAndTheWorkers) {
+  AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu}});
+  const auto one = world.engine->open_queue_for(0), same = world.engine->open_queue_for(0),
+             other = world.engine->open_queue_for(3);
+  EXPECT_EQ(world.engine->conditions(), "cpu on a clock, gpu on a clock, 2 workers");
+  ASSERT_THAT(world.engine->members(), SizeIs(2));
+  EXPECT_EQ(world.engine->members()[1].first, "gpu");
+}
+
+TEST(Auto, TellsMembersOfTheTableAndOfTheirOwnShader) {
+  AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu, {"two"}}});
+  world.engine->expect(*world.shader, world.table);
+  EXPECT_THAT(world.seen[0].told, ElementsAre("uses numbers", "expects one on numbers"));
+  EXPECT_THAT(world.seen[1].told, ElementsAre("uses numbers"));
+}
+
+TEST(Auto, OfSeveralTakesTheBestForEachLoadAndLetsTheOthersGo) {
+  AutoWorld world({{"cpu", kCpu}, {"slow", kSlowCpu}, {"far", kFarGpu}, {"gpu", kGpu}});
+  world.calibrate();
+  EXPECT_EQ(world.seen[2].queues, 0U) << "a queue may hold a part of the GPU";
+  EXPECT_EQ(world.seen[3].queues, 1U);
+  Traffic traffic(world, *world.queue);
+  traffic.press(200);
+  EXPECT_EQ(world.seen[1].batches, 0U) << "the slower of two that answer at once";
+  EXPECT_GT(world.seen[3].batches, 100U);
+  traffic.send(5, false, *world.engine->find_shader("two"));
+}
+
+TEST(Auto, UsesNoGpuThatIsNoFaster) {
+  constexpr Timing kPoorGpu{.at_once = false, .of_item = 12, .of_batch = 50, .latency = 3000, .period = 100};
+  AutoWorld world({{"cpu", kCpu}, {"gpu", kPoorGpu}});
+  world.calibrate();
+  Traffic traffic(world, *world.queue);
+  traffic.press(10'000);
+  EXPECT_EQ(world.seen[1].batches, 0U);
+  EXPECT_THAT(world.engine->notes(), Contains("one: cpu"));
+}
+
+TEST(Auto, UsesAGpuAlwaysIfThatAnswersSooner) {
+  constexpr Timing kHeavyCpu{.of_item = 5000};
+  AutoWorld world({{"cpu", kHeavyCpu}, {"gpu", kGpu}});
+  world.calibrate();
+  Traffic traffic(world, *world.queue);
+  traffic.trickle(10);
+  traffic.press(100);
+  EXPECT_EQ(world.seen[1].batches, 110U);
+}
+
+TEST(Auto, KeepsWithinTheDelayThatItWasTold) {
+  for (const std::uint64_t max_delay : {3000, 4000}) {
+    AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu}}, max_delay);
+    world.calibrate();
+    Traffic traffic(world, *world.queue);
+    traffic.press(1000);
+    EXPECT_EQ(world.seen[1].batches > 0, max_delay == 4000) << max_delay;
+  }
+}
+
+TEST(Auto, DoesWithoutAMemberThatHasNoQueueLeft) {
+  Timing scarce = kGpu;
+  scarce.queues = 1;
+  AutoWorld world({{"cpu", kCpu}, {"gpu", scarce}});
+  world.expect_and_open();
+  const auto second = world.engine->open_queue_for(1);
+  world.engine->recall({});
+  EXPECT_THAT(world.engine->notes(), Contains("gpu: not for every worker: no queue is left"));
+  for (EngineQueue* queue : {world.queue.get(), second.get()}) {
+    const std::uint64_t before = world.seen[1].batches;
+    Traffic traffic(world, *queue);
+    traffic.press(1000);
+    EXPECT_EQ(world.seen[1].batches > before, queue == world.queue.get());
+  }
+}
+
+TEST(Auto, WithOneMemberIsThatMember) {
+  for (const Timing& timing : {kCpu, kGpu}) {
+    AutoWorld world({{"only", timing}});
+    world.calibrate();
+    Traffic traffic(world, *world.queue);
+    traffic.trickle(100);
+    traffic.press(1000);
+    EXPECT_EQ(world.seen[0].batches, 1100U);
+  }
+}
+
+/// Without a calibration too, as a program that only asks for a few look-ups has it.
+TEST(Auto, KeepsTheOrderWhateverComes) {
+  std::mt19937 random(1);
+  for (const bool calibrates : {false, true}) {
+    AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu}, {"far", kFarGpu, {"two"}}});
+    if (calibrates) {
+      world.calibrate();
+    } else {
+      world.queue = world.engine->open_queue();
+    }
+    Traffic traffic(world, *world.queue);
+    const std::array<const Shader*, 2> shaders{world.shader, world.engine->find_shader("two")};
+    for (int i = 0; i < 300; ++i) {
+      const bool is_pressed = random() % 2 == 0, is_mixed = random() % 4 == 0;
+      const auto batches = 1 + random() % 200;
+      for (std::uint64_t j = 0; j < batches; ++j) {
+        const Shader& shader = *shaders.at(is_mixed ? random() % 2 : 0);
+        traffic.send(static_cast<std::uint32_t>(is_pressed ? 64 : 1 + random() % 64), is_pressed, shader);
+        if (random() % 3 == 0) traffic.poll();
+        if (!is_pressed) test_clock += random() % 5000;
+      }
+      if (random() % 10 == 0) test_clock += 2 * LoadChoice::kGap;
+    }
+    EXPECT_GT(world.seen[0].batches, 1000U);
+    EXPECT_GT(world.seen[1].batches, 1000U);
+  }
+}
+
+TEST(Auto, AnswersABatchOfAnySizeInTheConformanceTestsWay) {
+  AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu}});
+  ShaderQueue queue(*world.engine, *world.shader, world.table);
+  for (const std::uint32_t size : conformance::kBatchSizes) {
+    std::vector<std::uint32_t> in(20'000), out(in.size());
+    std::iota(in.begin(), in.end(), 1U);
+    queue({in.data()}, {out.data()}, in.size(), size);
+    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] ^ AutoWorld::kView);
+  }
+  EXPECT_GT(world.seen[1].batches, 0U);
+}
+
+}  // namespace
+}  // namespace penumbra::opportunistic

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `auto` over the engines of this machine, and those of a GPU on a fake device, that fails too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cuda/engine.h"
+#include "cuda/fake_world_test.h"
+#include "cuda_resident/engine.h"
+#include "cuda_resident/fake_resident_test.h"
+#include "engines/conformance.h"
+#include "opportunistic/engine.h"
+
+namespace penumbra::opportunistic {
+namespace {
+
+using conformance::ShaderQueue;
+using cuda::FakeWorld;
+using testing::Contains;
+using testing::HasSubstr;
+
+std::uint64_t wall_clock() noexcept {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+class AutoOnFakeGpus : public testing::TestWithParam<std::string> {
+ protected:
+  AutoOnFakeGpus() {
+    std::vector<Member> members;
+    members.push_back({"scalar", true, create_engine("scalar")});
+    std::unique_ptr<Engine> gpu;
+    if (GetParam() == "cuda") {
+      gpu = std::make_unique<cuda::CudaEngine>(world_.backend(), options_);
+    } else {
+      gpu = std::make_unique<cuda_resident::ResidentEngine>(cuda_resident::fake_backend(world_, kernel_faults_),
+                                                            cuda_resident::ResidentOptions{.slots = 4});
+    }
+    gpu_ = gpu.get();
+    members.push_back({GetParam(), false, std::move(gpu)});
+    engine_ = std::make_unique<AutoEngine>(std::move(members), 0, &wall_clock);
+  }
+  /// Enough batches for several changes, whatever the load looks like.
+  void expect_answers(ShaderQueue& queue) const {
+    const std::vector<std::uint32_t> in = FakeWorld::numbers(20'000);
+    for (const std::uint32_t items : conformance::kBatchSizes) {
+      std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+      queue({in.data()}, {out.data()}, in.size(), items);
+      for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+    }
+  }
+  std::string notes_of_gpu() const {
+    std::string text;
+    for (const auto& line : gpu_->notes()) text += line + "\n";
+    return text;
+  }
+
+  FakeWorld world_;
+  cuda_resident::KernelFaults kernel_faults_;
+  const cuda::MasterOptions options_{
+      .wish = {}, .patience = std::chrono::minutes(1), .retry_after = std::chrono::milliseconds(20)};
+  std::unique_ptr<AutoEngine> engine_;
+  const Engine* gpu_ = nullptr;
+};
+
+TEST_P(AutoOnFakeGpus, AnswersInOrderAndUsesBoth) {
+  engine_->use_table(world_.modulo);
+  ShaderQueue queue(*engine_, *engine_->find_shader("echo"), world_.modulo);
+  expect_answers(queue);
+  const std::string used = GetParam() == "cuda" ? "launches" : "batches by the kernel";
+  EXPECT_THAT(notes_of_gpu(), HasSubstr(used));
+  EXPECT_THAT(engine_->notes(), Contains(HasSubstr("changed")));
+}
+
+TEST_P(AutoOnFakeGpus, CalibratesAndAnswers) {
+  engine_->use_table(world_.modulo);
+  const Shader& shader = *engine_->find_shader("echo");
+  engine_->expect(shader, world_.modulo);
+  ShaderQueue queue(*engine_, shader, world_.modulo);
+  engine_->recall({});
+  ASSERT_EQ(engine_->findings().size(), 1U);
+  EXPECT_THAT(engine_->notes(), Contains(HasSubstr("echo on " + GetParam() + ": 1, 8, 64 items")));
+  expect_answers(queue);
+}
+
+TEST_P(AutoOnFakeGpus, AnswersOnATableThatChanges) {
+  cuda::ChangingTable table;
+  engine_->use_table(table.table());
+  ShaderQueue queue(*engine_, *engine_->find_shader("ipv4_dir24_8"), table.table());
+  table.check_during(queue, [&] { table.load_and_change(8, 20); });
+  EXPECT_EQ(table.wrong_state, 0U);
+  EXPECT_GT(table.lookups, 0U);
+}
+
+TEST_P(AutoOnFakeGpus, ServesSeveralWorkers) {
+  engine_->use_table(world_.modulo);
+  const Shader& shader = *engine_->find_shader("echo");
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 3; ++i) {
+    workers.emplace_back([&] {
+      ShaderQueue queue(*engine_, shader, world_.modulo);
+      expect_answers(queue);
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_FALSE(engine_->members().empty());
+    engine_->notes();
+    std::this_thread::yield();
+  }
+  for (auto& worker : workers) worker.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, AutoOnFakeGpus, testing::Values("cuda", "cuda-resident"), conformance::test_name);
+
+class AutoWhoseGpuFails : public AutoOnFakeGpus {};
+
+TEST_P(AutoWhoseGpuFails, LosesNoBatch) {
+  engine_->use_table(world_.modulo);
+  ShaderQueue queue(*engine_, *engine_->find_shader("echo"), world_.modulo);
+  expect_answers(queue);
+  world_.faults.fault_is_final = true;
+  world_.faults.launches_until_fault = 5;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (world_.faults.abandoned == 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    expect_answers(queue);
+  }
+  expect_answers(queue);
+  EXPECT_THAT(notes_of_gpu(), HasSubstr("lost"));
+}
+
+TEST_P(AutoWhoseGpuFails, DoesWithoutOneThatIsNotThere) {
+  world_.faults.absent = true;
+  engine_->use_table(world_.modulo);
+  const Shader& shader = *engine_->find_shader("echo");
+  engine_->expect(shader, world_.modulo);
+  ShaderQueue queue(*engine_, shader, world_.modulo);
+  engine_->recall({});
+  expect_answers(queue);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, AutoWhoseGpuFails, testing::Values("cuda"), conformance::test_name);
+
+}  // namespace
+}  // namespace penumbra::opportunistic

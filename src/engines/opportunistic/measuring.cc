@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "opportunistic/measuring.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <cstddef>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "penumbra/huge_memory.h"
+
+namespace penumbra::opportunistic {
+namespace {
+
+constexpr std::size_t kDepth = 16;              ///< batches in flight, as of a worker
+constexpr std::uint64_t kDuration = 3'000'000;  ///< ns, of each measurement
+constexpr std::size_t kSamples = 255;           ///< of one batch alone, at most; their median counts
+constexpr std::size_t kPool = std::size_t{4} << 20;  ///< so many bytes of inputs that a table's lines do not come again soon
+constexpr std::size_t kColumnAlignment = 64;
+
+constexpr std::size_t padded(std::size_t bytes) {
+  return (bytes + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
+}
+
+/// The values that all inputs are cut from.
+HugeMemory random_bytes() {
+  HugeMemory memory(kPool);
+  std::mt19937_64 random(1);
+  for (std::size_t i = 0; i < kPool; i += sizeof(std::uint64_t)) {
+    const std::uint64_t word = random();
+    std::memcpy(memory.data() + i, &word, sizeof word);
+  }
+  return memory;
+}
+
+/// One worker's measurements.
+class Worker {
+ public:
+  Worker(const Shader& shader, const Table& table, EngineQueue& queue, const HugeMemory& pool, std::size_t first,
+         Now now)
+      : shader_(shader), queue_(queue), pool_(pool), cursor_(first), now_(now) {
+    std::size_t bytes = 0;
+    for (const std::size_t each : shader.output_bytes) bytes += padded(each * kSizes.back());
+    outputs_ = HugeMemory(std::max<std::size_t>(bytes * kDepth, 1));
+    std::byte* output = outputs_.data();
+    for (Batch& batch : batches_) {
+      batch.shader = &shader;
+      batch.table = &table;
+      for (std::size_t i = 0; i < shader.output_bytes.size(); ++i) {
+        batch.outputs[i] = output;
+        output += padded(shader.output_bytes[i] * kSizes.back());
+      }
+    }
+  }
+
+  /// As many in flight as go: busy and period.
+  void measure_many(std::uint32_t items, Cost& cost) {
+    const std::uint64_t begin = now_();
+    std::uint64_t busy = 0, taken = 0;
+    std::size_t in_flight = 0;
+    for (bool is_over = false; !is_over || in_flight > 0;) {
+      const std::uint64_t before = now_();
+      is_over = before - begin >= kDuration && taken > 0;
+      if (!is_over && in_flight < kDepth) {
+        const auto answer = queue_.submit(prepared(batches_[taken % kDepth], items));
+        if (answer != EngineQueue::Submitted::full) {
+          busy += now_() - before;
+          ++taken;
+          in_flight += answer == EngineQueue::Submitted::queued ? 1 : 0;
+          continue;
+        }
+      }
+      const std::uint64_t asked = now_();
+      if (queue_.poll() != nullptr) {
+        busy += now_() - asked;
+        --in_flight;
+      }
+    }
+    cost.busy = static_cast<double>(std::max<std::uint64_t>(busy, 1)) / static_cast<double>(taken);
+    cost.period = static_cast<double>(std::max<std::uint64_t>(now_() - begin, 1)) / static_cast<double>(taken);
+  }
+
+  void measure_alone(std::uint32_t items, Cost& cost) {
+    std::vector<std::uint64_t> samples;
+    const std::uint64_t begin = now_();
+    do {
+      Batch& batch = prepared(batches_[0], items);
+      const std::uint64_t before = now_();
+      auto answer = queue_.submit(batch);
+      while (answer == EngineQueue::Submitted::full) answer = queue_.submit(batch);
+      while (answer == EngineQueue::Submitted::queued && queue_.poll() == nullptr) __builtin_ia32_pause();
+      samples.push_back(std::max<std::uint64_t>(now_() - before, 1));
+    } while (samples.size() < kSamples && now_() - begin < kDuration);
+    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+    std::nth_element(samples.begin(), middle, samples.end());
+    cost.alone = static_cast<double>(*middle);
+  }
+
+ private:
+  /// With inputs that it did not have just before.
+  Batch& prepared(Batch& batch, std::uint32_t items) {
+    batch.items = items;
+    for (std::size_t i = 0; i < shader_.input_bytes.size(); ++i) {
+      const std::size_t bytes = padded(shader_.input_bytes[i] * items);
+      if (cursor_ + bytes > pool_.bytes()) cursor_ = 0;
+      batch.inputs[i] = pool_.data() + cursor_;
+      cursor_ += bytes;
+    }
+    return batch;
+  }
+
+  const Shader& shader_;
+  EngineQueue& queue_;
+  const HugeMemory& pool_;
+  std::size_t cursor_;
+  const Now now_;
+  HugeMemory outputs_;
+  std::array<Batch, kDepth> batches_;
+};
+
+/// In vain where this process may not use the core: its worker then says so.
+void run_on(unsigned core) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  if (core < CPU_SETSIZE) pthread_setaffinity_np(pthread_self(), sizeof cores, &cores);
+}
+
+}  // namespace
+
+Costs measure(const Shader& shader, const Table& table, std::span<const WorkersQueue> queues, Now now) {
+  const HugeMemory pool = random_bytes();
+  std::vector<Costs> found(queues.size());
+  std::barrier together(static_cast<std::ptrdiff_t>(queues.size()));
+  const auto work = [&](std::size_t index) {
+    if (queues[index].core) run_on(*queues[index].core);
+    Worker worker(shader, table, *queues[index].queue, pool, padded(kPool / queues.size() * index), now);
+    Costs& costs = found[index];
+    worker.measure_many(kSizes.back(), costs.back());  // the engine may have to find out something first
+    for (std::size_t size = kSizes.size(); size-- > 0;) {
+      together.arrive_and_wait();
+      worker.measure_many(kSizes[size], costs[size]);
+      together.arrive_and_wait();
+      worker.measure_alone(kSizes[size], costs[size]);
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < queues.size(); ++i) threads.emplace_back(work, i);
+  }
+  Costs mean{};
+  const auto count = static_cast<double>(queues.size());
+  for (const Costs& each : found) {
+    for (std::size_t size = 0; size < kSizes.size(); ++size) {
+      mean[size].alone += each[size].alone / count;
+      mean[size].busy += each[size].busy / count;
+      mean[size].period += each[size].period / count;
+    }
+  }
+  return mean;
+}
+
+}  // namespace penumbra::opportunistic

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What batches cost on an engine, measured before there is traffic: on random columns, through the queues of all
+// workers at once, each on its worker's core, since workers share an accelerator and the memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "opportunistic/costs.h"
+#include "penumbra/engine.h"
+
+namespace penumbra::opportunistic {
+
+/// Nanoseconds of a steady clock.
+using Now = std::uint64_t (*)() noexcept;
+
+/// A worker's way into the engine, with nothing in flight.
+struct WorkersQueue {
+  EngineQueue* queue = nullptr;
+  std::optional<unsigned> core;  ///< that the worker will run on, if it is known
+};
+
+/// The mean of the workers' costs. `shader` is the engine's, has no arena, and the table was published. Takes some
+/// hundredths of a second.
+Costs measure(const Shader& shader, const Table& table, std::span<const WorkersQueue> queues, Now now);
+
+}  // namespace penumbra::opportunistic

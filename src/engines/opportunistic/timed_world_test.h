@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests: members of `auto` that take a known time, by a clock that only they move on.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "opportunistic/engine.h"
+#include "penumbra/engine.h"
+
+namespace penumbra::opportunistic {
+
+inline std::atomic<std::uint64_t> test_clock{1};
+inline std::uint64_t test_now() noexcept {
+  return test_clock.load();
+}
+
+/// The shader of the timed members: each item XORed with the view.
+inline Shader xor_shader(const std::string& name) {
+  return {.name = name, .view_bytes = sizeof(std::uint32_t), .input_bytes = {4}, .output_bytes = {4}};
+}
+
+/// Nanoseconds.
+struct Timing {
+  bool at_once = true;
+  std::uint64_t of_item = 0;     ///< of the worker, in submit
+  std::uint64_t of_batch = 0;    ///< likewise
+  std::uint64_t latency = 0;     ///< until the answer, if it is not given at once
+  std::uint64_t period = 0;      ///< between answers
+  std::size_t depth = 16;        ///< batches in flight
+  unsigned queues = 1000;        ///< that it has
+};
+
+/// What became of a member.
+struct Seen {
+  std::uint64_t batches = 0;
+  unsigned queues = 0;  ///< open now
+  std::vector<std::string> told;
+};
+
+class TimedQueue final : public EngineQueue {
+ public:
+  static constexpr std::uint64_t kPoll = 10;
+
+  TimedQueue(const Timing& timing, Seen& seen, const std::vector<Shader>& shaders)
+      : timing_(timing), seen_(seen), shaders_(shaders) {
+    ++seen_.queues;
+  }
+  ~TimedQueue() override { --seen_.queues; }
+
+  Submitted submit(Batch& batch) noexcept override {
+    if (flying_.size() == timing_.depth) return Submitted::full;
+    ++seen_.batches;
+    const std::uint64_t now = test_clock += timing_.of_batch + timing_.of_item * batch.items;
+    if (timing_.at_once) {
+      answer(batch);
+      return Submitted::done;
+    }
+    last_ = std::max(now + timing_.latency, last_ + timing_.period);
+    flying_.push_back({&batch, last_});
+    return Submitted::queued;
+  }
+  Batch* poll() noexcept override {
+    const std::uint64_t now = test_clock += kPoll;
+    if (flying_.empty() || now < flying_.front().second) return nullptr;
+    Batch* const batch = flying_.front().first;
+    flying_.pop_front();
+    answer(*batch);
+    return batch;
+  }
+  bool fetches_ahead() const noexcept override { return timing_.at_once; }
+
+ private:
+  void answer(const Batch& batch) const {
+    // As real engines do: a shader is known by its address.
+    if (batch.shader < shaders_.data() || batch.shader >= shaders_.data() + shaders_.size()) std::abort();
+    const auto view = *static_cast<const std::uint32_t*>(batch.table->view());
+    const auto* in = static_cast<const std::uint32_t*>(batch.inputs[0]);
+    auto* out = static_cast<std::uint32_t*>(batch.outputs[0]);
+    for (std::uint32_t i = 0; i < batch.items; ++i) out[i] = in[i] ^ view;
+  }
+
+  const Timing timing_;
+  Seen& seen_;
+  const std::vector<Shader>& shaders_;
+  std::deque<std::pair<Batch*, std::uint64_t>> flying_;
+  std::uint64_t last_ = 0;
+};
+
+class TimedEngine final : public Engine {
+ public:
+  TimedEngine(Timing timing, Seen& seen, const std::vector<std::string>& shaders) : timing_(timing), seen_(seen) {
+    for (const auto& name : shaders) shaders_.push_back(xor_shader(name));
+  }
+  const Shader* find_shader(const std::string& name) const override {
+    for (const Shader& each : shaders_) {
+      if (each.name == name) return &each;
+    }
+    return nullptr;
+  }
+  void use_table(Table& table) override { seen_.told.push_back("uses " + table.name()); }
+  void expect(const Shader& shader, const Table& table) override {
+    seen_.told.push_back("expects " + shader.name + (&shader == find_shader(shader.name) ? "" : " of another") + " on " +
+                         table.name());
+  }
+  std::unique_ptr<EngineQueue> open_queue() override {
+    if (seen_.queues == timing_.queues) throw std::runtime_error("no queue is left");
+    return std::make_unique<TimedQueue>(timing_, seen_, shaders_);
+  }
+  std::string conditions() const override { return "a clock"; }
+
+ private:
+  const Timing timing_;
+  Seen& seen_;
+  std::vector<Shader> shaders_;
+};
+
+}  // namespace penumbra::opportunistic
