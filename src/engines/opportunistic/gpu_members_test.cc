@@ -94,8 +94,11 @@ TEST_P(AutoOnFakeGpus, CalibratesAndAnswers) {
 TEST_P(AutoOnFakeGpus, AnswersOnATableThatChanges) {
   cuda::ChangingTable table;
   engine_->use_table(table.table());
-  ShaderQueue queue(*engine_, *engine_->find_shader("ipv4_dir24_8"), table.table());
-  table.check_during(queue, [&] { table.load_and_change(8, 20); });
+  {
+    ShaderQueue queue(*engine_, *engine_->find_shader("ipv4_dir24_8"), table.table());
+    table.check_during(queue, [&] { table.load_and_change(8, 20); });
+  }
+  engine_.reset();  // before the table
   EXPECT_EQ(table.wrong_state, 0U);
   EXPECT_GT(table.lookups, 0U);
 }
@@ -103,13 +106,11 @@ TEST_P(AutoOnFakeGpus, AnswersOnATableThatChanges) {
 TEST_P(AutoOnFakeGpus, ServesSeveralWorkers) {
   engine_->use_table(world_.modulo);
   const Shader& shader = *engine_->find_shader("echo");
+  std::vector<std::unique_ptr<ShaderQueue>> queues;
+  for (int i = 0; i < 3; ++i) queues.push_back(std::make_unique<ShaderQueue>(*engine_, shader, world_.modulo));
   std::vector<std::thread> workers;
-  for (int i = 0; i < 3; ++i) {
-    workers.emplace_back([&] {
-      ShaderQueue queue(*engine_, shader, world_.modulo);
-      expect_answers(queue);
-    });
-  }
+  workers.reserve(queues.size());
+  for (const auto& queue : queues) workers.emplace_back([&] { expect_answers(*queue); });
   for (int i = 0; i < 20; ++i) {
     EXPECT_FALSE(engine_->members().empty());
     engine_->notes();
