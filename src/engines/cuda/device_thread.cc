@@ -14,6 +14,14 @@ namespace {
 constexpr unsigned kSpins = 64;        ///< idle turns without giving up the core
 constexpr unsigned kIdleTurns = 2000;  ///< before it sleeps
 
+/// The cores that this process had when it began: who opens the first queue may be pinned to one by then.
+const cpu_set_t kCores = [] {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  sched_getaffinity(0, sizeof cores, &cores);
+  return cores;
+}();
+
 }  // namespace
 
 DeviceThread::DeviceThread(const char* name, std::chrono::milliseconds longest_sleep)
@@ -26,6 +34,23 @@ void DeviceThread::start() {
   if (thread_.joinable()) return;
   thread_ = std::thread([this] { run(); });
   ask([] {});
+}
+
+void DeviceThread::keep_off(unsigned core) {
+  if (core >= CPU_SETSIZE) return;
+  ask([this, core] {
+    CPU_SET(core, &workers_);
+    if (thread_.joinable()) move();
+  });
+}
+
+/// In vain, and without harm, where the cores are others by now.
+void DeviceThread::move() const {
+  cpu_set_t shared, others;
+  CPU_AND(&shared, &kCores, &workers_);
+  CPU_XOR(&others, &kCores, &shared);
+  const cpu_set_t& wanted = CPU_COUNT(&others) > 0 ? others : kCores;
+  pthread_setaffinity_np(pthread_self(), sizeof wanted, &wanted);
 }
 
 void DeviceThread::stop() {
@@ -66,6 +91,7 @@ bool DeviceThread::run_errands() {
 
 void DeviceThread::run() {
   pthread_setname_np(pthread_self(), name_);
+  move();
   open();
   unsigned idle_turns = 0;
   while (!stop_.load(std::memory_order_relaxed)) {

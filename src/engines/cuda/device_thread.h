@@ -4,6 +4,8 @@
 // other threads ask of it in between, and sleeps when there is nothing to do.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -25,6 +27,9 @@ class DeviceThread {
 
   /// Begins with open(), if it has not begun yet, and returns after that.
   void start();
+  /// A worker will run on this core: the thread stays off it, as long as there is another one that this process had when
+  /// it began.
+  void keep_off(unsigned core);
 
  protected:
   using Clock = std::chrono::steady_clock;
@@ -54,6 +59,7 @@ class DeviceThread {
 
  private:
   void run();
+  void move() const;
   bool run_errands();
   void rest(unsigned& idle_turns);
   bool may_sleep() const;
@@ -65,6 +71,7 @@ class DeviceThread {
   std::mutex errands_mutex_;
   std::vector<std::packaged_task<void()>> errands_;
   std::thread thread_;
+  cpu_set_t workers_{};  ///< cores; the thread's own
 };
 
 }  // namespace penumbra::cuda

@@ -67,6 +67,11 @@ void CudaEngine::use_table(Table& table) {
   }
 }
 
+std::unique_ptr<EngineQueue> CudaEngine::open_queue_for(unsigned core) {
+  for (const auto& master : masters_) master->keep_off(core);
+  return open_queue_near(node_of_core(core));
+}
+
 std::unique_ptr<EngineQueue> CudaEngine::open_queue_near(int node) {
   for (const auto& master : masters_) master->start();
   const std::size_t gpu = nearest(backend_.nodes, queues_, node);

@@ -29,7 +29,8 @@ class CudaEngine final : public Engine {
   void use_table(Table& table) override;
   void expect(const Shader& shader, const Table& table) override { expected_.push_back({&shader, &table}); }
   std::unique_ptr<EngineQueue> open_queue() override { return open_queue_near(-1); }
-  std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override { return open_queue_near(node_of_core(core)); }
+  /// The GPUs' threads stay off the worker's core.
+  std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override;
   std::vector<std::string> notes() const override;
   std::vector<EngineFinding> findings() const override;
   void recall(std::vector<EngineFinding> findings) override;

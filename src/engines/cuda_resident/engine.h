@@ -26,6 +26,8 @@ class ResidentEngine final : public Engine {
   const Shader* find_shader(const std::string& name) const override { return keeper_.backend().find_shader(name); }
   void use_table(Table& table) override { keeper_.add(table); }
   std::unique_ptr<EngineQueue> open_queue() override;
+  /// The keeper stays off the worker's core.
+  std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override;
   std::vector<std::string> notes() const override { return keeper_.notes(); }
   std::string conditions() const override { return keeper_.device_name(); }
 

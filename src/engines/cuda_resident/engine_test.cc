@@ -153,17 +153,23 @@ TEST_F(Resident, OpensNoDeviceBeforeItsFirstQueue) {
 
 TEST_F(Resident, TakesNoMoreBlocksThanItIsGiven) {
   ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{.slots = 16, .blocks = 40});
+  engine.use_table(world_.modulo);
   const auto first = engine.open_queue();
   auto second = engine.open_queue(), third = engine.open_queue();
   EXPECT_THAT(engine.notes(), Contains(HasSubstr("40 slots")));
-  try {
-    engine.open_queue();
-    FAIL() << "there is no block left";
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("all 40 are taken, 16 a worker"));
-  }
+  const auto answers = [&] {
+    ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+    const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(1000);
+    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+    queue({in.data()}, {out.data()}, in.size(), 64);
+    return is_right(in, out);
+  };
+  EXPECT_TRUE(answers());
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("1 queues got no slots, and run on the CPU: all 40 blocks were taken")));
+  EXPECT_EQ(batches_by_kernel(engine), 0U);
   second.reset();
-  EXPECT_NE(engine.open_queue(), nullptr);
+  EXPECT_TRUE(answers());
+  EXPECT_GT(batches_by_kernel(engine), 0U);
 }
 
 TEST_F(Resident, EndsWithWorkInFlight) {

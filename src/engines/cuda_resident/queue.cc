@@ -23,11 +23,12 @@ void count(std::atomic<std::uint64_t>& counter) noexcept {
 
 }  // namespace
 
-ResidentQueue::ResidentQueue(Keeper& keeper, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue)
+ResidentQueue::ResidentQueue(Keeper& keeper, std::shared_ptr<SlotRow> row, const Engine& cpu,
+                             std::unique_ptr<EngineQueue> cpu_queue)
     : keeper_(keeper),
       cpu_(cpu),
       cpu_queue_(std::move(cpu_queue)),
-      row_(keeper.add_row()),
+      row_(std::move(row)),
       count_(row_->count),
       slots_(row_->slots()),
       parts_(count_) {

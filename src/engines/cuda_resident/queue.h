@@ -24,8 +24,8 @@ class ResidentQueue final : public EngineQueue {
   /// Items of a part at least, so that a group has something to do for each of its ways over the bus.
   static constexpr std::uint32_t kLeastPart = 2048;
 
-  /// `cpu` answers every batch at once.
-  ResidentQueue(Keeper& keeper, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue);
+  /// `row` is the keeper's, `cpu` answers every batch at once.
+  ResidentQueue(Keeper& keeper, std::shared_ptr<SlotRow> row, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue);
   /// Waits for what is in flight.
   ~ResidentQueue() override;
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Latency against load, and throughput against the maximum delay: IPv4 look-ups by one worker, on every engine of this
+// machine and on `auto` (PacketShader, figure 12; G-Opt, figure 11; GSwitch, figures 10 and 11).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench.h"
+#include "gpu/ipv4_work.h"
+#include "loaded_worker.h"
+#include "pin.h"
+
+namespace penumbra::bench {
+namespace {
+
+constexpr std::array<double, 7> kLoads{0.02, 0.2, 0.5, 0.8, 0.95, 1.1, 2.0};  ///< of what the best CPU engine gets done
+constexpr std::array<const char*, 4> kDelayed{"cuda", "cuda,max_delay=20", "cuda,max_delay=100", "cuda,max_delay=500"};
+constexpr char kOfRate[] = "auto / best single engine, look-ups/s, least of all loads";
+constexpr char kOfLatency[] = "auto / best CPU engine, median latency at the lightest load";
+
+/// The engine of a choice under an endless stream of look-ups.
+struct Loaded {
+  std::string choice;
+  bool at_once = false;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<LoadedWorker> worker;  ///< ends before the engine
+};
+
+class Bench {
+ public:
+  Bench(const Options& options, Report& report) : options_(options), report_(report), work_(options) {
+    report.input("table", work_.input.description);
+    report.input("addresses", fmt::format("{}, uniform, seed {}", work_.addresses.size(), options.seed));
+    for (const EngineInfo& info : engines()) {
+      if (info.probe().available) open(info.name, info.at_once);
+    }
+  }
+
+  void against_load() {
+    double most = 0;
+    for (Loaded& each : loaded_) {
+      if (each.at_once) most = std::max(most, each.worker->run(LoadedWorker::kNoLimit).rate);
+    }
+    report_.note(fmt::format("load 1 is {:.2f} M look-ups/s, what the best CPU engine got done", most * 1e-6));
+    double least_ratio = 1e9;
+    for (const double load : kLoads) {
+      const Figures figures = measure(load * most);
+      const std::string title = fmt::format("load {}", load);
+      report_.compare(title, "M look-ups/s", figures.rates, kAuto);
+      const auto ratios = report_.compare(title + ", oldest packet of a chunk", "us, median", figures.medians, kAuto);
+      report_.compare(title + ", oldest packet of a chunk", "us, p99", figures.p99s, "");
+      least_ratio = std::min(least_ratio, 1 / *std::ranges::max_element(ratios_to_auto(figures.rates)));
+      if (load == kLoads.front()) light_ratio_ = 1 / best_cpu(ratios);
+    }
+    report_.bar(kOfRate, least_ratio, 0.95, true);
+    report_.bar(kOfLatency, light_ratio_, 1.1, false);
+  }
+
+  void against_delay() {
+    std::vector<Contender> contenders;
+    std::vector<std::unique_ptr<Loaded>> opened;
+    for (const char* choice : kDelayed) {
+      auto each = make(choice, false);
+      if (each == nullptr) return;
+      contenders.push_back(
+          {choice, [worker = each->worker.get()] { return worker->run(LoadedWorker::kNoLimit).rate * 1e-6; }});
+      opened.push_back(std::move(each));
+    }
+    report_.compare("as much as goes, by the maximum delay", "M look-ups/s", interleave(contenders, options_.rounds),
+                    kDelayed.front());
+  }
+
+  void tell_notes() {
+    for (const Loaded& each : loaded_) {
+      for (const auto& [name, member] : each.engine->members()) gpu::report_notes(each.choice + ", " + name, *member, report_);
+      gpu::report_notes(each.choice, *each.engine, report_);
+    }
+  }
+
+ private:
+  struct Figures {
+    std::vector<Series> rates, medians, p99s;
+  };
+
+  /// Null, and a note, if it is not here.
+  std::unique_ptr<Loaded> make(const std::string& choice, bool at_once) {
+    gpu::OpenedEngine opened = gpu::open_engine(choice, work_);
+    if (opened.engine == nullptr) {
+      report_.note(fmt::format("{} is not measured: {}", choice, opened.why_not));
+      return nullptr;
+    }
+    auto loaded = std::make_unique<Loaded>();
+    loaded->choice = choice;
+    loaded->at_once = at_once;
+    loaded->engine = std::move(opened.engine);
+    loaded->worker = std::make_unique<LoadedWorker>(*loaded->engine, work_);
+    for (const double rate : {LoadedWorker::kNoLimit, 1e6}) loaded->worker->check(rate);
+    report_.checked(fmt::format("{}: every answer, under light and heavy load", choice));
+    return loaded;
+  }
+  void open(const std::string& choice, bool at_once) {
+    auto loaded = make(choice, at_once);
+    if (loaded != nullptr) loaded_.push_back(std::move(*loaded));
+  }
+
+  Figures measure(double rate) {
+    Figures figures;
+    for (const Loaded& each : loaded_) {
+      for (auto* series : {&figures.rates, &figures.medians, &figures.p99s}) series->push_back({each.choice, {}});
+    }
+    for (unsigned round = 0; round <= options_.rounds; ++round) {
+      for (std::size_t i = 0; i < loaded_.size(); ++i) {
+        const LoadedWorker::Figures found = loaded_[i].worker->run(rate);
+        if (round == 0) continue;
+        figures.rates[i].samples.push_back(found.rate * 1e-6);
+        figures.medians[i].samples.push_back(found.median * 1e6);
+        figures.p99s[i].samples.push_back(found.p99 * 1e6);
+      }
+    }
+    return figures;
+  }
+
+  /// Of each other engine's rate.
+  static std::vector<double> ratios_to_auto(const std::vector<Series>& rates) {
+    const auto own = std::ranges::find(rates, std::string(kAuto), &Series::name);
+    std::vector<double> ratios;
+    for (const Series& each : rates) {
+      if (each.name != kAuto) ratios.push_back(spread(ratio(each, *own).samples).median);
+    }
+    return ratios;
+  }
+  double best_cpu(const std::vector<double>& ratios) const {
+    double least = 1e9;
+    for (std::size_t i = 0; i < loaded_.size(); ++i) {
+      if (loaded_[i].at_once) least = std::min(least, ratios[i]);
+    }
+    return least;
+  }
+
+  const Options& options_;
+  Report& report_;
+  gpu::Ipv4Work work_;
+  std::vector<Loaded> loaded_;
+  double light_ratio_ = 0;
+};
+
+void run_load(const Options& options, Report& report) {
+  pin_to_first_core();
+  Bench bench(options, report);
+  bench.against_load();
+  bench.against_delay();
+  bench.tell_notes();
+}
+
+[[maybe_unused]] const bool kLoadBenchmark =
+    register_benchmark({.name = "load",
+                        .measures = "latency against load for one worker, on every engine and on auto",
+                        .needs = "a GPU for a choice to be seen",
+                        .seconds = 90,
+                        .takes_routes = true,
+                        .run = &run_load});
+
+}  // namespace
+}  // namespace penumbra::bench

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaded_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench.h"
+#include "pin.h"
+
+namespace penumbra::bench {
+namespace {
+
+constexpr double kSeconds = 0.2;
+constexpr double kRing = 4096;        ///< look-ups that wait at most
+constexpr double kOtherWork = 25e-9;  ///< seconds a look-up
+
+void work_until(double moment) {
+  while (now() < moment) {
+  }
+}
+
+double percentile(std::vector<float>& values, double share) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+}  // namespace
+
+LoadedWorker::LoadedWorker(Engine& engine, gpu::Ipv4Work& work) : work_(work) {
+  const Shader& shader = *engine.find_shader(work.table.table().name());
+  engine.expect(shader, work.table.table());
+  queue_ = engine.open_queue_for(first_core());
+  for (const auto& [name, member] : engine.members()) member->recall({});
+  engine.recall({});
+  for (Flight& flight : flights_) {
+    flight.shader = &shader;
+    flight.table = &work.table.table();
+    flight.outputs[0] = flight.found.data();
+  }
+  delays_.reserve(std::size_t{1} << 20);
+}
+
+void LoadedWorker::prepare(std::uint32_t items, double came, bool is_pressed) {
+  Flight& flight = at(tail_++);
+  if (next_ + items > work_.addresses.size()) next_ = 0;
+  flight.first = next_;
+  flight.inputs[0] = &work_.addresses[next_];
+  next_ += items;
+  flight.items = items;
+  flight.came = came;
+  flight.is_pressed = is_pressed;
+  flight.is_back = false;
+}
+
+void LoadedWorker::submit_waiting() {
+  for (; unsubmitted_ != tail_; ++unsubmitted_) {
+    Flight& flight = at(unsubmitted_);
+    const auto taken = queue_->submit(flight);
+    if (taken == EngineQueue::Submitted::full) return;
+    flight.is_back = taken == EngineQueue::Submitted::done;
+  }
+}
+
+void LoadedWorker::compare(const Flight& flight) const {
+  const auto right = work_.right.begin() + static_cast<std::ptrdiff_t>(flight.first);
+  const auto end = flight.found.begin() + flight.items;
+  const auto wrong = std::mismatch(flight.found.begin(), end, right);
+  if (wrong.first == end) return;
+  throw WrongAnswer(fmt::format("look-up {} of a chunk of {} gives {}, the oracle says {}",
+                                wrong.first - flight.found.begin(), flight.items, *wrong.first, *wrong.second));
+}
+
+template <bool kChecked>
+LoadedWorker::Figures LoadedWorker::go(double rate) {
+  delays_.clear();
+  const double begin = now(), end = begin + kSeconds;
+  double taken = 0, answered = 0, moment = begin;
+  while (moment < end || head_ != tail_) {
+    if (Batch* const batch = queue_->poll()) static_cast<Flight*>(batch)->is_back = true;
+    if (moment < end && tail_ - head_ < kFlights) {
+      const double arrived = rate == kNoLimit ? taken + kRing : (moment - begin) * rate;
+      taken = std::max(taken, arrived - kRing);  // the ring was full
+      const auto items = static_cast<std::uint32_t>(std::min(arrived - taken, static_cast<double>(kMost)));
+      if (items > 0) {
+        prepare(items, rate == kNoLimit ? moment : begin + taken / rate, items == kMost);
+        if (kChecked) at(tail_ - 1).found.fill(static_cast<std::uint16_t>(~work_.right[at(tail_ - 1).first]));
+        taken += items;
+        work_until(moment + items * kOtherWork);
+      }
+    }
+    submit_waiting();
+    moment = now();
+    for (; head_ != unsubmitted_ && at(head_).is_back; ++head_) {
+      if (kChecked) compare(at(head_));
+      if (moment < end) answered += at(head_).items;
+      if (delays_.size() < delays_.capacity()) delays_.push_back(static_cast<float>(moment - at(head_).came));
+    }
+  }
+  return {answered / kSeconds, percentile(delays_, 0.5), percentile(delays_, 0.99)};
+}
+
+template LoadedWorker::Figures LoadedWorker::go<false>(double rate);
+template LoadedWorker::Figures LoadedWorker::go<true>(double rate);
+
+}  // namespace penumbra::bench

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a worker does with an engine, without packets: look-ups come at a steady rate, whether it keeps up or not; it takes
+// what has come, 64 at most, does for each as long something else as receiving and sending take, and keeps up to 16
+// chunks in flight.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gpu/ipv4_work.h"
+#include "penumbra/engine.h"
+
+namespace penumbra::bench {
+
+class LoadedWorker {
+ public:
+  static constexpr double kNoLimit = 0;       ///< a rate: more come than can be done
+  static constexpr std::uint32_t kMost = 64;  ///< look-ups of a chunk
+
+  /// A queue of the engine for the calling thread's core. What the engine measures before there is traffic it does now.
+  LoadedWorker(Engine& engine, gpu::Ipv4Work& work);
+
+  struct Figures {
+    double rate = 0;             ///< look-ups answered a second
+    double median = 0, p99 = 0;  ///< seconds from when a chunk's oldest look-up came until its answer
+  };
+  /// For a fifth of a second so many look-ups come a second; of what waits no more than a receive ring holds.
+  Figures run(double rate) { return go<false>(rate); }
+  /// The same; throws WrongAnswer unless every answer is the oracle's.
+  void check(double rate) { go<true>(rate); }
+
+ private:
+  static constexpr std::size_t kFlights = 16;
+  struct Flight : Batch {
+    std::size_t first = 0;  ///< address
+    double came = 0;        ///< its oldest look-up
+    bool is_back = false;
+    std::array<std::uint16_t, kMost> found{};
+  };
+  Flight& at(std::uint64_t number) { return flights_[number % kFlights]; }
+
+  template <bool kChecked>
+  Figures go(double rate);
+  void prepare(std::uint32_t items, double came, bool is_pressed);
+  void submit_waiting();
+  void compare(const Flight& flight) const;
+
+  const gpu::Ipv4Work& work_;
+  std::array<Flight, kFlights> flights_;
+  std::unique_ptr<EngineQueue> queue_;  ///< ends before what it may still write
+  std::uint64_t head_ = 0, unsubmitted_ = 0, tail_ = 0;  ///< chunks; these count on for ever
+  std::size_t next_ = 0;                                 ///< address
+  std::vector<float> delays_;
+};
+
+}  // namespace penumbra::bench
