@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker does with an engine, without packets: look-ups come at a steady rate, whether it keeps up or not; it takes
-// what has come, 64 at most, does for each as long something else as receiving and sending take, and keeps up to 16
-// chunks in flight.
+// What a worker does with an engine, without packets: look-ups come at a steady rate, whether it keeps up or not; it
+// takes what has come, 64 at most, does for each as long something else as receiving and sending take, and keeps up to
+// 16 chunks in flight.
 #pragma once
 
 #include <array>
@@ -51,7 +51,7 @@ class LoadedWorker {
 
   const gpu::Ipv4Work& work_;
   std::array<Flight, kFlights> flights_;
-  std::unique_ptr<EngineQueue> queue_;  ///< ends before what it may still write
+  std::unique_ptr<EngineQueue> queue_;                   ///< ends before what it may still write
   std::uint64_t head_ = 0, unsubmitted_ = 0, tail_ = 0;  ///< chunks; these count on for ever
   std::size_t next_ = 0;                                 ///< address
   std::vector<float> delays_;

@@ -41,8 +41,8 @@ class EngineQueue {
   /// Runs `batch` or takes it for running. batch.shader must be one that the engine supports. Never blocks on other
   /// threads; never throws.
   virtual Submitted submit(Batch& batch) noexcept = 0;
-  /// Whether functions are to ask for what a shader reads first of an item while they prepare the next batch: it runs on
-  /// the same core next, and the wait then overlaps the other packets' headers (G-Opt, section 4.4). See
+  /// Whether functions are to ask for what a shader reads first of an item while they prepare the next batch: it runs
+  /// on the same core next, and the wait then overlaps the other packets' headers (G-Opt, section 4.4). See
   /// Chunk::fetch_ahead.
   virtual bool fetches_ahead() const noexcept { return false; }
   /// The next queued batch that is done, or null.
@@ -57,10 +57,10 @@ class EngineQueue {
 /// What an engine has found best for a shader on tables of about one size, by measuring.
 struct EngineFinding {
   std::string shader;
-  unsigned size_class = 0;  ///< Table::size_class()
-  std::uint64_t value = 0;  ///< what was found best, in the engine's own terms
-  double gain = 0;          ///< how many times as fast that is as the plainest way
-  std::string conditions = {};  ///< Engine::conditions() under which that holds
+  unsigned size_class = 0;           ///< Table::size_class()
+  std::uint64_t value = 0;           ///< what was found best, in the engine's own terms
+  double gain = 0;                   ///< how many times as fast that is as the plainest way
+  std::string conditions = {};       ///< Engine::conditions() under which that holds
   std::vector<double> figures = {};  ///< more of what was measured, in the engine's own terms
 };
 

@@ -25,7 +25,8 @@ class RouteLookup {
     const std::string* target = nullptr;  ///< "via A dev P", "blackhole", ...; of both, null without a route
   };
 
-  /// Loads the routes; For "auto", as one batch goes at a time, it is the best CPU engine. Throws std::exception if a limit is passed or the engine not available.
+  /// Loads the routes; For "auto", as one batch goes at a time, it is the best CPU engine. Throws std::exception if a
+  /// limit is passed or the engine not available.
   RouteLookup(const control::RouteList& routes, const std::string& engine);
 
   /// The answers for the addresses, in their order. Throws Failure (mismatch) if the shader's answer and the control

@@ -39,9 +39,8 @@ TEST(Engines, SayWhyTheyAreOrAreNotAvailable) {
 }
 
 TEST(Engines, AutoIsOneOfItsOwnOnlyWhereThereIsAChoice) {
-  const bool has_others = std::ranges::any_of(engines(), [](const EngineInfo& info) {
-    return info.name != kAuto && !info.at_once && info.probe().available;
-  });
+  const bool has_others = std::ranges::any_of(
+      engines(), [](const EngineInfo& info) { return info.name != kAuto && !info.at_once && info.probe().available; });
   EXPECT_EQ(resolve_engine("auto", "echo"), has_others ? kAuto : engine_at_once("echo"));
   EXPECT_EQ(resolve_engine("auto,max_delay=50", "echo"), has_others ? "auto,max_delay=50" : engine_at_once("echo"));
 }

@@ -17,11 +17,11 @@ constexpr std::size_t kMostReasons = 1U << 15;  ///< as many again may stand for
 
 }  // namespace
 
-const Engine* Stage::engine_of(const std::string& name) const {
+const Engine* Stage::engine_of(const std::string& wanted) const {
   if (engine == nullptr) return nullptr;
-  if (penumbra::engine_name(engine_name) == name) return engine;
+  if (penumbra::engine_name(engine_name) == wanted) return engine;
   for (const auto& [each, member] : engine->members()) {
-    if (each == name) return member;
+    if (each == wanted) return member;
   }
   return nullptr;
 }

@@ -43,7 +43,7 @@ struct Stage {
   Table* table = nullptr;
 
   /// Of that name, the one that it uses or a member of that; null if neither is.
-  const Engine* engine_of(const std::string& name) const;
+  const Engine* engine_of(const std::string& wanted) const;
 };
 
 /// The interfaces of the host that stand for the ports, by port.

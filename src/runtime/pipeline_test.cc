@@ -86,7 +86,8 @@ TEST(Pipeline, TakesAutoWhereThereIsAChoice) {
   EXPECT_EQ(stage.engine_name, "auto");
   EXPECT_EQ(stage.engine_of("auto"), stage.engine);
   ASSERT_NE(stage.engine_of(test::kAsync), nullptr);
-  EXPECT_THAT(stage.engine_of(test::kAsync)->notes(), testing::Contains("expects test_shader on " + stage.table->name()));
+  EXPECT_THAT(stage.engine_of(test::kAsync)->notes(),
+              testing::Contains("expects test_shader on " + stage.table->name()));
   EXPECT_EQ(stage.engine_of("no such engine"), nullptr);
 }
 

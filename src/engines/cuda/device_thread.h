@@ -27,8 +27,8 @@ class DeviceThread {
 
   /// Begins with open(), if it has not begun yet, and returns after that.
   void start();
-  /// A worker will run on this core: the thread stays off it, as long as there is another one that this process had when
-  /// it began.
+  /// A worker will run on this core: the thread stays off it, as long as there is another one that this process had
+  /// when it began.
   void keep_off(unsigned core);
 
  protected:

@@ -165,7 +165,8 @@ TEST_F(Resident, TakesNoMoreBlocksThanItIsGiven) {
     return is_right(in, out);
   };
   EXPECT_TRUE(answers());
-  EXPECT_THAT(engine.notes(), Contains(HasSubstr("1 queues got no slots, and run on the CPU: all 40 blocks were taken")));
+  EXPECT_THAT(engine.notes(),
+              Contains(HasSubstr("1 queues got no slots, and run on the CPU: all 40 blocks were taken")));
   EXPECT_EQ(batches_by_kernel(engine), 0U);
   second.reset();
   EXPECT_TRUE(answers());

@@ -25,7 +25,8 @@ class ResidentQueue final : public EngineQueue {
   static constexpr std::uint32_t kLeastPart = 2048;
 
   /// `row` is the keeper's, `cpu` answers every batch at once.
-  ResidentQueue(Keeper& keeper, std::shared_ptr<SlotRow> row, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue);
+  ResidentQueue(Keeper& keeper, std::shared_ptr<SlotRow> row, const Engine& cpu,
+                std::unique_ptr<EngineQueue> cpu_queue);
   /// Waits for what is in flight.
   ~ResidentQueue() override;
 

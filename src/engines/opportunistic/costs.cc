@@ -8,7 +8,7 @@
 namespace penumbra::opportunistic {
 namespace {
 
-constexpr double kBetter = 0.97;  ///< measuring is not exact
+constexpr double kBetter = 0.97;             ///< measuring is not exact
 constexpr std::size_t kFew = 1, kChunk = 2;  ///< in kSizes
 /// About what receiving, preparing and sending a whole chunk takes a worker, meanwhile the accelerator works.
 constexpr double kRest = 2000;
@@ -66,8 +66,8 @@ double gain(const Costs& other, const Costs& one) {
 std::string describe(const Costs& costs) {
   std::array<char, 160> text{};
   std::snprintf(text.data(), text.size(), "%.2f, %.2f, %.2f us alone; %.2f us each of many, %.2f us of the worker",
-                costs[0].alone * 1e-3, costs[kFew].alone * 1e-3, costs[kChunk].alone * 1e-3, costs[kChunk].period * 1e-3,
-                costs[kChunk].busy * 1e-3);
+                costs[0].alone * 1e-3, costs[kFew].alone * 1e-3, costs[kChunk].alone * 1e-3,
+                costs[kChunk].period * 1e-3, costs[kChunk].busy * 1e-3);
   return text.data();
 }
 

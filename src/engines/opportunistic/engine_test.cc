@@ -52,7 +52,8 @@ class AutoWorld {
     std::vector<Member> members;
     for (const Wanted& each : wanted) {
       Seen& its = seen.emplace_back();
-      members.push_back({each.name, each.timing.at_once, std::make_unique<TimedEngine>(each.timing, its, each.shaders)});
+      members.push_back(
+          {each.name, each.timing.at_once, std::make_unique<TimedEngine>(each.timing, its, each.shaders)});
     }
     engine = std::make_unique<AutoEngine>(std::move(members), max_delay, &test_now);
     engine->use_table(table);
@@ -222,8 +223,8 @@ TEST(Auto, ChoosesByWhatAnEarlierRunMeasured) {
   second.engine->recall(first.engine->findings());
   EXPECT_EQ(second.seen[0].batches + second.seen[1].batches, 0U) << "nothing was measured";
   EXPECT_THAT(second.engine->findings(), IsEmpty());
-  EXPECT_THAT(second.notes(), AllOf(HasSubstr("one: cpu under light load, gpu under heavy load"),
-                                    HasSubstr("in an earlier run")));
+  EXPECT_THAT(second.notes(),
+              AllOf(HasSubstr("one: cpu under light load, gpu under heavy load"), HasSubstr("in an earlier run")));
   EXPECT_EQ(second.engine->conditions(), first.engine->conditions());
 }
 

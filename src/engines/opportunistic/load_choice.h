@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a worker hands its batches to an accelerator (PacketShader, section 7: opportunistic offloading). Under light load
-// the CPU answers soonest; when the worker falls behind, the accelerator has to show that it gets more done.
+// When a worker hands its batches to an accelerator (PacketShader, section 7: opportunistic offloading). Under light
+// load the CPU answers soonest; when the worker falls behind, the accelerator has to show that it gets more done.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@ namespace penumbra::opportunistic {
 /// Light or heavy load, for one worker. Told of every batch, with times in nanoseconds of any steady clock, it goes by
 /// rounds of batches.
 ///
-/// Load becomes heavy when most items of two rounds came in batches behind which more was waiting. Then there is a trial:
-/// if the worker still falls behind, and no more items a second get done than before, the accelerator does not help
-/// (other workers fill it, say, or it was lost), and is tried again after a pause that doubles. Load becomes light again
-/// when for two rounds clearly fewer items came than the worker got done when it fell behind; when none came for a
-/// while; and now and then to see what the CPU does by now.
+/// Load becomes heavy when most items of two rounds came in batches behind which more was waiting. Then there is a
+/// trial: if the worker still falls behind, and no more items a second get done than before, the accelerator does not
+/// help (other workers fill it, say, or it was lost), and is tried again after a pause that doubles. Load becomes light
+/// again when for two rounds clearly fewer items came than the worker got done when it fell behind; when none came for
+/// a while; and now and then to see what the CPU does by now.
 class LoadChoice {
  public:
-  static constexpr std::uint32_t kRound = 32;     ///< batches
-  static constexpr std::uint32_t kRounds = 2;     ///< that have to agree
-  static constexpr std::uint32_t kTrial = 4;      ///< rounds, behind the one in which the accelerator fills
-  static constexpr double kCalm = 0.8;            ///< of the rate at which the worker fell behind
-  static constexpr double kFade = 0.95;           ///< a round: what a rate that is not reached again is worth
-  static constexpr std::uint64_t kGap = 1'000'000;               ///< between batches: there is no load
-  static constexpr std::uint64_t kStay = 2'000'000;              ///< heavy at least, but for a gap
-  static constexpr std::uint64_t kLook = 10'000'000'000;         ///< heavy at most
+  static constexpr std::uint32_t kRound = 32;             ///< batches
+  static constexpr std::uint32_t kRounds = 2;             ///< that have to agree
+  static constexpr std::uint32_t kTrial = 4;              ///< rounds, behind the one in which the accelerator fills
+  static constexpr double kCalm = 0.8;                    ///< of the rate at which the worker fell behind
+  static constexpr double kFade = 0.95;                   ///< a round: what a rate that is not reached again is worth
+  static constexpr std::uint64_t kGap = 1'000'000;        ///< between batches: there is no load
+  static constexpr std::uint64_t kStay = 2'000'000;       ///< heavy at least, but for a gap
+  static constexpr std::uint64_t kLook = 10'000'000'000;  ///< heavy at most
   static constexpr std::uint64_t kShortestPause = 1'000'000'000;  ///< after a trial that failed
   static constexpr std::uint64_t kLongestPause = 32'000'000'000;
 
@@ -61,10 +61,10 @@ class LoadChoice {
   std::uint64_t begin_ = 0;  ///< of the round
   std::uint32_t batches_ = 0, delays_ = 0;
   std::uint64_t items_ = 0, pressed_items_ = 0, delay_ = 0;  ///< of the round
-  std::uint32_t behind_ = 0;  ///< rounds in a row in which the worker fell behind
-  std::uint32_t calm_ = 0;    ///< rounds in a row with few items
-  bool is_filling_ = false;   ///< the round is the first under heavy load
-  std::uint64_t since_ = 0;   ///< it is heavy
+  std::uint32_t behind_ = 0;                                 ///< rounds in a row in which the worker fell behind
+  std::uint32_t calm_ = 0;                                   ///< rounds in a row with few items
+  bool is_filling_ = false;                                  ///< the round is the first under heavy load
+  std::uint64_t since_ = 0;                                  ///< it is heavy
   std::uint64_t pause_until_ = 0;
   std::uint32_t failed_ = 0;
   double light_rate_ = 0, heavy_rate_ = 0;

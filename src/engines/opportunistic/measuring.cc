@@ -21,7 +21,8 @@ namespace {
 constexpr std::size_t kDepth = 16;              ///< batches in flight, as of a worker
 constexpr std::uint64_t kDuration = 3'000'000;  ///< ns, of each measurement
 constexpr std::size_t kSamples = 255;           ///< of one batch alone, at most; their median counts
-constexpr std::size_t kPool = std::size_t{4} << 20;  ///< so many bytes of inputs that a table's lines do not come again soon
+constexpr std::size_t kPool = std::size_t{4}
+                              << 20;  ///< so many bytes of inputs that a table's lines do not come again soon
 constexpr std::size_t kColumnAlignment = 64;
 
 constexpr std::size_t padded(std::size_t bytes) {

@@ -8,8 +8,8 @@
 
 namespace penumbra::opportunistic {
 
-AutoQueue::AutoQueue(AutoEngine& engine, std::vector<std::unique_ptr<EngineQueue>> queues,
-                     std::optional<unsigned> core, std::uint64_t max_delay, Now now)
+AutoQueue::AutoQueue(AutoEngine& engine, std::vector<std::unique_ptr<EngineQueue>> queues, std::optional<unsigned> core,
+                     std::uint64_t max_delay, Now now)
     : engine_(engine),
       queues_(std::move(queues)),
       core_(core),

@@ -2,7 +2,8 @@
 //
 // A worker's way through `auto`: into one member's queue at a time. Batches come back in order because another member's
 // turn comes only when nothing is in flight in the one before: until then submit() says `full`. Towards an accelerator
-// that is never the case, since the CPU answers at once; back from it, it is one of its answers' time, under light load.
+// that is never the case, since the CPU answers at once; back from it, it is one of its answers' time, under light
+// load.
 #pragma once
 
 #include <array>

@@ -32,12 +32,12 @@ inline Shader xor_shader(const std::string& name) {
 /// Nanoseconds.
 struct Timing {
   bool at_once = true;
-  std::uint64_t of_item = 0;     ///< of the worker, in submit
-  std::uint64_t of_batch = 0;    ///< likewise
-  std::uint64_t latency = 0;     ///< until the answer, if it is not given at once
-  std::uint64_t period = 0;      ///< between answers
-  std::size_t depth = 16;        ///< batches in flight
-  unsigned queues = 1000;        ///< that it has
+  std::uint64_t of_item = 0;   ///< of the worker, in submit
+  std::uint64_t of_batch = 0;  ///< likewise
+  std::uint64_t latency = 0;   ///< until the answer, if it is not given at once
+  std::uint64_t period = 0;    ///< between answers
+  std::size_t depth = 16;      ///< batches in flight
+  unsigned queues = 1000;      ///< that it has
 };
 
 /// What became of a member.
@@ -109,8 +109,8 @@ class TimedEngine final : public Engine {
   }
   void use_table(Table& table) override { seen_.told.push_back("uses " + table.name()); }
   void expect(const Shader& shader, const Table& table) override {
-    seen_.told.push_back("expects " + shader.name + (&shader == find_shader(shader.name) ? "" : " of another") + " on " +
-                         table.name());
+    seen_.told.push_back("expects " + shader.name + (&shader == find_shader(shader.name) ? "" : " of another") +
+                         " on " + table.name());
   }
   std::unique_ptr<EngineQueue> open_queue() override {
     if (seen_.queues == timing_.queues) throw std::runtime_error("no queue is left");
