@@ -57,11 +57,13 @@ class EngineQueue {
 /// What an engine has found best for a shader on tables of about one size, by measuring.
 struct EngineFinding {
   std::string shader;
-  unsigned size_class = 0;           ///< Table::size_class()
-  std::uint64_t value = 0;           ///< what was found best, in the engine's own terms
-  double gain = 0;                   ///< how many times as fast that is as the plainest way
+  unsigned size_class = 0;  ///< Table::size_class()
+  std::uint64_t value = 0;  ///< what was found best, in the engine's own terms
+  double gain = 0;          ///< how many times as fast that is as the plainest way
+  // NOLINTBEGIN(readability-redundant-member-init): so g++ lets initialisers leave them out
   std::string conditions = {};       ///< Engine::conditions() under which that holds
   std::vector<double> figures = {};  ///< more of what was measured, in the engine's own terms
+  // NOLINTEND(readability-redundant-member-init)
 };
 
 /// A place where shaders run. Set-up only; the work goes through queues.
