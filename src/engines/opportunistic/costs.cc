@@ -34,29 +34,25 @@ std::optional<Costs> costs_of(std::span<const double> figures) {
   return costs;
 }
 
-Taken take_best(std::span<const std::optional<Costs>> costs, std::uint64_t max_delay) {
-  const auto can_be_used = [](const auto& each) { return each.has_value(); };
-  const auto first = static_cast<std::size_t>(std::ranges::find_if(costs, can_be_used) - costs.begin());
-  Taken taken{first, first};
-  for (std::size_t i = first; i < costs.size(); ++i) {
-    if (costs[i] && (*costs[i])[kFew].alone < kBetter * (*costs[taken.light])[kFew].alone) taken.light = i;
+Taken take_best(std::span<const MemberCosts> known, std::uint64_t max_delay) {
+  const MemberCosts* light = &known.front();
+  for (const MemberCosts& each : known) {
+    if (each.costs[kFew].alone < kBetter * light->costs[kFew].alone) light = &each;
   }
-  const double by_light = turn(*costs[taken.light]);
-  const auto helps = [&](const std::optional<Costs>& each) {
-    if (!each || (max_delay > 0 && (*each)[kChunk].alone > static_cast<double>(max_delay))) return false;
-    return turn(*each) < kBetter * by_light;
+  double shortest = turn(light->costs);
+  const auto helps = [max_delay, by_light = shortest](const Costs& costs) {
+    if (max_delay > 0 && costs[kChunk].alone > static_cast<double>(max_delay)) return false;
+    return turn(costs) < kBetter * by_light;
   };
-  double shortest = by_light;
-  for (const auto& each : costs) {
-    if (helps(each)) shortest = std::min(shortest, turn(*each));
+  for (const MemberCosts& each : known) {
+    if (helps(each.costs)) shortest = std::min(shortest, turn(each.costs));
   }
-  taken.heavy = taken.light;
-  for (std::size_t i = first; i < costs.size(); ++i) {
-    if (!helps(costs[i]) || kBetter * turn(*costs[i]) > shortest) continue;
-    const bool is_none_yet = taken.heavy == taken.light;
-    if (is_none_yet || (*costs[i])[kChunk].alone < (*costs[taken.heavy])[kChunk].alone) taken.heavy = i;
+  const MemberCosts* heavy = light;
+  for (const MemberCosts& each : known) {
+    if (!helps(each.costs) || kBetter * turn(each.costs) > shortest) continue;
+    if (heavy == light || each.costs[kChunk].alone < heavy->costs[kChunk].alone) heavy = &each;
   }
-  return taken;
+  return {light->member, heavy->member};
 }
 
 double gain(const Costs& other, const Costs& one) {

@@ -30,6 +30,12 @@ using Costs = std::array<Cost, kSizes.size()>;
 std::vector<double> to_figures(const Costs& costs);
 std::optional<Costs> costs_of(std::span<const double> figures);
 
+/// What is known of an engine, by its place in a list.
+struct MemberCosts {
+  std::size_t member = 0;
+  Costs costs{};
+};
+
 /// Engines by their places in a list.
 struct Taken {
   std::size_t light = 0;  ///< answers a few items soonest
@@ -37,11 +43,11 @@ struct Taken {
 
   bool operator==(const Taken&) const = default;
 };
-/// Among engines of these costs, at least one; none: it cannot be used. Differences of a few parts in a hundred do not
-/// count: then the first one is taken under light load, and under heavy load that same one, or of several that are
-/// better the one that answers soonest. Under heavy load none but that same one is taken that needs more than
-/// `max_delay` nanoseconds for a whole chunk alone (0: no matter how long).
-Taken take_best(std::span<const std::optional<Costs>> costs, std::uint64_t max_delay);
+/// Among these, at least one. Differences of a few parts in a hundred do not count: then the first one is taken under
+/// light load, and under heavy load that same one, or of several that are better the one that answers soonest. Under
+/// heavy load none but that same one is taken that needs more than `max_delay` nanoseconds for a whole chunk alone (0:
+/// no matter how long).
+Taken take_best(std::span<const MemberCosts> known, std::uint64_t max_delay);
 
 /// How many times as many whole chunks `one` gets done as `other` with many in flight.
 double gain(const Costs& other, const Costs& one);

@@ -8,6 +8,11 @@
 #include "opportunistic/queue.h"
 
 namespace penumbra::opportunistic {
+namespace {
+
+constexpr std::size_t kFigures = 3 * kSizes.size();  ///< of a member
+
+}  // namespace
 
 AutoEngine::AutoEngine(std::vector<Member> members, std::uint64_t max_delay, Now now)
     : members_(std::move(members)), max_delay_(max_delay), now_(now) {}
@@ -34,10 +39,7 @@ void AutoEngine::expect(const Shader& shader, const Table& table) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (shared.of_members[i] != nullptr) members_[i].engine->expect(*shared.of_members[i], table);
   }
-  routes_.push_back({.shader = &shared,
-                     .table = &table,
-                     .taken = taken_for(shared, table),
-                     .costs = std::vector<std::optional<Costs>>(members_.size())});
+  routes_.push_back({.shader = &shared, .table = &table, .taken = taken_for(shared, table), .costs = {}});
 }
 
 /// Of the members that answer at once only the best that has the shader.
@@ -118,7 +120,6 @@ std::optional<Costs> AutoEngine::measure_member(const Route& route, std::size_t 
 }
 
 void AutoEngine::choose(Route& route, const std::vector<EngineFinding>& findings) {
-  constexpr std::size_t kFigures = 3 * kSizes.size();
   const auto is_its = [&](const EngineFinding& each) {
     return each.shader == route.shader->name && each.size_class == route.table->size_class() &&
            each.figures.size() == kFigures * members_.size();
@@ -127,13 +128,15 @@ void AutoEngine::choose(Route& route, const std::vector<EngineFinding>& findings
   route.is_recalled = known != findings.end();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (!is_candidate(*route.shader, i)) continue;
-    if (route.is_recalled) route.costs[i] = costs_of(std::span(known->figures).subspan(kFigures * i, kFigures));
-    if (!route.costs[i]) {
-      route.costs[i] = measure_member(route, i);
-      route.is_recalled = route.is_recalled && !route.costs[i];
+    std::optional<Costs> costs;
+    if (route.is_recalled) costs = costs_of(std::span(known->figures).subspan(kFigures * i, kFigures));
+    if (!costs) {
+      costs = measure_member(route, i);
+      if (costs) route.is_recalled = false;
     }
+    if (costs) route.costs.push_back({i, *costs});
   }
-  route.taken = take_best(route.costs, max_delay_);
+  if (!route.costs.empty()) route.taken = take_best(route.costs, max_delay_);
 }
 
 void AutoEngine::recall(std::vector<EngineFinding> findings) {
@@ -160,9 +163,8 @@ void AutoEngine::add_words(const Route& route) {
   const std::string& light = members_[route.taken.light].name;
   const std::string& heavy = members_[route.taken.heavy].name;
   words_.push_back(of + ": " + (light == heavy ? light : light + " under light load, " + heavy + " under heavy load"));
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (!route.costs[i]) continue;
-    words_.push_back(of + " on " + members_[i].name + ": 1, 8, 64 items " + describe(*route.costs[i]) +
+  for (const auto& [member, costs] : route.costs) {
+    words_.push_back(of + " on " + members_[member].name + ": 1, 8, 64 items " + describe(costs) +
                      (route.is_recalled ? ", in an earlier run" : ""));
   }
 }
@@ -179,15 +181,18 @@ std::vector<std::string> AutoEngine::notes() const {
 std::vector<EngineFinding> AutoEngine::findings() const {
   std::vector<EngineFinding> found;
   for (const Route& route : routes_) {
-    const auto is_known = [](const auto& each) { return each.has_value(); };
-    if (route.is_recalled || std::ranges::none_of(route.costs, is_known)) continue;
+    if (route.is_recalled || route.costs.empty()) continue;
+    const auto costs_of_member = [&route](std::size_t member) -> const Costs& {
+      return std::ranges::find(route.costs, member, &MemberCosts::member)->costs;
+    };
     EngineFinding& finding = found.emplace_back();
     finding.shader = route.shader->name;
     finding.size_class = route.table->size_class();
     finding.value = route.taken.heavy;
-    finding.gain = gain(*route.costs[route.taken.light], *route.costs[route.taken.heavy]);
-    for (const auto& costs : route.costs) {
-      for (const double figure : to_figures(costs.value_or(Costs{}))) finding.figures.push_back(figure);
+    finding.gain = gain(costs_of_member(route.taken.light), costs_of_member(route.taken.heavy));
+    finding.figures.resize(kFigures * members_.size());  // zeros: not known
+    for (const auto& [member, costs] : route.costs) {
+      std::ranges::copy(to_figures(costs), finding.figures.begin() + static_cast<std::ptrdiff_t>(kFigures * member));
     }
   }
   return found;
@@ -205,6 +210,7 @@ std::string AutoEngine::conditions() const {
 
 std::vector<std::pair<std::string, Engine*>> AutoEngine::members() const {
   std::vector<std::pair<std::string, Engine*>> pairs;
+  pairs.reserve(members_.size());
   for (const Member& member : members_) pairs.emplace_back(member.name, member.engine.get());
   return pairs;
 }

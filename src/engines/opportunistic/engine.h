@@ -35,7 +35,7 @@ struct Route {
   const SharedShader* shader = nullptr;
   const Table* table = nullptr;
   Taken taken;
-  std::vector<std::optional<Costs>> costs;  ///< of each member; none: not known
+  std::vector<MemberCosts> costs;  ///< as far as they are known
   bool is_recalled = false;
 };
 

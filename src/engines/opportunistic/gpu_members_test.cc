@@ -96,7 +96,7 @@ TEST_P(AutoOnFakeGpus, AnswersOnATableThatChanges) {
   engine_->use_table(table.table());
   {
     ShaderQueue queue(*engine_, *engine_->find_shader("ipv4_dir24_8"), table.table());
-    table.check_during(queue, [&] { table.load_and_change(8, 20); });
+    table.check_during(queue, [&] { table.load_and_change(4, 8); });
   }
   engine_.reset();  // before the table
   EXPECT_EQ(table.wrong_state, 0U);

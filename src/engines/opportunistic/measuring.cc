@@ -153,6 +153,7 @@ Costs measure(const Shader& shader, const Table& table, std::span<const WorkersQ
   };
   {
     std::vector<std::jthread> threads;
+    threads.reserve(queues.size());
     for (std::size_t i = 0; i < queues.size(); ++i) threads.emplace_back(work, i);
   }
   Costs mean{};

@@ -42,7 +42,7 @@ struct Timing {
 
 /// What became of a member.
 struct Seen {
-  std::uint64_t batches = 0;
+  std::atomic<std::uint64_t> batches = 0;
   unsigned queues = 0;  ///< open now
   std::vector<std::string> told;
 };
