@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::array<double, 7> kLoads{0.02, 0.2, 0.5, 0.8, 0.95, 1.1, 2.0};  ///< of what the best CPU engine gets done
 constexpr std::array<const char*, 4> kDelayed{"cuda", "cuda,max_delay=20", "cuda,max_delay=100", "cuda,max_delay=500"};
+constexpr int kTimes = 5;  ///< the best counts, of what the best CPU engine gets done
 constexpr char kOfRate[] = "auto / best single engine, look-ups/s, least of all loads";
 constexpr char kOfLatency[] = "auto / best CPU engine, median latency at the lightest load";
 
@@ -45,7 +46,8 @@ class LoadBench {
   void against_load() {
     double most = 0;
     for (Loaded& each : loaded_) {
-      if (each.at_once) most = std::max(most, each.worker->run(LoadedWorker::kNoLimit).rate);
+      if (!each.at_once) continue;
+      for (int i = 0; i < kTimes; ++i) most = std::max(most, each.worker->run(LoadedWorker::kNoLimit).rate);
     }
     report_.note(fmt::format("load 1 is {:.2f} M look-ups/s, what the best CPU engine got done", most * 1e-6));
     double least_ratio = 1e9;

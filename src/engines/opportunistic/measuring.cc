@@ -19,10 +19,11 @@ namespace penumbra::opportunistic {
 namespace {
 
 constexpr std::size_t kDepth = 16;              ///< batches in flight, as of a worker
-constexpr std::uint64_t kDuration = 3'000'000;  ///< ns, of each measurement
+constexpr std::uint64_t kDuration = 1'000'000;  ///< ns, of each measurement
+constexpr int kTimes = 3;                       ///< of many: the best counts, for another program may have had the core
 constexpr std::size_t kSamples = 255;           ///< of one batch alone, at most; their median counts
-constexpr std::size_t kPool = std::size_t{4}
-                              << 20;  ///< so many bytes of inputs that a table's lines do not come again soon
+/// So many bytes of inputs that a table's lines do not come again soon.
+constexpr std::size_t kPool = std::size_t{4} << 20;
 constexpr std::size_t kColumnAlignment = 64;
 
 constexpr std::size_t padded(std::size_t bytes) {
@@ -62,6 +63,32 @@ class Worker {
 
   /// As many in flight as go: busy and period.
   void measure_many(std::uint32_t items, Cost& cost) {
+    for (int i = 0; i < kTimes; ++i) {
+      const Cost found = cost_of_many(items);
+      if (i > 0 && found.period >= cost.period) continue;
+      cost.busy = found.busy;
+      cost.period = found.period;
+    }
+  }
+
+  void measure_alone(std::uint32_t items, Cost& cost) {
+    std::vector<std::uint64_t> samples;
+    const std::uint64_t begin = now_();
+    do {
+      Batch& batch = prepared(batches_[0], items);
+      const std::uint64_t before = now_();
+      auto answer = queue_.submit(batch);
+      while (answer == EngineQueue::Submitted::full) answer = queue_.submit(batch);
+      while (answer == EngineQueue::Submitted::queued && queue_.poll() == nullptr) __builtin_ia32_pause();
+      samples.push_back(std::max<std::uint64_t>(now_() - before, 1));
+    } while (samples.size() < kSamples && now_() - begin < kDuration);
+    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+    std::nth_element(samples.begin(), middle, samples.end());
+    cost.alone = static_cast<double>(*middle);
+  }
+
+ private:
+  Cost cost_of_many(std::uint32_t items) {
     const std::uint64_t begin = now_();
     std::uint64_t busy = 0, taken = 0;
     std::size_t in_flight = 0;
@@ -83,27 +110,12 @@ class Worker {
         --in_flight;
       }
     }
+    Cost cost;
     cost.busy = static_cast<double>(std::max<std::uint64_t>(busy, 1)) / static_cast<double>(taken);
     cost.period = static_cast<double>(std::max<std::uint64_t>(now_() - begin, 1)) / static_cast<double>(taken);
+    return cost;
   }
 
-  void measure_alone(std::uint32_t items, Cost& cost) {
-    std::vector<std::uint64_t> samples;
-    const std::uint64_t begin = now_();
-    do {
-      Batch& batch = prepared(batches_[0], items);
-      const std::uint64_t before = now_();
-      auto answer = queue_.submit(batch);
-      while (answer == EngineQueue::Submitted::full) answer = queue_.submit(batch);
-      while (answer == EngineQueue::Submitted::queued && queue_.poll() == nullptr) __builtin_ia32_pause();
-      samples.push_back(std::max<std::uint64_t>(now_() - before, 1));
-    } while (samples.size() < kSamples && now_() - begin < kDuration);
-    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-    std::nth_element(samples.begin(), middle, samples.end());
-    cost.alone = static_cast<double>(*middle);
-  }
-
- private:
   /// With inputs that it did not have just before.
   Batch& prepared(Batch& batch, std::uint32_t items) {
     batch.items = items;
