@@ -25,7 +25,7 @@ using ipv6_oracle::make_table;
 using ipv6_oracle::Oracle;
 
 constexpr std::size_t kRounds = kSanitizerScale == 1 ? 10 : 3;
-constexpr std::size_t kChangesPerRound = 200'000 / kSanitizerScale / kRounds;
+constexpr std::size_t kChangesPerRound = 60'000 / kSanitizerScale / kRounds;
 constexpr std::size_t kPrefixes = 6'000;
 constexpr std::size_t kAddresses = 2'000;
 

@@ -177,7 +177,8 @@ class Ipv6LookupsOfAnyCount : public Ipv6Lookups {};
 TEST_P(Ipv6LookupsOfAnyCount, AnswerAllAndNoMore) {
   Oracle oracle;
   std::uint16_t next_hop = 0;
-  for (const char* text : {"2001::/16", "2001:db8::/32", "2001:db8:1::/48", "2001:db8:1:2::/64", "2001:db8:1:2::3/128"}) {
+  for (const char* text :
+       {"2001::/16", "2001:db8::/32", "2001:db8:1::/48", "2001:db8:1:2::/64", "2001:db8:1:2::3/128"}) {
     table_->insert(prefix(text), next_hop);
     oracle.insert(prefix(text), next_hop++);
   }

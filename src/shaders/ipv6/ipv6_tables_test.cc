@@ -28,7 +28,8 @@ namespace {
 
 using ipv6_oracle::Oracle;
 
-/// The IPv6 prefixes of a text, compressed or not, the first word of each line, with a next hop that the prefix decides.
+/// The IPv6 prefixes of a text, compressed or not, the first word of each line, with a next hop that the prefix
+/// decides.
 std::vector<Ipv6Entry> read_table(const std::filesystem::path& file) {
   const std::string command = "gzip --decompress --stdout --force '" + file.string() + "'";
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> text(popen(command.c_str(), "r"), pclose);
@@ -41,7 +42,8 @@ std::vector<Ipv6Entry> read_table(const std::filesystem::path& file) {
     if (word.starts_with(';') || word.find(':') == std::string_view::npos) continue;  // a comment, IPv4
     const auto prefix = parse_ipv6_prefix(word);
     if (!prefix) throw std::runtime_error(file.string() + " has '" + std::string(word) + "' for a prefix");
-    const std::uint64_t mixed = Random::mixed(prefix->address.high ^ Random::mixed(prefix->address.low + prefix->length));
+    const std::uint64_t mixed =
+        Random::mixed(prefix->address.high ^ Random::mixed(prefix->address.low + prefix->length));
     entries.push_back({*prefix, static_cast<std::uint16_t>(mixed >> 49)});
   }
   return entries;

@@ -83,10 +83,10 @@ class Ipv6Lengths::Version {
   /// From now on readers may be about and changes are announced.
   void publish_to(Table& table) {
     table_ = &table;
-    table.publish(view_,
-                  {{offsetof(ipv6_lengths_view, base), reinterpret_cast<const std::byte*>(base_.data()), base_.bytes()},
-                   {offsetof(ipv6_lengths_view, slots), reinterpret_cast<const std::byte*>(slots_.data()),
-                    slots_.bytes()}});
+    table.publish(
+        view_,
+        {{offsetof(ipv6_lengths_view, base), reinterpret_cast<const std::byte*>(base_.data()), base_.bytes()},
+         {offsetof(ipv6_lengths_view, slots), reinterpret_cast<const std::byte*>(slots_.data()), slots_.bytes()}});
   }
 
   /// Whether a prefix more may still find room; half of the slots stay empty, so that searches end soon.
@@ -150,7 +150,8 @@ class Ipv6Lengths::Version {
     const auto last = std::find_if(recent_.rbegin(), recent_.rend(),
                                    [prefix](const Recent& recent) { return nested(recent.prefix, prefix); });
     auto keep = last.base();  // behind the last one to be waited for
-    if (recent_.size() - static_cast<std::size_t>(keep - recent_.begin()) >= kMostRecent) keep = recent_.begin() + kMostRecent;
+    if (recent_.size() - static_cast<std::size_t>(keep - recent_.begin()) >= kMostRecent)
+      keep = recent_.begin() + kMostRecent;
     if (keep == recent_.begin()) return;
     grace_periods_.elapsed((keep - 1)->token, true);
     recent_.erase(recent_.begin(), keep);
@@ -273,8 +274,8 @@ class Ipv6Lengths::Version {
   TableChanges<Slot> base_changes_{kBaseRegion}, slot_changes_{kSlotRegion};
 
   std::vector<std::uint32_t> users_ = std::vector<std::uint32_t>(slots_.size());  ///< prefixes that need each slot
-  std::size_t live_ = 0;  ///< slots that prefixes need
-  std::size_t used_ = 0;  ///< slots that are not empty
+  std::size_t live_ = 0;                                                          ///< slots that prefixes need
+  std::size_t used_ = 0;                                                          ///< slots that are not empty
   std::deque<Recent> recent_;
 };
 

@@ -4,12 +4,12 @@
 // `ipv6_lengths` (ipv6_lengths.shader.h).
 //
 // Why a lookup gives the old truth or the new. A search ends at the slot of the longest prefix that covers the address,
-// or at a marker beyond it, and the markers that lead there stand as long as the prefix does; each slot holds the answer,
-// written at once. Slots are filled before they are found and markers added from the longest to the shortest, so that a
-// prefix is found at once or not yet; when it goes, the answers go first. Markers of other prefixes may come and go
-// meanwhile, for they hold right answers while they stand. What a search must not meet is two changes over its address:
-// so a change waits for a grace period after one before it that its prefix covers or lies in. A slot that is no longer
-// needed serves only what it served before, until the table is rebuilt.
+// or at a marker beyond it, and the markers that lead there stand as long as the prefix does; each slot holds the
+// answer, written at once. Slots are filled before they are found and markers added from the longest to the shortest,
+// so that a prefix is found at once or not yet; when it goes, the answers go first. Markers of other prefixes may come
+// and go meanwhile, for they hold right answers while they stand. What a search must not meet is two changes over its
+// address: so a change waits for a grace period after one before it that its prefix covers or lies in. A slot that is
+// no longer needed serves only what it served before, until the table is rebuilt.
 #pragma once
 
 #include <cstddef>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * IPv6 longest-prefix match by binary search on prefix lengths (M. Waldvogel, G. Varghese, J. Turner, B. Plattner:
- * Scalable High Speed IP Routing Lookups, SIGCOMM 1997), as PacketShader (section 6.2.2) has it: one access by the leading
- * IPV6_LENGTHS_BASE_BITS bits, and seven probes of a hash table at the most.
+ * Scalable High Speed IP Routing Lookups, SIGCOMM 1997), as PacketShader (section 6.2.2) has it: one access by the
+ * leading IPV6_LENGTHS_BASE_BITS bits, and seven probes of a hash table at the most.
  *
- * The lengths form a fixed tree (ipv6_lengths_middle). A prefix has a slot in the hash table, and on the way to it in the
- * tree a slot, a marker, at each shorter length that the search has to go on from. Each slot holds the answer for what
- * begins like it and meets nothing longer, and which lengths lie behind it: probes that cannot hit are left out, which is
- * that paper's mutating search without its ropes. */
+ * The lengths form a fixed tree (ipv6_lengths_middle). A prefix has a slot in the hash table, and on the way to it in
+ * the tree a slot, a marker, at each shorter length that the search has to go on from. Each slot holds the answer for
+ * what begins like it and meets nothing longer, and which lengths lie behind it: probes that cannot hit are left out,
+ * which is that paper's mutating search without its ropes. */
 #ifndef PENUMBRA_SHADERS_IPV6_LENGTHS_H
 #define PENUMBRA_SHADERS_IPV6_LENGTHS_H
 

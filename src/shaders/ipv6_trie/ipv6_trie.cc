@@ -44,7 +44,8 @@ constexpr unsigned bits_at(unsigned depth) {
 }
 /// The depth at which prefixes of a length have their entries.
 constexpr unsigned depth_of(unsigned length) {
-  return length <= IPV6_TRIE_ROOT_BITS ? 0 : (length - IPV6_TRIE_ROOT_BITS + IPV6_TRIE_NODE_BITS - 1) / IPV6_TRIE_NODE_BITS;
+  return length <= IPV6_TRIE_ROOT_BITS ? 0
+                                       : (length - IPV6_TRIE_ROOT_BITS + IPV6_TRIE_NODE_BITS - 1) / IPV6_TRIE_NODE_BITS;
 }
 std::size_t root_slot(Ipv6Address address) {
   return address.high >> (64 - IPV6_TRIE_ROOT_BITS);
@@ -111,9 +112,7 @@ class Ipv6Trie::Version {
   }
 
   std::size_t nodes() const { return used_.size() - retired_.size() - free_.size(); }
-  std::size_t bytes() const {
-    return (kRootNodes + used_.size()) * IPV6_TRIE_NODE_ENTRIES * sizeof(std::uint32_t);
-  }
+  std::size_t bytes() const { return (kRootNodes + used_.size()) * IPV6_TRIE_NODE_ENTRIES * sizeof(std::uint32_t); }
 
  private:
   /// A node that is linked no more, and the grace period after which no reader is in it.
@@ -213,7 +212,7 @@ class Ipv6Trie::Version {
   const ipv6_trie_view view_{entries_.data()};
   TableChanges<std::uint32_t> changes_{kRegion};
 
-  std::vector<std::uint16_t> used_;            ///< of each node ever used: prefixes and nodes that have their entries in it
+  std::vector<std::uint16_t> used_;  ///< of each node ever used: prefixes and nodes that have their entries in it
   std::size_t announced_nodes_ = kFirstNodes;  ///< that mirrors have room for
   std::vector<std::uint32_t> free_;
   std::deque<RetiredNode> retired_;  ///< in the order of their tokens

@@ -3,9 +3,9 @@
 // The IPv6 table whose lookup structure is a trie of bytes below a root of 24 bits, by the shader `ipv6_trie`
 // (ipv6_trie.shader.h).
 //
-// Changes rewrite entries one at a time, and each entry that is no node decides the answer of whole addresses. A node is
-// filled before it is linked. Once unlinked it stays as it was until a grace period has elapsed: who is in it answers as
-// of the moment of its unlinking.
+// Changes rewrite entries one at a time, and each entry that is no node decides the answer of whole addresses. A node
+// is filled before it is linked. Once unlinked it stays as it was until a grace period has elapsed: who is in it
+// answers as of the moment of its unlinking.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * IPv6 longest-prefix match in a trie with a root of 24 bits and nodes of 8 bits, as DPDK's rte_lpm6 and the G-Opt paper
- * (Kalia, Zhou, Kaminsky, Andersen, NSDI 2015) have it: one memory access, and one more for each 8 bits that prefixes
- * along the way are longer than 24; 14 at the most.
+ * IPv6 longest-prefix match in a trie with a root of 24 bits and nodes of 8 bits, as DPDK's rte_lpm6 and the G-Opt
+ * paper (Kalia, Zhou, Kaminsky, Andersen, NSDI 2015) have it: one memory access, and one more for each 8 bits that
+ * prefixes along the way are longer than 24; 14 at the most.
  *
  * An entry with IPV6_TRIE_NODE set leads to a node. Any other is the answer for all addresses that end there: its lower
- * 16 bits are the next hop, inverted, so that memory of zeros has no routes; the bits above are the owner's. The root is
- * nodes 0 to 0xFFFF. */
+ * 16 bits are the next hop, inverted, so that memory of zeros has no routes; the bits above are the owner's. The root
+ * is nodes 0 to 0xFFFF. */
 #ifndef PENUMBRA_SHADERS_IPV6_TRIE_H
 #define PENUMBRA_SHADERS_IPV6_TRIE_H
 
