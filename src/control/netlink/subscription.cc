@@ -102,9 +102,13 @@ void Subscription::replace_own(const FeedRequest& request) {
   const std::lock_guard lock(mutex_);
   rib_.begin_sync(kStatic);
   try {
-    for (const auto& route : request.routes) {
-      rib_.put(RibKey{route.prefix, kStatic, route.metric}, request.targets.at(route.target), RibPlace::only);
-    }
+    const auto put_all = [&](const auto& routes) {
+      for (const auto& route : routes) {
+        rib_.put(RibKey{route.prefix, kStatic, route.metric}, request.targets.at(route.target), RibPlace::only);
+      }
+    };
+    put_all(request.routes);
+    put_all(request.ipv6_routes);
   } catch (...) {
     rib_.cancel_sync(kStatic);
     throw;

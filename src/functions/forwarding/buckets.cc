@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "functions/ipv4/buckets.h"
+#include "functions/forwarding/buckets.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace penumbra::ipv4 {
+namespace penumbra::forwarding {
 namespace {
 
 constexpr std::uint16_t kNobody = 0xFFFF;
@@ -96,4 +96,4 @@ std::array<std::uint16_t, kBuckets> fill_buckets(std::span<const BucketClaim> cl
   return owner;
 }
 
-}  // namespace penumbra::ipv4
+}  // namespace penumbra::forwarding

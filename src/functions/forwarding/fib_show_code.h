@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table in words.
+#pragma once
+
 #include <algorithm>
 
-#include "functions/ipv4/fib.h"
+#include "functions/forwarding/fib.h"
 
-namespace penumbra::ipv4 {
+namespace penumbra::forwarding {
 
-std::string Ipv4Fib::port_name(std::uint16_t port) const {
+template <class Family>
+std::string Fib<Family>::port_name(std::uint16_t port) const {
   return port == Hop::kHost ? "host" : ports_[port].name;
 }
 
-std::vector<control::NextHop> Ipv4Fib::next_hops(const Target& target) const {
-  std::vector<control::NextHop> hops;
+template <class Family>
+std::vector<control::NextHopOf<typename Family::AddressFamily>> Fib<Family>::next_hops(const Target& target) const {
+  std::vector<NextHop> hops;
   hops.reserve(target.hops.size());
   for (const Hop& hop : target.hops) {
     const bool gateway = target.kind == Target::Kind::unicast && !hop.on_link;
@@ -23,26 +27,30 @@ std::vector<control::NextHop> Ipv4Fib::next_hops(const Target& target) const {
   return hops;
 }
 
-std::string Ipv4Fib::text(const Target& target) const {
-  if (target.kind == Target::Kind::unicast) return control::to_string({.next_hops = next_hops(target)});
+template <class Family>
+std::string Fib<Family>::text(const Target& target) const {
+  if (target.kind == Target::Kind::unicast) return control::to_string(RouteTarget{.next_hops = next_hops(target)});
   const std::string type(FeedTarget::name_of(target.kind));
   return target.hops.empty() ? type : type + " dev " + port_name(target.hops.front().port);
 }
 
-std::optional<Ipv4Fib::Answer> Ipv4Fib::lookup(Ipv4Address address) const {
+template <class Family>
+std::optional<typename Fib<Family>::Answer> Fib<Family>::lookup(Address address) const {
   const std::lock_guard lock(mutex_);
   const auto found = table_.match(address);
   if (!found) return std::nullopt;
   return Answer{found->prefix, text(next_hops_.target(found->next_hop))};
 }
 
-std::string Ipv4Fib::describe(std::uint16_t next_hop) const {
-  if (next_hop == Dir24_8::kNoRoute) return "unreachable";
+template <class Family>
+std::string Fib<Family>::describe(std::uint16_t next_hop) const {
+  if (next_hop == LookupTable::kNoRoute) return "unreachable";
   const std::lock_guard lock(mutex_);
   return text(next_hops_.target(next_hop));
 }
 
-void Ipv4Fib::append_rows(Ipv4Prefix prefix, std::optional<SetId> active, std::vector<Row>& rows) const {
+template <class Family>
+void Fib<Family>::append_rows(Prefix prefix, std::optional<SetId> active, std::vector<Row>& rows) const {
   bool taken = false;  // an earlier row is the one that counts
   const auto add = [&](SetId set, std::string_view source, std::optional<std::uint32_t> metric) {
     const Target target = next_hops_.target(set);
@@ -51,7 +59,7 @@ void Ipv4Fib::append_rows(Ipv4Prefix prefix, std::optional<SetId> active, std::v
   };
   const auto interface = interfaces_.find(prefix);
   if (interface != interfaces_.end()) add(interface->second.set, interface->second.source, std::nullopt);
-  const auto adjacency = prefix.length == 32 ? adjacencies_.find(prefix.address) : adjacencies_.end();
+  const auto adjacency = prefix.length == kHost ? adjacencies_.find(prefix.address) : adjacencies_.end();
   if (const auto routes = routes_.find(prefix); routes != routes_.end()) {
     for (const Route& route : routes->second) add(route.set, "route", route.metric);
   } else if (active && interface == interfaces_.end() && adjacency == adjacencies_.end()) {
@@ -61,25 +69,28 @@ void Ipv4Fib::append_rows(Ipv4Prefix prefix, std::optional<SetId> active, std::v
   if (const auto set = adjacency->second.set) add(*set, "neighbour", std::nullopt);
 }
 
-std::vector<Ipv4Fib::Row> Ipv4Fib::rows(Ipv4Prefix prefix) const {
+template <class Family>
+std::vector<typename Fib<Family>::Row> Fib<Family>::rows(Prefix prefix) const {
   const std::lock_guard lock(mutex_);
   std::vector<Row> rows;
   append_rows(prefix, table_.find(prefix), rows);
   return rows;
 }
 
-std::vector<Ipv4Fib::Row> Ipv4Fib::rows(std::size_t most) const {
+template <class Family>
+std::vector<typename Fib<Family>::Row> Fib<Family>::rows(std::size_t most) const {
   const std::lock_guard lock(mutex_);
   std::vector<Row> rows;
-  table_.for_each([&](const Dir24_8::Entry& entry) {
+  table_.for_each([&](const typename LookupTable::Entry& entry) {
     if (rows.size() < most) append_rows(entry.prefix, entry.next_hop, rows);
   });
   return rows;
 }
 
-std::vector<control::Neighbour> Ipv4Fib::neighbours() const {
+template <class Family>
+std::vector<control::NeighbourOf<typename Family::AddressFamily>> Fib<Family>::neighbours() const {
   const std::lock_guard lock(mutex_);
-  std::vector<control::Neighbour> list;
+  std::vector<Neighbour> list;
   for (const auto& [address, adjacency] : adjacencies_) {
     for (const std::uint16_t port : adjacency.ports) {
       const auto mac = next_hops_.neighbour(port, address);
@@ -89,14 +100,16 @@ std::vector<control::Neighbour> Ipv4Fib::neighbours() const {
   return list;
 }
 
-std::size_t Ipv4Fib::prefixes() const {
+template <class Family>
+std::size_t Fib<Family>::prefixes() const {
   const std::lock_guard lock(mutex_);
   return table_.size();
 }
 
-std::size_t Ipv4Fib::next_hop_sets() const {
+template <class Family>
+std::size_t Fib<Family>::next_hop_sets() const {
   const std::lock_guard lock(mutex_);
   return next_hops_.sets();
 }
 
-}  // namespace penumbra::ipv4
+}  // namespace penumbra::forwarding

@@ -22,49 +22,63 @@
 #include <span>
 #include <vector>
 
-#include "functions/ipv4/buckets.h"
-#include "functions/ipv4/outcome.h"
+#include "functions/forwarding/buckets.h"
 #include "penumbra/function.h"
 #include "penumbra/ip.h"
 #include "penumbra/route_feed.h"
 #include "penumbra/table.h"
 
-namespace penumbra::ipv4 {
+namespace penumbra::forwarding {
 
-/// One way towards a destination, as control::NextHop, by the port's index.
-struct Hop {
+// What follows is written once for both families. `Family` is one of include/penumbra/ip.h's with what a function adds
+// to it (functions/forwarding/function.h lists that).
+
+/// The number of a set, which is what a look-up gives.
+using SetId = std::uint16_t;
+
+/// One way towards a destination, as control::NextHopOf, by the port's index.
+template <class Family>
+struct HopOf {
   static constexpr std::uint16_t kHost = 0xFFFF;
 
-  std::uint16_t port = 0;              ///< or kHost: only the host knows the way; then without gateway
-  std::optional<Ipv4Address> gateway;  ///< none: whoever has the destination address on this port's link
+  std::uint16_t port = 0;                           ///< or kHost: only the host knows the way; then without gateway
+  std::optional<typename Family::Address> gateway;  ///< none: whoever has the destination address on this port's link
   std::uint16_t weight = 1;
   bool on_link = false;  ///< the gateway is the destination itself: this stands for a hop without gateway
 
-  auto operator<=>(const Hop&) const = default;
+  auto operator<=>(const HopOf&) const = default;
 };
 
 /// Where a prefix leads. Equal targets share a set.
-struct Target {
+template <class Family>
+struct TargetOf {
   using Kind = FeedTarget::Kind;
   Kind kind = Kind::unicast;
-  std::vector<Hop> hops;  ///< unicast: at least one; local and broadcast: who has the address; else none
+  std::vector<HopOf<Family>> hops;  ///< unicast: at least one; local and broadcast: who has the address; else none
 
-  auto operator<=>(const Target&) const = default;
+  auto operator<=>(const TargetOf&) const = default;
 };
 
 /// How to send a packet on. Never changes while a reader can reach it.
-struct alignas(32) NextHopSlot {
+template <class Family>
+struct alignas(32) NextHopSlotOf {
+  using Outcome = typename Family::Outcome;
   std::array<std::uint8_t, 12> addresses{};  ///< the frame's first bytes: destination and source MAC
   std::uint16_t port = 0;                    ///< of egress
   std::uint16_t mtu = 0;                ///< longest IP packet; 0 unless outcome is forward, so that one test serves
   Outcome outcome = Outcome::no_route;  ///< forward, or why nothing is sent this way
 };
-static_assert(sizeof(NextHopSlot) == 32);
+template <class Family>
+class NextHops;
 
 /// What workers use. Copies of it stay valid as long as the owner lives.
+template <class Family>
 class NextHopView {
  public:
-  /// The slot for a packet whose look-up gave `set` (Dir24_8::kNoRoute too). `flow_hash()` is called only if the set
+  using NextHopSlot = NextHopSlotOf<Family>;
+  static_assert(sizeof(NextHopSlot) == 32);
+
+  /// The slot for a packet whose look-up gave `set` (Table::kNoRoute too). `flow_hash()` is called only if the set
   /// has more than one next hop.
   template <class FlowHash>
   const NextHopSlot& slot(std::uint16_t set, FlowHash&& flow_hash) const {
@@ -76,7 +90,7 @@ class NextHopView {
   }
 
  private:
-  friend class NextHops;
+  friend class NextHops<Family>;
   static constexpr std::uint32_t kShared = 1U << 16;  ///< in place of a slot's index: the set's buckets have several
 
   const std::uint32_t* sets_ = nullptr;     ///< 65,536 words, one for each answer of a look-up
@@ -85,9 +99,15 @@ class NextHopView {
 };
 
 /// The owner. One thread at a time.
+template <class Family>
 class NextHops {
  public:
-  using SetId = std::uint16_t;
+  using SetId = forwarding::SetId;
+  using Address = typename Family::Address;
+  using Outcome = typename Family::Outcome;
+  using Hop = HopOf<Family>;
+  using Target = TargetOf<Family>;
+  using NextHopSlot = NextHopSlotOf<Family>;
   static constexpr std::size_t kMaxSets = 32'768;      ///< different targets
   static constexpr std::size_t kMaxLinks = 32'768;     ///< different (gateway, port)
   static constexpr std::size_t kMaxHops = kMaxClaims;  ///< of one target
@@ -96,7 +116,7 @@ class NextHops {
   NextHops(const NextHops&) = delete;
   NextHops& operator=(const NextHops&) = delete;
 
-  const NextHopView& view() const { return view_; }
+  const NextHopView<Family>& view() const { return view_; }
 
   /// The set of a target, made if there is none yet, with one more reference. Throws std::length_error at a limit and
   /// std::invalid_argument for a target of more than kMaxHops hops; nothing has changed then.
@@ -108,10 +128,10 @@ class NextHops {
   const Target& target(SetId set) const { return *sets_[set].target; }
 
   /// Says where packets to `gateway` on a port go, from now on. Returns whether that is news. Throws std::length_error.
-  bool set_neighbour(std::uint16_t port, Ipv4Address gateway, MacAddress mac);
+  bool set_neighbour(std::uint16_t port, Address gateway, MacAddress mac);
   /// Forgets it. Returns whether it was known. Throws std::length_error.
-  bool remove_neighbour(std::uint16_t port, Ipv4Address gateway);
-  std::optional<MacAddress> neighbour(std::uint16_t port, Ipv4Address gateway) const;
+  bool remove_neighbour(std::uint16_t port, Address gateway);
+  std::optional<MacAddress> neighbour(std::uint16_t port, Address gateway) const;
 
   /// Takes over the ports' MAC addresses and MTUs. Before there are readers.
   void set_ports(std::span<const PortInfo> ports);
@@ -129,7 +149,7 @@ class NextHops {
   /// A (gateway, port) that sets use or whose MAC address is known. Without gateway: the link as such.
   struct LinkKey {
     std::uint16_t port = 0;
-    std::optional<Ipv4Address> gateway;
+    std::optional<Address> gateway;
     auto operator<=>(const LinkKey&) const = default;
   };
   struct Link {
@@ -171,7 +191,7 @@ class NextHops {
   std::unique_ptr<std::uint32_t[]> words_;
   std::unique_ptr<std::uint16_t[], Free> buckets_;
   std::unique_ptr<NextHopSlot[], Free> slots_;
-  NextHopView view_;
+  NextHopView<Family> view_;
 
   std::map<Target, SetId> by_target_;
   std::vector<Set> sets_;
@@ -183,4 +203,4 @@ class NextHops {
   std::deque<Retired> retired_;
 };
 
-}  // namespace penumbra::ipv4
+}  // namespace penumbra::forwarding

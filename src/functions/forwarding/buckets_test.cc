@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "functions/ipv4/buckets.h"
+#include "functions/forwarding/buckets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-namespace penumbra::ipv4 {
+namespace penumbra::forwarding {
 namespace {
 
 std::vector<std::uint32_t> shares(std::span<const BucketClaim> claims) {
@@ -74,4 +74,4 @@ TEST(Buckets, MostlyStayWhenAClaimGoes) {
 }
 
 }  // namespace
-}  // namespace penumbra::ipv4
+}  // namespace penumbra::forwarding

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "functions/ipv4/configuration.h"
+#pragma once
 
 #include <fmt/format.h>
 
@@ -8,11 +8,14 @@
 #include <stdexcept>
 #include <utility>
 
-namespace penumbra::ipv4 {
-namespace {
+#include "functions/forwarding/configuration.h"
+
+namespace penumbra::forwarding {
+namespace detail {
 
 /// `follow` and `table`.
-void read_sources(const ConfigNode& config, RouteFeed* feed, Configuration& configuration) {
+template <class Family>
+void read_sources(const ConfigNode& config, RouteFeed* feed, Configuration<Family>& configuration) {
   const ConfigNode follow = config.get("follow"), table = config.get("table");
   if (!follow.present()) {
     if (!table.present()) return;
@@ -55,8 +58,9 @@ Counts compare(const std::vector<Entry>& before, const std::vector<Entry>& after
 }
 
 /// Sorted, with numbers for targets: the same for equal ones, so that comparing is cheap.
-auto numbered(const control::RouteList& list, const std::vector<control::RouteTarget>& sorted) {
-  std::vector<std::pair<std::pair<Ipv4Prefix, std::uint32_t>, std::size_t>> entries;
+template <class Family>
+auto numbered(const control::RouteListOf<Family>& list, const std::vector<control::RouteTargetOf<Family>>& sorted) {
+  std::vector<std::pair<std::pair<typename Family::Prefix, std::uint32_t>, std::size_t>> entries;
   std::vector<std::size_t> numbers;
   numbers.reserve(list.targets.size());
   for (const auto& target : list.targets) {
@@ -68,15 +72,17 @@ auto numbered(const control::RouteList& list, const std::vector<control::RouteTa
   return entries;
 }
 
-Counts compare_routes(const control::RouteList& before, const control::RouteList& after) {
-  std::vector<control::RouteTarget> targets = before.targets;
+template <class Family>
+Counts compare_routes(const control::RouteListOf<Family>& before, const control::RouteListOf<Family>& after) {
+  std::vector<control::RouteTargetOf<Family>> targets = before.targets;
   targets.insert(targets.end(), after.targets.begin(), after.targets.end());
   std::ranges::sort(targets);
   return compare(numbered(before, targets), numbered(after, targets));
 }
 
-auto keyed(const std::vector<control::Neighbour>& neighbours) {
-  std::vector<std::pair<std::pair<std::string, Ipv4Address>, MacAddress>> entries;
+template <class Family>
+auto keyed(const std::vector<control::NeighbourOf<Family>>& neighbours) {
+  std::vector<std::pair<std::pair<std::string, typename Family::Address>, MacAddress>> entries;
   entries.reserve(neighbours.size());
   for (const auto& neighbour : neighbours) entries.push_back({{neighbour.port, neighbour.address}, neighbour.mac});
   std::ranges::sort(entries);
@@ -95,18 +101,19 @@ auto read_file(const ConfigNode& named, const std::vector<std::string>& ports, c
   }
 }
 
-void describe(const char* what, const Counts& counts, std::vector<std::string>& lines) {
+inline void describe(const char* what, const Counts& counts, std::vector<std::string>& lines) {
   if (counts.added + counts.removed + counts.changed == 0) return;
   lines.push_back(fmt::format("{}: {} added, {} removed, {} changed, {} as before", what, counts.added, counts.removed,
                               counts.changed, counts.kept));
 }
 
-}  // namespace
+}  // namespace detail
 
-Configuration read_configuration(const ConfigNode& config, const FunctionContext& context) {
+template <class Family>
+Configuration<Family> read_configuration(const ConfigNode& config, const FunctionContext& context) {
   config.require_map({"routes", "neighbours", "follow", "table", "engine"});
-  Configuration configuration;
-  read_sources(config, context.feed, configuration);
+  Configuration<Family> configuration;
+  detail::read_sources(config, context.feed, configuration);
   std::vector<std::string> ports;
   for (const PortInfo& port : context.ports) ports.push_back(port.name);
   if (const ConfigNode neighbours = config.get("neighbours"); neighbours.present()) {
@@ -114,20 +121,22 @@ Configuration read_configuration(const ConfigNode& config, const FunctionContext
       throw neighbours.error(
           "with 'follow' the neighbours are the host's: add them there (ip neigh), or leave this out");
     }
-    configuration.neighbours = read_file(neighbours, ports, control::read_neighbours);
+    configuration.neighbours =
+        detail::read_file(neighbours, ports, control::read_neighbours<typename Family::AddressFamily>);
   }
   if (const ConfigNode routes = config.get("routes"); routes.present()) {
-    configuration.routes = read_file(routes, ports, control::read_routes);
+    configuration.routes = detail::read_file(routes, ports, control::read_routes<typename Family::AddressFamily>);
   }
   return configuration;
 }
 
-FeedRequest to_request(const Configuration& configuration, std::span<const PortInfo> ports) {
+template <class Family>
+FeedRequest to_request(const Configuration<Family>& configuration, std::span<const PortInfo> ports) {
   FeedRequest request{.targets = {}, .routes = {}, .follow = configuration.follow, .table = configuration.table};
   for (const auto& target : configuration.routes.targets) {
     FeedTarget& leads = request.targets.emplace_back();
-    if (target.kind == control::RouteTarget::Kind::blackhole) leads.kind = FeedTarget::Kind::blackhole;
-    if (target.kind == control::RouteTarget::Kind::unreachable) leads.kind = FeedTarget::Kind::unreachable;
+    if (target.kind == control::RouteKind::blackhole) leads.kind = FeedTarget::Kind::blackhole;
+    if (target.kind == control::RouteKind::unreachable) leads.kind = FeedTarget::Kind::unreachable;
     for (const auto& hop : target.next_hops) {
       FeedHop& way = leads.hops.emplace_back();
       way.port = std::ranges::find(ports, hop.port, &PortInfo::name)->index;
@@ -135,17 +144,20 @@ FeedRequest to_request(const Configuration& configuration, std::span<const PortI
       way.weight = hop.weight;
     }
   }
+  auto& routes = request.routes_of<typename Family::AddressFamily>();
   for (const auto& route : configuration.routes.routes) {
-    request.routes.push_back({route.prefix, route.metric, route.target});
+    routes.push_back({route.prefix, route.metric, route.target});
   }
   return request;
 }
 
-std::vector<std::string> differences(const Configuration& before, const Configuration& after) {
+template <class Family>
+std::vector<std::string> differences(const Configuration<Family>& before, const Configuration<Family>& after) {
   std::vector<std::string> lines;
-  describe("routes", compare_routes(before.routes, after.routes), lines);
-  describe("neighbours", compare(keyed(before.neighbours), keyed(after.neighbours)), lines);
+  detail::describe("routes", detail::compare_routes(before.routes, after.routes), lines);
+  detail::describe("neighbours", detail::compare(detail::keyed(before.neighbours), detail::keyed(after.neighbours)),
+                   lines);
   return lines;
 }
 
-}  // namespace penumbra::ipv4
+}  // namespace penumbra::forwarding

@@ -13,11 +13,12 @@
 #include "penumbra/function.h"
 #include "penumbra/route_feed.h"
 
-namespace penumbra::ipv4 {
+namespace penumbra::forwarding {
 
+template <class Family>
 struct Configuration {
-  control::RouteList routes;
-  std::vector<control::Neighbour> neighbours;
+  control::RouteListOf<typename Family::AddressFamily> routes;
+  std::vector<control::NeighbourOf<typename Family::AddressFamily>> neighbours;
   std::vector<std::string> follow;  ///< sources of routes by name; none: there are only these
   std::string table;                ///< of the host's, that is followed
 
@@ -27,12 +28,15 @@ struct Configuration {
 };
 
 /// Reads it. Throws InputError at what is wrong.
-Configuration read_configuration(const ConfigNode& config, const FunctionContext& context);
+template <class Family>
+Configuration<Family> read_configuration(const ConfigNode& config, const FunctionContext& context);
 
 /// What the configuration asks of a feed, its own routes included.
-FeedRequest to_request(const Configuration& configuration, std::span<const PortInfo> ports);
+template <class Family>
+FeedRequest to_request(const Configuration<Family>& configuration, std::span<const PortInfo> ports);
 
 /// "routes: 3 added, 1 removed, 2 changed, 900,000 as before", one line each for what differs.
-std::vector<std::string> differences(const Configuration& before, const Configuration& after);
+template <class Family>
+std::vector<std::string> differences(const Configuration<Family>& before, const Configuration<Family>& after);
 
-}  // namespace penumbra::ipv4
+}  // namespace penumbra::forwarding

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "functions/ipv4/next_hops.h"
+#pragma once
 
 #include <algorithm>
 #include <new>
@@ -7,17 +7,24 @@
 #include <string>
 #include <utility>
 
-namespace penumbra::ipv4 {
-namespace {
+#include "functions/forwarding/next_hops.h"
 
-constexpr std::size_t kWords = 65'536;  // any value that a look-up can give, Dir24_8::kNoRoute with them
-constexpr std::size_t kSlots = 65'536;  // twice kMaxLinks: a change of all of them needs no grace period
-// Slots of their own for what has no next hop. Slot 0 stands for no route, since a set's word is 0 at first.
-constexpr std::array kFixedSlots{Outcome::no_route,  Outcome::local,       Outcome::broadcast,
-                                 Outcome::blackhole, Outcome::unreachable, Outcome::unreachable_by_host};
+namespace penumbra::forwarding {
+namespace detail {
 
-std::uint16_t fixed_slot(Outcome outcome) {
-  return static_cast<std::uint16_t>(std::find(kFixedSlots.begin(), kFixedSlots.end(), outcome) - kFixedSlots.begin());
+inline constexpr std::size_t kWords = 65'536;  // any value that a look-up can give, that for no route with them
+inline constexpr std::size_t kSlots = 65'536;  // twice kMaxLinks: a change of all of them needs no grace period
+
+/// Slots of their own for what has no next hop. Slot 0 stands for no route, since a set's word is 0 at first.
+template <class Family>
+constexpr std::array kFixedSlots{Family::Outcome::no_route,    Family::Outcome::local,
+                                 Family::kToBroadcast,         Family::Outcome::blackhole,
+                                 Family::Outcome::unreachable, Family::Outcome::unreachable_by_host};
+
+template <class Family>
+std::uint16_t fixed_slot(typename Family::Outcome outcome) {
+  const auto& slots = kFixedSlots<Family>;
+  return static_cast<std::uint16_t>(std::find(slots.begin(), slots.end(), outcome) - slots.begin());
 }
 
 template <class Element>
@@ -27,31 +34,43 @@ Element* untouched(std::size_t count) {  // memory that costs nothing before it 
   return static_cast<Element*>(memory);
 }
 
-void write_mac(MacAddress mac, std::uint8_t* bytes) {
+inline void write_mac(MacAddress mac, std::uint8_t* bytes) {
   for (int i = 0; i < 6; ++i) bytes[i] = static_cast<std::uint8_t>(mac.value >> (40 - 8 * i));
 }
 
-}  // namespace
+/// Of 32 bits, for BucketClaim::identity: nearly always different for different gateways of one target, and if not they
+/// only get in each other's way more often.
+inline std::uint64_t number(Ipv4Address address) {
+  return address.value;
+}
+inline std::uint64_t number(Ipv6Address address) {
+  return hash(Ipv6Prefix{address, Ipv6::kBits}) >> 32;
+}
 
-NextHops::NextHops(GracePeriods& grace_periods, std::span<const PortInfo> ports)
+}  // namespace detail
+
+template <class Family>
+NextHops<Family>::NextHops(GracePeriods& grace_periods, std::span<const PortInfo> ports)
     : grace_periods_(grace_periods),
       ports_(ports.begin(), ports.end()),
-      words_(std::make_unique<std::uint32_t[]>(kWords)),
-      buckets_(untouched<std::uint16_t>(kMaxSets * kBuckets)),
-      slots_(untouched<NextHopSlot>(kSlots)),
+      words_(std::make_unique<std::uint32_t[]>(detail::kWords)),
+      buckets_(detail::untouched<std::uint16_t>(kMaxSets * kBuckets)),
+      slots_(detail::untouched<NextHopSlot>(detail::kSlots)),
       sets_(kMaxSets) {
+  const auto& fixed = detail::kFixedSlots<Family>;
   view_.sets_ = words_.get();
   view_.buckets_ = buckets_.get();
   view_.slots_ = slots_.get();
   for (std::size_t i = kMaxSets; i-- > 0;) free_sets_.push_back(static_cast<SetId>(i));
-  for (std::size_t i = kSlots; i-- > kFixedSlots.size();) free_slots_.push_back(static_cast<std::uint16_t>(i));
-  for (std::size_t i = 0; i < kFixedSlots.size(); ++i) {
+  for (std::size_t i = detail::kSlots; i-- > fixed.size();) free_slots_.push_back(static_cast<std::uint16_t>(i));
+  for (std::size_t i = 0; i < fixed.size(); ++i) {
     slots_[i] = NextHopSlot{};
-    slots_[i].outcome = kFixedSlots[i];
+    slots_[i].outcome = fixed[i];
   }
 }
 
-NextHops::SetId NextHops::acquire(const Target& target) {
+template <class Family>
+SetId NextHops<Family>::acquire(const Target& target) {
   if (const auto found = by_target_.find(target); found != by_target_.end()) {
     ++sets_[found->second].references;
     return found->second;
@@ -82,7 +101,8 @@ NextHops::SetId NextHops::acquire(const Target& target) {
   return id;
 }
 
-void NextHops::check_room(const Target& target, const std::set<LinkKey>& links) const {
+template <class Family>
+void NextHops<Family>::check_room(const Target& target, const std::set<LinkKey>& links) const {
   if (target.hops.size() > kMaxHops) {
     throw std::invalid_argument("a route may have at most " + std::to_string(kMaxHops) + " next hops");
   }
@@ -99,18 +119,19 @@ void NextHops::check_room(const Target& target, const std::set<LinkKey>& links) 
 }
 
 /// For a target that is no more than one slot.
-std::uint32_t NextHops::word_of(const Target& target) const {
+template <class Family>
+std::uint32_t NextHops<Family>::word_of(const Target& target) const {
   switch (target.kind) {
     case Target::Kind::local:
-      return fixed_slot(Outcome::local);
+      return detail::fixed_slot<Family>(Outcome::local);
     case Target::Kind::broadcast:
-      return fixed_slot(Outcome::broadcast);
+      return detail::fixed_slot<Family>(Family::kToBroadcast);
     case Target::Kind::blackhole:
-      return fixed_slot(Outcome::blackhole);
+      return detail::fixed_slot<Family>(Outcome::blackhole);
     case Target::Kind::unreachable:
-      return fixed_slot(Outcome::unreachable);
+      return detail::fixed_slot<Family>(Outcome::unreachable);
     case Target::Kind::unreachable_by_host:
-      return fixed_slot(Outcome::unreachable_by_host);
+      return detail::fixed_slot<Family>(Outcome::unreachable_by_host);
     case Target::Kind::unicast:
       break;
   }
@@ -118,13 +139,14 @@ std::uint32_t NextHops::word_of(const Target& target) const {
 }
 
 /// For a target of several links.
-void NextHops::share(SetId set, const Target& target) {
+template <class Family>
+void NextHops<Family>::share(SetId set, const Target& target) {
   std::map<LinkKey, std::uint32_t> weights;  // a link named twice counts twice
   for (const Hop& hop : target.hops) weights[{hop.port, hop.gateway}] += hop.weight;
   std::vector<BucketClaim> claims;
   std::vector<std::uint16_t> slots;
   for (const auto& [key, weight] : weights) {
-    const std::uint64_t gateway = key.gateway ? std::uint64_t{1} << 32 | key.gateway->value : 0;
+    const std::uint64_t gateway = key.gateway ? std::uint64_t{1} << 32 | detail::number(*key.gateway) : 0;
     claims.push_back({.identity = std::uint64_t{key.port} << 33 | gateway, .weight = weight});
     slots.push_back(links_.at(key).slot);
   }
@@ -132,17 +154,19 @@ void NextHops::share(SetId set, const Target& target) {
   for (std::size_t i = 0; i < kBuckets; ++i) {
     __atomic_store_n(&buckets_[set * kBuckets + i], slots[owners[i]], __ATOMIC_RELEASE);
   }
-  publish(set, NextHopView::kShared);
+  publish(set, NextHopView<Family>::kShared);
 }
 
-std::uint16_t NextHops::take_slot(const NextHopSlot& content) {
+template <class Family>
+std::uint16_t NextHops<Family>::take_slot(const NextHopSlot& content) {
   const std::uint16_t slot = free_slots_.back();
   free_slots_.pop_back();
   slots_[slot] = content;
   return slot;
 }
 
-NextHopSlot NextHops::describe(const LinkKey& key, const Link& link) const {
+template <class Family>
+NextHopSlotOf<Family> NextHops<Family>::describe(const LinkKey& key, const Link& link) const {
   NextHopSlot slot;
   if (key.port == Hop::kHost) {
     slot.outcome = Outcome::via_host;
@@ -153,22 +177,25 @@ NextHopSlot NextHops::describe(const LinkKey& key, const Link& link) const {
   slot.outcome = link.mac ? Outcome::forward : Outcome::unknown_neighbour;
   if (link.mac) {
     slot.mtu = port.mtu;
-    write_mac(*link.mac, slot.addresses.data());
-    write_mac(port.mac, slot.addresses.data() + 6);
+    detail::write_mac(*link.mac, slot.addresses.data());
+    detail::write_mac(port.mac, slot.addresses.data() + 6);
   }
   return slot;
 }
 
-void NextHops::publish(SetId set, std::uint32_t word) {
+template <class Family>
+void NextHops<Family>::publish(SetId set, std::uint32_t word) {
   sets_[set].word = word;
   __atomic_store_n(&words_[set], word, __ATOMIC_RELEASE);
 }
 
-void NextHops::release(SetId set) {
+template <class Family>
+void NextHops<Family>::release(SetId set) {
   if (--sets_[set].references == 0) drop(set);
 }
 
-void NextHops::set_references(std::span<const std::uint32_t> references) {
+template <class Family>
+void NextHops<Family>::set_references(std::span<const std::uint32_t> references) {
   for (std::size_t set = 0; set < kMaxSets; ++set) {
     if (sets_[set].target == nullptr) continue;
     sets_[set].references = references[set];
@@ -177,7 +204,8 @@ void NextHops::set_references(std::span<const std::uint32_t> references) {
 }
 
 /// Readers may still hold the set, so its word, buckets and slots stay.
-void NextHops::drop(SetId set) {
+template <class Family>
+void NextHops<Family>::drop(SetId set) {
   const Target& target = *sets_[set].target;
   if (target.kind == Target::Kind::unicast) {
     for (const Hop& hop : target.hops) {
@@ -193,7 +221,8 @@ void NextHops::drop(SetId set) {
   released_.sets.push_back(set);
 }
 
-bool NextHops::set_neighbour(std::uint16_t port, Ipv4Address gateway, MacAddress mac) {
+template <class Family>
+bool NextHops<Family>::set_neighbour(std::uint16_t port, Address gateway, MacAddress mac) {
   const LinkKey key{port, gateway};
   const auto found = links_.find(key);
   if (found != links_.end() && found->second.mac == mac) return false;
@@ -206,7 +235,8 @@ bool NextHops::set_neighbour(std::uint16_t port, Ipv4Address gateway, MacAddress
   return true;
 }
 
-bool NextHops::remove_neighbour(std::uint16_t port, Ipv4Address gateway) {
+template <class Family>
+bool NextHops<Family>::remove_neighbour(std::uint16_t port, Address gateway) {
   const LinkKey key{port, gateway};
   const auto found = links_.find(key);
   if (found == links_.end() || !found->second.mac) return false;
@@ -220,13 +250,15 @@ bool NextHops::remove_neighbour(std::uint16_t port, Ipv4Address gateway) {
   return true;
 }
 
-std::optional<MacAddress> NextHops::neighbour(std::uint16_t port, Ipv4Address gateway) const {
+template <class Family>
+std::optional<MacAddress> NextHops<Family>::neighbour(std::uint16_t port, Address gateway) const {
   const auto found = links_.find({port, gateway});
   return found == links_.end() ? std::nullopt : found->second.mac;
 }
 
 /// Gives a link whose MAC address has changed another slot, and leads its users there.
-void NextHops::move_link(const LinkKey& key, Link& link) {
+template <class Family>
+void NextHops<Family>::move_link(const LinkKey& key, Link& link) {
   if (link.users.empty()) return;
   const std::uint16_t slot = take_slot(describe(key, link));
   for (const SetId set : link.users) redirect(set, link.slot, slot);
@@ -234,8 +266,9 @@ void NextHops::move_link(const LinkKey& key, Link& link) {
   link.slot = slot;
 }
 
-void NextHops::redirect(SetId set, std::uint16_t from, std::uint16_t to) {
-  if (sets_[set].word != NextHopView::kShared) {
+template <class Family>
+void NextHops<Family>::redirect(SetId set, std::uint16_t from, std::uint16_t to) {
+  if (sets_[set].word != NextHopView<Family>::kShared) {
     publish(set, to);
     return;
   }
@@ -245,20 +278,23 @@ void NextHops::redirect(SetId set, std::uint16_t from, std::uint16_t to) {
   }
 }
 
-void NextHops::set_ports(std::span<const PortInfo> ports) {
+template <class Family>
+void NextHops<Family>::set_ports(std::span<const PortInfo> ports) {
   ports_.assign(ports.begin(), ports.end());
   for (const auto& [key, link] : links_) {
     if (!link.users.empty()) slots_[link.slot] = describe(key, link);
   }
 }
 
-void NextHops::retire() {
+template <class Family>
+void NextHops<Family>::retire() {
   if (released_.empty()) return;
   released_.grace_period = grace_periods_.start();
   retired_.push_back(std::exchange(released_, {}));
 }
 
-void NextHops::reclaim(bool wait) {
+template <class Family>
+void NextHops<Family>::reclaim(bool wait) {
   while (!retired_.empty() && grace_periods_.elapsed(retired_.front().grace_period, wait)) {
     const auto& [grace_period, sets, slots] = retired_.front();
     free_sets_.insert(free_sets_.end(), sets.begin(), sets.end());
@@ -267,4 +303,4 @@ void NextHops::reclaim(bool wait) {
   }
 }
 
-}  // namespace penumbra::ipv4
+}  // namespace penumbra::forwarding

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-namespace penumbra::ipv4 {
+namespace penumbra::forwarding {
 
 /// One of the next hops that share the buckets.
 struct BucketClaim {
@@ -26,4 +26,4 @@ inline constexpr std::size_t kMaxClaims = 256;
 /// section 3.4). 1 to kMaxClaims claims.
 std::array<std::uint16_t, kBuckets> fill_buckets(std::span<const BucketClaim> claims);
 
-}  // namespace penumbra::ipv4
+}  // namespace penumbra::forwarding

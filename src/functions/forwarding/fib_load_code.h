@@ -1,50 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bulk load: a whole table is worked out beside the one in force, and put in its place at once.
+#pragma once
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
-#include "functions/ipv4/fib.h"
+#include "functions/forwarding/fib.h"
 
-namespace penumbra::ipv4 {
-namespace {
+namespace penumbra::forwarding {
+namespace detail {
 
-bool comes_before(const control::Route& a, const control::Route& b) {
-  const auto key = [](const control::Route& route) {
-    return std::pair(std::uint64_t{route.prefix.address.value} << 8 | route.prefix.length, route.metric);
-  };
-  return key(a) < key(b);
+template <class Family>
+bool comes_before(const control::RouteOf<typename Family::AddressFamily>& a,
+                  const control::RouteOf<typename Family::AddressFamily>& b) {
+  return std::tie(a.prefix, a.metric) < std::tie(b.prefix, b.metric);
 }
 
 /// The metric of over half the routes, if one is; else any (Boyer and Moore's majority vote).
-std::uint32_t usual_metric(std::span<const control::Route> routes) {
+template <class Family>
+std::uint32_t usual_metric(std::span<const control::RouteOf<typename Family::AddressFamily>> routes) {
   std::uint32_t candidate = 0;
   std::size_t votes = 0;
-  for (const control::Route& route : routes) {
+  for (const control::RouteOf<typename Family::AddressFamily>& route : routes) {
     if (votes == 0) candidate = route.metric;
     votes += route.metric == candidate ? 1 : std::size_t{0} - 1;
   }
   return candidate;
 }
 
-}  // namespace
+}  // namespace detail
 
-struct Ipv4Fib::Content {
-  std::vector<Dir24_8::Entry> entries;  ///< by prefix, without adjacencies
-  std::vector<Dir24_8::Entry> adjacent;
+template <class Family>
+struct Fib<Family>::Content {
+  std::vector<typename LookupTable::Entry> entries;  ///< by prefix, without adjacencies
+  std::vector<typename LookupTable::Entry> adjacent;
   RoutesByPrefix routes;
   std::uint32_t usual_metric = 0;
   std::vector<SetId> host_sets;                    ///< acquired for single host routes
   std::vector<AdjacencyChange> adjacency_changes;  ///< of all adjacencies; their sets are acquired
-  std::vector<std::uint32_t> references = std::vector<std::uint32_t>(NextHops::kMaxSets, 0);
+  std::vector<std::uint32_t> references = std::vector<std::uint32_t>(NextHops<Family>::kMaxSets, 0);
 };
 
-void Ipv4Fib::load(const control::RouteList& list) {
+template <class Family>
+void Fib<Family>::load(const RouteList& list) {
   const std::lock_guard lock(mutex_);
   std::vector<SetId> sets;
   Content content;
-  content.usual_metric = usual_metric(list.routes);
+  content.usual_metric = detail::usual_metric<Family>(list.routes);
   try {
     for (const auto& target : list.targets) sets.push_back(acquire(convert(target)));
     fill(content, list, sets);
@@ -70,12 +74,13 @@ void Ipv4Fib::load(const control::RouteList& list) {
 }
 
 /// All but the adjacencies. Routes of one prefix become neighbours by sorting, the lowest metric first.
-void Ipv4Fib::fill(Content& content, const control::RouteList& list, std::span<const SetId> sets) {
-  std::vector<control::Route> sorted;
-  std::span<const control::Route> routes = list.routes;
-  if (!std::is_sorted(routes.begin(), routes.end(), comes_before)) {
+template <class Family>
+void Fib<Family>::fill(Content& content, const RouteList& list, std::span<const SetId> sets) {
+  std::vector<control::RouteOf<typename Family::AddressFamily>> sorted;
+  std::span<const control::RouteOf<typename Family::AddressFamily>> routes = list.routes;
+  if (!std::is_sorted(routes.begin(), routes.end(), detail::comes_before<Family>)) {
     sorted = list.routes;
-    std::sort(sorted.begin(), sorted.end(), comes_before);
+    std::sort(sorted.begin(), sorted.end(), detail::comes_before<Family>);
     routes = sorted;
   }
   content.entries.reserve(routes.size() + interfaces_.size() + adjacencies_.size());
@@ -87,14 +92,14 @@ void Ipv4Fib::fill(Content& content, const control::RouteList& list, std::span<c
   };
   std::vector<bool> per_address;
   for (const SetId set : sets) per_address.push_back(needs_address(next_hops_.target(set)));
-  const auto set_of = [&](const control::Route& route) {
+  const auto set_of = [&](const control::RouteOf<typename Family::AddressFamily>& route) {
     const SetId set = sets[route.target];
-    if (route.prefix.length != 32 || !per_address[route.target]) return set;
+    if (route.prefix.length != kHost || !per_address[route.target]) return set;
     content.host_sets.push_back(acquire(for_address(next_hops_.target(set), route.prefix.address)));
     return content.host_sets.back();
   };
   for (std::size_t i = 0; i < routes.size();) {
-    const Ipv4Prefix prefix = routes[i].prefix;
+    const Prefix prefix = routes[i].prefix;
     std::size_t end = i + 1;
     while (end < routes.size() && routes[end].prefix == prefix) ++end;
     while (interface != interfaces_.end() && interface->first < prefix) add_interface_entry();
@@ -119,14 +124,15 @@ void Ipv4Fib::fill(Content& content, const control::RouteList& list, std::span<c
 }
 
 /// Finds each adjacency's cover in one pass over the sorted entries, with a stack of the prefixes around the address.
-void Ipv4Fib::cover_adjacencies(Content& content) {
-  std::vector<const Dir24_8::Entry*> around;
+template <class Family>
+void Fib<Family>::cover_adjacencies(Content& content) {
+  std::vector<const typename LookupTable::Entry*> around;
   auto next = content.entries.cbegin();
   const auto end = content.entries.cend();
   for (auto at = adjacencies_.begin(); at != adjacencies_.end(); ++at) {
-    const Ipv4Prefix host{at->first, 32};
+    const Prefix host{at->first, kHost};
     for (; next != end && next->prefix < host; ++next) {
-      if (next->prefix.length == 32) continue;
+      if (next->prefix.length == kHost) continue;
       while (!around.empty() && !around.back()->prefix.contains(next->prefix.address)) around.pop_back();
       around.push_back(&*next);
     }
@@ -143,4 +149,4 @@ void Ipv4Fib::cover_adjacencies(Content& content) {
   }
 }
 
-}  // namespace penumbra::ipv4
+}  // namespace penumbra::forwarding

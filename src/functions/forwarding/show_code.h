@@ -2,6 +2,8 @@
 //
 // What the function shows. Where a feed fills the table, the routes are shown as the feed knows them, also those that
 // do not count.
+#pragma once
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,27 +17,32 @@
 #include <vector>
 
 #include "control/route_json.h"
-#include "functions/ipv4/ipv4.h"
+#include "functions/forwarding/function.h"
 
-namespace penumbra::ipv4 {
-namespace {
+namespace penumbra::forwarding {
+namespace detail {
 
-constexpr std::size_t kRowsUnasked = 1000;
+inline constexpr std::uint16_t kIpv6 = 0x86DD;
+inline constexpr std::size_t kRowsUnasked = 1000;
 
-std::string to_text(const FeedHop::Gateway& gateway) {
+inline std::string to_text(const FeedHop::Gateway& gateway) {
   if (const auto* const four = std::get_if<Ipv4Address>(&gateway)) return to_string(*four);
   const auto* const six = std::get_if<Ipv6Address>(&gateway);
   return six == nullptr ? "" : to_string(*six);
 }
 
 /// Routes in JSON, prefix by prefix.
+template <class Family>
 class Listing {
  public:
-  Listing(const Ipv4Fib& fib, const RouteSubscription* feed, std::span<const PortInfo> ports)
+  using Prefix = typename Family::Prefix;
+  using Row = typename Fib<Family>::Row;
+
+  Listing(const Fib<Family>& fib, const RouteSubscription* feed, std::span<const PortInfo> ports)
       : fib_(fib), feed_(feed), ports_(ports) {}
 
   /// What the table has of prefixes: those of one prefix stand together.
-  void add(std::span<const Ipv4Fib::Row> rows) {
+  void add(std::span<const Row> rows) {
     while (!rows.empty()) {
       const auto end = std::ranges::find_if(rows, [&](const auto& row) { return row.prefix != rows[0].prefix; });
       const auto count = static_cast<std::size_t>(end - rows.begin());
@@ -43,8 +50,9 @@ class Listing {
       rows = rows.subspan(count);
     }
   }
-  void add(Ipv4Prefix prefix) { add(prefix, fib_.rows(prefix)); }
-  void add(Ipv6Prefix prefix) {
+  void add(Prefix prefix) { add(prefix, fib_.rows(prefix)); }
+  /// What the feed has of a prefix of the family that this function does not forward.
+  void add_beside(Ipv6Prefix prefix) {
     const std::size_t before = list_.size();
     feed_->visit(prefix, [&](const FeedRow& row) { list_.push_back(to_json(to_string(prefix), row, row.active, {})); });
     if (list_.size() > before) ++prefixes_;
@@ -55,9 +63,9 @@ class Listing {
 
  private:
   /// The feed's routes stand in place of the one that the table has of them.
-  void add(Ipv4Prefix prefix, std::span<const Ipv4Fib::Row> rows) {
+  void add(Prefix prefix, std::span<const Row> rows) {
     const std::size_t before = list_.size();
-    const auto is_route = [](const Ipv4Fib::Row& row) { return row.source == "route"; };
+    const auto is_route = [](const Row& row) { return row.source == "route"; };
     const auto route = std::ranges::find_if(rows, is_route);
     for (auto row = rows.begin(); row != route; ++row) {
       if (row->source != "neighbour") list_.push_back(to_json(*row));
@@ -79,7 +87,7 @@ class Listing {
     if (list_.size() > before) ++prefixes_;
   }
 
-  static nlohmann::ordered_json to_json(const Ipv4Fib::Row& row) {
+  static nlohmann::ordered_json to_json(const Row& row) {
     nlohmann::ordered_json shown{{"prefix", to_string(row.prefix)}, {"type", row.type}};
     if (!row.next_hops.empty()) shown["next_hops"] = control::to_json(row.next_hops);
     shown["metric"] = row.metric ? nlohmann::ordered_json(*row.metric) : nlohmann::ordered_json();
@@ -89,7 +97,7 @@ class Listing {
     return shown;
   }
   nlohmann::ordered_json to_json(const std::string& prefix, const FeedRow& row, bool active,
-                                 std::optional<Ipv4Fib::SetId> set) const {
+                                 std::optional<SetId> set) const {
     nlohmann::ordered_json shown{{"prefix", prefix}, {"type", FeedTarget::name_of(row.target->kind)}};
     auto hops = nlohmann::ordered_json::array();
     for (const FeedHop& hop : row.target->hops) {
@@ -109,7 +117,7 @@ class Listing {
     return shown;
   }
 
-  const Ipv4Fib& fib_;
+  const Fib<Family>& fib_;
   const RouteSubscription* feed_;
   std::span<const PortInfo> ports_;
   nlohmann::ordered_json list_ = nlohmann::ordered_json::array();
@@ -117,7 +125,7 @@ class Listing {
 };
 
 /// The longest of the prefixes that covers the address.
-std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefixes, Ipv6Address address) {
+inline std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefixes, Ipv6Address address) {
   std::optional<Ipv6Prefix> longest;
   for (const Ipv6Prefix prefix : prefixes) {
     if (prefix.contains(address) && (!longest || prefix.length > longest->length)) longest = prefix;
@@ -125,43 +133,56 @@ std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefixes, Ip
   return longest;
 }
 
-}  // namespace
+}  // namespace detail
 
-nlohmann::ordered_json Ipv4Function::show(std::string_view topic, std::span<const std::string> arguments) const {
+/// IPv6 routes that are followed and that nothing else in the pipeline has.
+template <class Family>
+std::vector<Ipv6Prefix> ForwardingFunction<Family>::shown_beside() const {
+  if (subscription_ == nullptr || Family::kEthertype == detail::kIpv6 || std::ranges::count(others_, detail::kIpv6) > 0)
+    return {};
+  return subscription_->ipv6_prefixes();
+}
+
+template <class Family>
+nlohmann::ordered_json ForwardingFunction<Family>::show(std::string_view topic,
+                                                        std::span<const std::string> arguments) const {
   if (topic == "routes") return show_routes(arguments);
   if (!arguments.empty()) throw std::invalid_argument(std::string(topic) + " takes no arguments");
   if (topic == "neighbours") return show_neighbours();
   if (topic == "sources") return show_sources();
-  throw std::invalid_argument("ipv4 does not show '" + std::string(topic) + "'");
+  throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
 }
 
-nlohmann::ordered_json Ipv4Function::show_routes(std::span<const std::string> arguments) const {
+template <class Family>
+nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const std::string> arguments) const {
   if (arguments.size() > 1) throw std::invalid_argument("expected one PREFIX, one ADDRESS or 'all'");
   const bool everything = arguments.empty() || arguments[0] == "all";
-  const auto ipv6 = subscription_ == nullptr ? std::vector<Ipv6Prefix>{} : subscription_->ipv6_prefixes();
-  Listing listing(fib_, subscription_.get(), ports_);
+  const auto beside = shown_beside();
+  detail::Listing<Family> listing(fib_, subscription_.get(), ports_);
   std::string note = "the table is empty";
   if (everything) {
-    const std::size_t most = arguments.empty() ? kRowsUnasked : SIZE_MAX;
+    const std::size_t most = arguments.empty() ? detail::kRowsUnasked : SIZE_MAX;
     listing.add(fib_.rows(most));
-    for (const Ipv6Prefix prefix : std::span(ipv6).first(std::min(most, ipv6.size()))) listing.add(prefix);
-  } else if (const auto address = parse_ipv4_address(arguments[0])) {
+    for (const Ipv6Prefix prefix : std::span(beside).first(std::min(most, beside.size()))) {
+      listing.add_beside(prefix);
+    }
+  } else if (const auto address = Family::parse_address(arguments[0])) {
     if (const auto answer = fib_.lookup(*address)) listing.add(answer->prefix);
     note = arguments[0] + " unreachable";
-  } else if (const auto prefix = parse_ipv4_prefix(arguments[0])) {
+  } else if (const auto prefix = Family::parse_prefix(arguments[0])) {
     listing.add(*prefix);
     note = "no route to exactly " + arguments[0];
   } else if (const auto address6 = parse_ipv6_address(arguments[0])) {
-    if (const auto match = longest_match(ipv6, *address6)) listing.add(*match);
+    if (const auto match = detail::longest_match(beside, *address6)) listing.add_beside(*match);
     note = arguments[0] + " unreachable";
   } else if (const auto prefix6 = parse_ipv6_prefix(arguments[0])) {
-    if (subscription_ != nullptr) listing.add(*prefix6);
+    if (std::ranges::count(beside, *prefix6) > 0) listing.add_beside(*prefix6);
     note = "no route to exactly " + arguments[0];
   } else {
     throw std::invalid_argument("expected a PREFIX, an ADDRESS or 'all', found '" + arguments[0] + "'");
   }
   const std::size_t shown = listing.prefixes();
-  const std::size_t total = everything ? std::max(shown, fib_.prefixes() + ipv6.size()) : shown;
+  const std::size_t total = everything ? std::max(shown, fib_.prefixes() + beside.size()) : shown;
   if (shown > 0) note = shown < total ? "'show routes all' shows every one" : "";
   nlohmann::ordered_json answer{{"routes", listing.take()}, {"total", total}, {"truncated", shown < total}};
   if (subscription_ != nullptr) {
@@ -176,7 +197,8 @@ nlohmann::ordered_json Ipv4Function::show_routes(std::span<const std::string> ar
   return answer;
 }
 
-nlohmann::ordered_json Ipv4Function::show_neighbours() const {
+template <class Family>
+nlohmann::ordered_json ForwardingFunction<Family>::show_neighbours() const {
   auto list = nlohmann::ordered_json::array();
   if (subscription_ == nullptr) {
     for (const auto& [address, port, mac] : fib_.neighbours()) {
@@ -185,6 +207,7 @@ nlohmann::ordered_json Ipv4Function::show_neighbours() const {
     return list;
   }
   for (const FeedNeighbour& neighbour : subscription_->neighbours()) {
+    if (Family::kEthertype == detail::kIpv6 && !std::holds_alternative<Ipv6Address>(neighbour.address)) continue;
     const std::string address = std::visit([](auto known) { return to_string(known); }, neighbour.address);
     list.push_back({{"address", address},
                     {"port", ports_[neighbour.port].name},
@@ -194,7 +217,8 @@ nlohmann::ordered_json Ipv4Function::show_neighbours() const {
   return list;
 }
 
-nlohmann::ordered_json Ipv4Function::show_sources() const {
+template <class Family>
+nlohmann::ordered_json ForwardingFunction<Family>::show_sources() const {
   auto list = nlohmann::ordered_json::array();
   if (subscription_ == nullptr) return list;
   for (const FeedSource& source : subscription_->sources()) {
@@ -211,4 +235,4 @@ nlohmann::ordered_json Ipv4Function::show_sources() const {
   return list;
 }
 
-}  // namespace penumbra::ipv4
+}  // namespace penumbra::forwarding
