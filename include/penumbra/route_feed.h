@@ -105,6 +105,7 @@ struct FeedRequest {
   std::vector<std::string> follow;                  ///< sources by name, the preferred first
   std::string table;                                ///< main, a number, a name of iproute2's rt_tables, `vrf NAME`
   std::vector<Route<Ipv6Prefix>> ipv6_routes = {};  ///< of the other family, likewise
+  bool wants_ipv4 = true, wants_ipv6 = true;        ///< of which family is followed what others tell
 
   template <class Family>
   std::vector<Route<typename Family::Prefix>>& routes_of() {

@@ -126,7 +126,7 @@ template <>
 void require_family<Ipv4>(const Line& line, std::string_view word, std::string_view address, std::string_view what) {
   if (word != "inet6" && address.find(':') == std::string_view::npos) return;
   throw line.error(word,
-                   fmt::format("expected an IPv4 {}, found {}; IPv6 comes with a later version", what, quote(word)));
+                   fmt::format("expected an IPv4 {}, found {}; IPv6 has a file of its own", what, quote(word)));
 }
 
 template <>

@@ -8,6 +8,7 @@
 #include <ostream>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <unordered_map>
 
 #include "base/text_file.h"
@@ -226,6 +227,8 @@ Tail RouteParser<Family>::parse_tail(Line& line, RouteKind kind) {
     } else if (word == "dev" && unicast) {
       take_once(word, draft.port, "the name of a port");
       draft.hop.port = parse_port(line, draft.port, ports_);
+    } else if (word == "dev" && std::is_same_v<Family, Ipv6>) {
+      line.require("the name of an interface");  // `ip -6 route` names one, lo, for routes that lead nowhere too
     } else if (word == "weight" && in_hop) {
       take_once(word, draft.weight, "a weight");
       draft.hop.weight = static_cast<std::uint16_t>(parse_number(line, draft.weight, "weight", 1, kMaxWeight));

@@ -13,6 +13,7 @@ namespace penumbra::forwarding {
 
 inline constexpr std::size_t kEthernetBytes = 14;
 inline constexpr std::size_t kEthertypeAt = 12;
+inline constexpr std::uint16_t kIpv4Ethertype = 0x0800, kArpEthertype = 0x0806, kIpv6Ethertype = 0x86DD;
 
 /// Which frames a port takes: all of them, or those to group addresses and to its own.
 class StationFilter {

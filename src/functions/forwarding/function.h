@@ -61,6 +61,7 @@ class ForwardingFunction final : public Function {
   using Neighbours = std::span<const control::NeighbourOf<typename Family::AddressFamily>>;
 
   Verdict verdict(Outcome outcome) const;
+  bool is_left_to_others(std::uint16_t ethertype) const;
   bool is_for_another(Outcome outcome, const std::uint8_t* frame) const;
   void forget_neighbours(Neighbours known, Neighbours kept);
   std::vector<Ipv6Prefix> shown_beside() const;

@@ -52,11 +52,16 @@ Verdict ForwardingFunction<Family>::verdict(Outcome outcome) const {
   return (*reasons_)[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
 }
 
+template <class Family>
+bool ForwardingFunction<Family>::is_left_to_others(std::uint16_t ethertype) const {
+  return std::ranges::find(others_, ethertype) != others_.end();
+}
+
 /// Whether a frame that is not to be forwarded here is left to a function behind this one.
 template <class Family>
 bool ForwardingFunction<Family>::is_for_another(Outcome outcome, const std::uint8_t* frame) const {
   if (outcome == Outcome::runt || outcome == Outcome::wrong_mac) return false;
-  return std::ranges::find(others_, load_be16(frame + kEthertypeAt)) != others_.end();
+  return is_left_to_others(load_be16(frame + kEthertypeAt));
 }
 
 template <class Family>
@@ -158,7 +163,10 @@ void ForwardingFunction<Family>::configure(const ConfigNode& config, const Funct
     fib_.commit();
     key = "routes";
     if (configuration.follows()) {
-      subscription_ = context.feed->subscribe(to_request(configuration, ports_), listener_);
+      FeedRequest request = to_request(configuration, ports_);
+      request.wants_ipv4 = Family::kEthertype == kIpv4Ethertype;
+      request.wants_ipv6 = !request.wants_ipv4 || !is_left_to_others(kIpv6Ethertype);
+      subscription_ = context.feed->subscribe(request, listener_);
     } else if (!configuration.routes.routes.empty()) {
       fib_.load(configuration.routes);
     }

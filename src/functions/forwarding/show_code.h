@@ -22,7 +22,6 @@
 namespace penumbra::forwarding {
 namespace detail {
 
-inline constexpr std::uint16_t kIpv6 = 0x86DD;
 inline constexpr std::size_t kRowsUnasked = 1000;
 
 inline std::string to_text(const FeedHop::Gateway& gateway) {
@@ -138,8 +137,7 @@ inline std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefi
 /// IPv6 routes that are followed and that nothing else in the pipeline has.
 template <class Family>
 std::vector<Ipv6Prefix> ForwardingFunction<Family>::shown_beside() const {
-  if (subscription_ == nullptr || Family::kEthertype == detail::kIpv6 || std::ranges::count(others_, detail::kIpv6) > 0)
-    return {};
+  if (subscription_ == nullptr || Family::kEthertype == kIpv6Ethertype) return {};
   return subscription_->ipv6_prefixes();
 }
 
@@ -178,6 +176,8 @@ nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const s
   } else if (const auto prefix6 = parse_ipv6_prefix(arguments[0])) {
     if (std::ranges::count(beside, *prefix6) > 0) listing.add_beside(*prefix6);
     note = "no route to exactly " + arguments[0];
+  } else if (parse_ipv4_prefix(arguments[0])) {
+    note = "no IPv4 routes stand here";
   } else {
     throw std::invalid_argument("expected a PREFIX, an ADDRESS or 'all', found '" + arguments[0] + "'");
   }
@@ -207,7 +207,9 @@ nlohmann::ordered_json ForwardingFunction<Family>::show_neighbours() const {
     return list;
   }
   for (const FeedNeighbour& neighbour : subscription_->neighbours()) {
-    if (Family::kEthertype == detail::kIpv6 && !std::holds_alternative<Ipv6Address>(neighbour.address)) continue;
+    const bool six = std::holds_alternative<Ipv6Address>(neighbour.address);
+    const bool own = six == (Family::kEthertype == kIpv6Ethertype);
+    if (!own && (!six || is_left_to_others(kIpv6Ethertype))) continue;
     const std::string address = std::visit([](auto known) { return to_string(known); }, neighbour.address);
     list.push_back({{"address", address},
                     {"port", ports_[neighbour.port].name},

@@ -14,12 +14,15 @@
 
 namespace penumbra::ipv4 {
 
+using forwarding::kArpEthertype;
 using forwarding::kEthernetBytes;
 using forwarding::kEthertypeAt;
+using forwarding::kIpv6Ethertype;
 using forwarding::StationFilter;
 
+inline constexpr std::uint16_t kEthertype = forwarding::kIpv4Ethertype;
+
 inline constexpr std::size_t kHeaderBytes = 20;  ///< of an IPv4 header without options
-inline constexpr std::uint16_t kEthertype = 0x0800, kArpEthertype = 0x0806;
 
 // Where fields stand in the IPv4 header.
 inline constexpr std::size_t kTotalLengthAt = 2;
@@ -63,7 +66,7 @@ inline Outcome ipv6(const std::uint8_t* packet, std::size_t readable) {
 inline Outcome not_ipv4(const std::uint8_t* frame, std::size_t readable) {
   const std::uint16_t ethertype = load_be16(frame + kEthertypeAt);
   if (ethertype == kArpEthertype) return Outcome::arp;
-  if (ethertype == 0x86DD) return ipv6(frame + kEthernetBytes, readable - kEthernetBytes);
+  if (ethertype == kIpv6Ethertype) return ipv6(frame + kEthernetBytes, readable - kEthernetBytes);
   return Outcome::other_ethertype;
 }
 
