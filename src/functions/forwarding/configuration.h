@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,7 +28,11 @@ struct Configuration {
   bool host_has_routes() const { return table == "main" && std::ranges::find(follow, "kernel") != follow.end(); }
 };
 
-/// Reads it. Throws InputError at what is wrong.
+/// The index in Family::kLookups of the structure that the configuration wants. Throws InputError.
+template <class Family>
+std::size_t read_lookup(const ConfigNode& config);
+
+/// Reads it, but for `lookup`. Throws InputError at what is wrong.
 template <class Family>
 Configuration<Family> read_configuration(const ConfigNode& config, const FunctionContext& context);
 

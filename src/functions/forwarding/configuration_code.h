@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "functions/forwarding/configuration.h"
+#include "penumbra/errors.h"
 
 namespace penumbra::forwarding {
 namespace detail {
@@ -110,8 +111,22 @@ inline void describe(const char* what, const Counts& counts, std::vector<std::st
 }  // namespace detail
 
 template <class Family>
+std::size_t read_lookup(const ConfigNode& config) {
+  const auto& known = Family::kLookups;
+  const ConfigNode node = config.is_map() ? config.get("lookup") : config;
+  if (known.size() == 1 || !config.is_map() || !node.present()) return 0;
+  const std::string name = node.text();
+  const auto found = std::ranges::find(known, name);
+  if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
+  const std::vector<std::string> names(known.begin(), known.end());
+  throw node.error("no look-up is called " + quote(name) + "; " + did_you_mean_or_list(name, names));
+}
+
+template <class Family>
 Configuration<Family> read_configuration(const ConfigNode& config, const FunctionContext& context) {
-  config.require_map({"routes", "neighbours", "follow", "table", "engine"});
+  std::vector<std::string> keys{"routes", "neighbours", "follow", "table", "engine"};
+  if (Family::kLookups.size() > 1) keys.emplace_back("lookup");
+  config.require_map(keys);
   Configuration<Family> configuration;
   detail::read_sources(config, context.feed, configuration);
   std::vector<std::string> ports;

@@ -46,9 +46,9 @@ class Fib {
   using Neighbour = control::NeighbourOf<typename Family::AddressFamily>;
   using SetId = forwarding::SetId;
 
-  /// Takes over the ports' connected networks and addresses. `grace_periods` outlives it. Throws std::invalid_argument
-  /// if two ports have the same address or network.
-  Fib(std::span<const PortInfo> ports, GracePeriods& grace_periods);
+  /// Takes over the ports' connected networks and addresses. `grace_periods` outlives it; `lookup` is an index of
+  /// Family::kLookups. Throws std::invalid_argument if two ports have the same address or network.
+  Fib(std::span<const PortInfo> ports, GracePeriods& grace_periods, std::size_t lookup = 0);
 
   /// The ports' final MAC addresses and MTUs. Before there are readers.
   void set_ports(std::span<const PortInfo> ports);

@@ -9,8 +9,10 @@
 
 namespace penumbra::forwarding {
 template <class Family>
-Fib<Family>::Fib(std::span<const PortInfo> ports, GracePeriods& grace_periods)
-    : ports_(ports.begin(), ports.end()), table_(grace_periods), next_hops_(grace_periods, ports) {
+Fib<Family>::Fib(std::span<const PortInfo> ports, GracePeriods& grace_periods, std::size_t lookup)
+    : ports_(ports.begin(), ports.end()),
+      table_(Family::make_table(grace_periods, lookup)),
+      next_hops_(grace_periods, ports) {
   for (const PortInfo& port : ports) port_indices_.emplace(port.name, port.index);
   add_interfaces();
 }

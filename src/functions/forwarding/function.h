@@ -3,14 +3,16 @@
 // A function that forwards packets of one address family by longest prefix. What is particular to the family it says in
 // a `Family`, one of include/penumbra/ip.h's with these members besides:
 //
-//   Outcome          an enumeration of all that can become of a packet, its reasons by index; see
-//   functions/ipv4/outcome.h reasons(bool)    the reasons, if the host has the same routes and if not inspect() judges
-//   a frame up to where its destination is looked up LookupTable, Ahead, Column, column()   the table's owner, what
-//   fetches for its shader, what it reads Header           where in a header things stand, what is changed in it when
-//   it is sent on, its flow's hash kToBroadcast     the outcome of a Target of kind broadcast kHopsUsedUp, kTooLong the
-//   outcomes of packets that have no hop left, or are longer than the egress port's MTU edges(), kEdgeKind, kEdgeSource
-//   addresses of a connected network that are no host's, and whose they are is_looked_up()   whether packets to a
-//   prefix are looked up, not judged before kName, kEthertype, kFlowSeed
+// - Outcome: an enumeration of all that can become of a packet, its reasons by index; reasons(): these, if the host has
+//   the same routes and if not; kToBroadcast: the outcome of a Target of kind broadcast; kHopsUsedUp, kTooLong: those
+//   of packets that have no hop left, or are longer than the egress port's MTU
+// - inspect(): judges a frame up to where its destination is looked up
+// - LookupTable, Ahead, Column, column(): the table's owner, what fetches for its shader, what that reads
+// - kLookups, make_table(): the structures that a look-up can have, the usual one first, and a table of one of them
+// - Header: where in a header things stand, what is changed in it when it is sent on, its flow's hash
+// - edges(), kEdgeKind, kEdgeSource: addresses of a connected network that are no host's, and whose they are
+// - is_looked_up(): whether packets to a prefix are looked up, not judged before
+// - kName, kEthertype, kFlowSeed
 //
 // function_code.h has the definitions; a function's source instantiates them.
 #pragma once
@@ -34,8 +36,9 @@ namespace penumbra::forwarding {
 template <class Family>
 class ForwardingFunction final : public Function {
  public:
-  /// Forwards between the context's ports. Throws std::invalid_argument if their addresses clash.
-  explicit ForwardingFunction(const FunctionContext& context);
+  /// Forwards between the context's ports. `lookup` is an index of Family::kLookups. Throws std::invalid_argument if
+  /// their addresses clash.
+  explicit ForwardingFunction(const FunctionContext& context, std::size_t lookup = 0);
 
   /// For changes while packets are forwarded.
   Fib<Family>& fib() { return fib_; }
@@ -69,6 +72,7 @@ class ForwardingFunction final : public Function {
   nlohmann::ordered_json show_neighbours() const;
   nlohmann::ordered_json show_sources() const;
 
+  std::size_t lookup_;
   const std::vector<Reason>* reasons_ = &Family::reasons(false);
   std::vector<PortInfo> ports_;
   std::vector<StationFilter> stations_;  ///< by port

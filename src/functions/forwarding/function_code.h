@@ -30,8 +30,8 @@ typename Family::Outcome refusal(const NextHopSlotOf<Family>& slot, std::uint8_t
 }  // namespace detail
 
 template <class Family>
-ForwardingFunction<Family>::ForwardingFunction(const FunctionContext& context)
-    : fib_(context.ports, context.grace_periods) {
+ForwardingFunction<Family>::ForwardingFunction(const FunctionContext& context, std::size_t lookup)
+    : lookup_(lookup), fib_(context.ports, context.grace_periods, lookup) {
   bind(context.ports);
   for (const std::uint16_t ethertype : context.taken_behind) {
     if (ethertype != Family::kEthertype) others_.push_back(ethertype);
@@ -180,7 +180,12 @@ void ForwardingFunction<Family>::configure(const ConfigNode& config, const Funct
 
 template <class Family>
 std::vector<std::string> ForwardingFunction<Family>::differences(const Function& next, const ConfigNode& config) const {
-  const Configuration<Family>& other = dynamic_cast<const ForwardingFunction&>(next).configuration_;
+  const auto& replacement = dynamic_cast<const ForwardingFunction&>(next);
+  const Configuration<Family>& other = replacement.configuration_;
+  if (replacement.lookup_ != lookup_) {
+    const ConfigNode node = config.get("lookup");
+    throw(node.present() ? node : config).error("another look-up takes a restart");
+  }
   for (const char* key : {"follow", "table"}) {
     const bool same =
         std::string_view(key) == "table" ? other.table == configuration_.table : other.follow == configuration_.follow;
@@ -227,8 +232,9 @@ void ForwardingFunction<Family>::forget_neighbours(Neighbours known, Neighbours 
 template <class Family>
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
   std::unique_ptr<ForwardingFunction<Family>> function;
+  const std::size_t lookup = read_lookup<Family>(config);
   try {
-    function = std::make_unique<ForwardingFunction<Family>>(context);
+    function = std::make_unique<ForwardingFunction<Family>>(context, lookup);
   } catch (const std::logic_error& error) {
     throw config.error(error.what());
   }

@@ -9,6 +9,7 @@ template class NextHops<ipv4::Family>;
 template class Fib<ipv4::Family>;
 template class FeedListener<ipv4::Family>;
 template class ForwardingFunction<ipv4::Family>;
+template std::size_t read_lookup<ipv4::Family>(const ConfigNode&);
 
 }  // namespace penumbra::forwarding
 

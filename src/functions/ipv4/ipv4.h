@@ -4,6 +4,7 @@
 // IPv4's own; src/functions/forwarding has the rest.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -28,6 +29,8 @@ struct Family : Ipv4 {
   static constexpr std::uint32_t kFlowSeed = 0x49507634;  // any number that RSS does not use: see ipv4_flow_hash
 
   using LookupTable = Dir24_8;
+  static constexpr std::array<std::string_view, 1> kLookups{"dir24_8"};
+  static Dir24_8 make_table(GracePeriods& grace_periods, std::size_t /*lookup*/) { return Dir24_8(grace_periods); }
   using Ahead = Dir24_8Ahead;
   using Column = std::uint32_t;
   static Column column(Address address) { return address.value; }
@@ -75,5 +78,6 @@ extern template class NextHops<ipv4::Family>;
 extern template class Fib<ipv4::Family>;
 extern template class FeedListener<ipv4::Family>;
 extern template class ForwardingFunction<ipv4::Family>;
+extern template std::size_t read_lookup<ipv4::Family>(const ConfigNode&);
 
 }  // namespace penumbra::forwarding

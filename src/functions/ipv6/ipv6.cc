@@ -9,6 +9,7 @@ template class NextHops<ipv6::Family>;
 template class Fib<ipv6::Family>;
 template class FeedListener<ipv6::Family>;
 template class ForwardingFunction<ipv6::Family>;
+template std::size_t read_lookup<ipv6::Family>(const ConfigNode&);
 
 }  // namespace penumbra::forwarding
 

@@ -4,8 +4,10 @@
 // IPv6's own; src/functions/forwarding has the rest.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +18,8 @@
 #include "functions/ipv6/outcome.h"
 #include "penumbra/flow_hash.h"
 #include "penumbra/ipv6_address.h"
+#include "shaders/ipv6_lengths/ipv6_lengths.h"
+#include "shaders/ipv6_trie/ipv6_trie.h"
 
 namespace penumbra::ipv6 {
 
@@ -28,7 +32,12 @@ struct Family : Ipv6 {
   static constexpr std::uint32_t kFlowSeed = 0x49507636;  // any number that RSS does not use: see ipv4_flow_hash
 
   using LookupTable = ipv6::LookupTable;
-  /// The table's root is small beside a chunk's work: nothing is fetched for the shader.
+  static constexpr std::array<std::string_view, 2> kLookups{"trie", "lengths"};
+  static LookupTable make_table(GracePeriods& grace_periods, std::size_t lookup) {
+    if (lookup == 0) return LookupTable(std::make_unique<Ipv6Trie>(grace_periods));
+    return LookupTable(std::make_unique<Ipv6Lengths>(grace_periods));
+  }
+  /// Nothing is fetched for the shader: where it reads first depends on the structure.
   struct Ahead {
     explicit Ahead(const Table& /*table*/) {}
     void fetch(Ipv6Address /*address*/) const {}
@@ -79,5 +88,6 @@ extern template class NextHops<ipv6::Family>;
 extern template class Fib<ipv6::Family>;
 extern template class FeedListener<ipv6::Family>;
 extern template class ForwardingFunction<ipv6::Family>;
+extern template std::size_t read_lookup<ipv6::Family>(const ConfigNode&);
 
 }  // namespace penumbra::forwarding

@@ -15,6 +15,7 @@
 
 #include "base/scratch_folder.h"
 #include "functions/ipv6/testing.h"
+#include "penumbra/errors.h"
 
 namespace penumbra::ipv6 {
 namespace {
@@ -23,7 +24,8 @@ using namespace testing_support;
 using oracle::Bytes;
 using testing::HasSubstr;
 
-class Ipv6Test : public testing::Test {
+/// With each structure of the table.
+class Ipv6Test : public testing::TestWithParam<std::size_t> {
  protected:
   void add_route(const std::string& prefix, const RouteTarget& target, std::uint32_t metric = 0) {
     network_.routes[{net(prefix), metric}] = target;
@@ -96,7 +98,7 @@ class Ipv6Test : public testing::Test {
 
   NoReaders no_readers_;
   oracle::Network network_{.ports = router_ports(), .routes = {}, .neighbours = {}};
-  Ipv6Function function_{{network_.ports, no_readers_}};
+  Ipv6Function function_{{network_.ports, no_readers_}, GetParam()};
   Runner runner_{function_};
   Chunk chunk_;
   std::vector<Packet> packets_;
@@ -143,7 +145,7 @@ Bytes random_frame(std::mt19937_64& random) {
   return frame;
 }
 
-TEST_F(Ipv6Test, DoesWhatTheOracleWants) {
+TEST_P(Ipv6Test, DoesWhatTheOracleWants) {
   fill();
   std::mt19937_64 random(8200);
   std::map<std::string, int> seen;
@@ -167,7 +169,7 @@ TEST_F(Ipv6Test, DoesWhatTheOracleWants) {
   }
 }
 
-TEST_F(Ipv6Test, KnowsItsOwnAddressesAndTheRouters) {
+TEST_P(Ipv6Test, KnowsItsOwnAddressesAndTheRouters) {
   const auto to = [this](const char* address) { return reason(udp_frame(ip("2001:db8:77::1"), ip(address), 64, 8)); };
   EXPECT_EQ(to("2001:db8:1::1"), "local");
   EXPECT_EQ(to("2001:db8:1::"), "local") << "the anycast address of the link's routers";
@@ -177,7 +179,7 @@ TEST_F(Ipv6Test, KnowsItsOwnAddressesAndTheRouters) {
   EXPECT_EQ(to("2001:db8:5::1"), "no_route");
 }
 
-TEST_F(Ipv6Test, TheSenderSaysByTheFlowLabelWhatIsAFlow) {
+TEST_P(Ipv6Test, TheSenderSaysByTheFlowLabelWhatIsAFlow) {
   fill();
   const auto way = [this](std::uint16_t port, std::uint32_t label, std::uint8_t next_header) {
     Bytes frame = udp_frame(ip("2001:db8:77::1"), ip("2001:db8:400::1"), 64, 100, port, label);
@@ -196,7 +198,7 @@ TEST_F(Ipv6Test, TheSenderSaysByTheFlowLabelWhatIsAFlow) {
   EXPECT_EQ(by_label.size(), 3U);
 }
 
-TEST_F(Ipv6Test, LeavesToOthersWhatIsTheirs) {
+TEST_P(Ipv6Test, LeavesToOthersWhatIsTheirs) {
   const auto verdict = [this](Function& function, std::uint16_t ethertype) {
     Bytes frame = udp_frame(ip("2001:db8:77::1"), ip("4000::1"), 64, 8);
     frame[12] = static_cast<std::uint8_t>(ethertype >> 8);
@@ -220,7 +222,7 @@ TEST_F(Ipv6Test, LeavesToOthersWhatIsTheirs) {
   EXPECT_EQ(verdict(first, 0x0800), "wrong_mac") << "nobody's behind it either";
 }
 
-TEST_F(Ipv6Test, TracesWhatItSaw) {
+TEST_P(Ipv6Test, TracesWhatItSaw) {
   fill();
   process(udp_frame(ip("2001:db8:77::1"), ip("2001:db8:100::1"), 64, 60));
   EXPECT_THAT(function_.trace(chunk_, 0),
@@ -232,7 +234,7 @@ TEST_F(Ipv6Test, TracesWhatItSaw) {
   EXPECT_EQ(function_.trace(chunk_, 0), "no IPv6 header, 10 bytes: runt");
 }
 
-TEST_F(Ipv6Test, ShowsRoutesAndNeighbours) {
+TEST_P(Ipv6Test, ShowsRoutesAndNeighbours) {
   fill();
   const auto routes = [this](std::vector<std::string> arguments) {
     return function_.show("routes", arguments)["routes"];
@@ -255,14 +257,14 @@ class Ipv6FileTest : public Ipv6Test {
   std::unique_ptr<Ipv6Function> make() {
     const ConfigNode config =
         ConfigNode::parse("{routes: routes.txt, neighbours: neighbours.txt}", "x.yaml", folder_.path());
-    auto function = std::make_unique<Ipv6Function>(FunctionContext{network_.ports, no_readers_});
+    auto function = std::make_unique<Ipv6Function>(FunctionContext{network_.ports, no_readers_}, GetParam());
     function->configure(config, {network_.ports, no_readers_});
     return function;
   }
   ScratchFolder folder_;
 };
 
-TEST_F(Ipv6FileTest, ReadsWhatTheHostPrintsAndExchangesIt) {
+TEST_P(Ipv6FileTest, ReadsWhatTheHostPrintsAndExchangesIt) {
   write("routes.txt",
         "2001:db8:50::/48 via fe80::9 dev wan metric 1024 pref medium\n"
         "default via 2001:db8:2::9 dev lan proto ra metric 100 expires 1700sec mtu 1500 hoplimit 64 pref medium\n"
@@ -290,7 +292,7 @@ TEST_F(Ipv6FileTest, ReadsWhatTheHostPrintsAndExchangesIt) {
 }
 
 /// Random changes of routes and neighbours against the oracle's lists, then everything goes again.
-TEST_F(Ipv6Test, ChangesAgreeWithTheOracle) {
+TEST_P(Ipv6Test, ChangesAgreeWithTheOracle) {
   std::mt19937_64 random(4291);
   const auto address = [&random] {
     return Ipv6Address{0x20010DB800000000 | (random() % 4) << 16 | random() % 3, random() % 4};
@@ -336,7 +338,7 @@ TEST_F(Ipv6Test, ChangesAgreeWithTheOracle) {
   for (const char* name : {"", "blackhole", "unreachable", "unknown_neighbour"}) EXPECT_GT(seen[name], 100) << name;
 }
 
-TEST_F(Ipv6Test, TakesFromAFeedWhatIsLookedUp) {
+TEST_P(Ipv6Test, TakesFromAFeedWhatIsLookedUp) {
   FeedListener listener(function_.fib());
   const auto prefixes = function_.fib().prefixes();
   FeedTarget link;
@@ -366,6 +368,26 @@ TEST_F(Ipv6Test, TakesFromAFeedWhatIsLookedUp) {
   EXPECT_EQ(to("2001:db8:70::1"), "unknown_neighbour");
   EXPECT_EQ(to("2001:db8:71::8"), "no_route");
 }
+
+TEST(Ipv6Lookup, IsNamedInTheConfiguration) {
+  const auto lookup = [](const char* text) {
+    return forwarding::read_lookup<Family>(ConfigNode::parse(text, "x.yaml", "."));
+  };
+  EXPECT_EQ(lookup("{}"), 0U);
+  EXPECT_EQ(lookup("{lookup: trie}"), 0U);
+  EXPECT_EQ(lookup("{lookup: lengths}"), 1U);
+  EXPECT_THROW(lookup("{lookup: dir24_8}"), InputError);
+  NoReaders no_readers;
+  const auto ports = router_ports();
+  const FunctionContext context{ports, no_readers};
+  const Ipv6Function trie{context, 0}, lengths{context, 1};
+  EXPECT_EQ(trie.shader(), "ipv6_trie");
+  EXPECT_EQ(lengths.shader(), "ipv6_lengths");
+  EXPECT_THROW(trie.differences(lengths, ConfigNode::parse("{lookup: lengths}", "x.yaml", ".")), InputError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lookups, Ipv6Test, testing::Values(0, 1));
+INSTANTIATE_TEST_SUITE_P(Lookups, Ipv6FileTest, testing::Values(0, 1));
 
 }  // namespace
 }  // namespace penumbra::ipv6

@@ -7,10 +7,9 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
+#include <utility>
 
 #include "shaders/ipv6/ipv6_lookup.h"
-#include "shaders/ipv6_trie/ipv6_trie.h"
 
 namespace penumbra::ipv6 {
 
@@ -20,8 +19,7 @@ class LookupTable {
   using Entry = Ipv6Lookup::Entry;
   static constexpr std::uint16_t kNoRoute = Ipv6Lookup::kNoRoute;
 
-  /// An empty table. `grace_periods` outlives it.
-  explicit LookupTable(GracePeriods& grace_periods) : lookup_(std::make_unique<Ipv6Trie>(grace_periods)) {}
+  explicit LookupTable(std::unique_ptr<Ipv6Lookup> lookup) : lookup_(std::move(lookup)) {}
 
   // As Ipv6Lookup.
   bool insert(Ipv6Prefix prefix, std::uint16_t next_hop) { return lookup_->insert(prefix, next_hop); }
