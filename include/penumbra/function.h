@@ -63,6 +63,7 @@ struct FunctionContext {
   RouteFeed* feed = nullptr;        ///< who knows the host's routes; outlives the function; null: nobody
   /// What functions behind this one in the pipeline take (FunctionInfo::ethertypes): not this function's to drop or
   /// punt, unless it takes it too.
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::span<const std::uint16_t> taken_behind = {};
 };
 
@@ -135,6 +136,7 @@ struct FunctionInfo {
   /// Makes one from its configuration, tables filled. Throws InputError with the place of what is wrong.
   std::unique_ptr<Function> (*create)(const ConfigNode& config, const FunctionContext& context) = nullptr;
   /// Of the packets that are its business; a function before it in the pipeline leaves these to it. May be none.
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::vector<std::uint16_t> ethertypes = {};
 };
 

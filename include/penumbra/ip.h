@@ -120,8 +120,8 @@ struct Ipv4 {
   using Prefix = Ipv4Prefix;
   static constexpr std::uint8_t kBits = 32;
   static constexpr std::string_view kName = "IPv4", kForm = "A.B.C.D";
-  static constexpr auto parse_address = parse_ipv4_address;
-  static constexpr auto parse_prefix = parse_ipv4_prefix;
+  static std::optional<Address> parse_address(std::string_view text) { return parse_ipv4_address(text); }
+  static std::optional<Prefix> parse_prefix(std::string_view text) { return parse_ipv4_prefix(text); }
 };
 struct Ipv6 {
   using AddressFamily = Ipv6;
@@ -129,8 +129,8 @@ struct Ipv6 {
   using Prefix = Ipv6Prefix;
   static constexpr std::uint8_t kBits = 128;
   static constexpr std::string_view kName = "IPv6", kForm = "X:X::X";
-  static constexpr auto parse_address = parse_ipv6_address;
-  static constexpr auto parse_prefix = parse_ipv6_prefix;
+  static std::optional<Address> parse_address(std::string_view text) { return parse_ipv6_address(text); }
+  static std::optional<Prefix> parse_prefix(std::string_view text) { return parse_ipv6_prefix(text); }
 };
 
 }  // namespace penumbra

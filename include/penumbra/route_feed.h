@@ -101,9 +101,10 @@ struct FeedRequest {
     std::uint32_t target = 0;  ///< index into targets
   };
   std::vector<FeedTarget> targets;
-  std::vector<Route<Ipv4Prefix>> routes;            ///< the configuration's own; they come before what is followed
-  std::vector<std::string> follow;                  ///< sources by name, the preferred first
-  std::string table;                                ///< main, a number, a name of iproute2's rt_tables, `vrf NAME`
+  std::vector<Route<Ipv4Prefix>> routes;  ///< the configuration's own; they come before what is followed
+  std::vector<std::string> follow;        ///< sources by name, the preferred first
+  std::string table;                      ///< main, a number, a name of iproute2's rt_tables, `vrf NAME`
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::vector<Route<Ipv6Prefix>> ipv6_routes = {};  ///< of the other family, likewise
   bool wants_ipv4 = true, wants_ipv6 = true;        ///< of which family is followed what others tell
 

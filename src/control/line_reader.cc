@@ -125,8 +125,7 @@ bool LineReader::goes_on() const {
 template <>
 void require_family<Ipv4>(const Line& line, std::string_view word, std::string_view address, std::string_view what) {
   if (word != "inet6" && address.find(':') == std::string_view::npos) return;
-  throw line.error(word,
-                   fmt::format("expected an IPv4 {}, found {}; IPv6 has a file of its own", what, quote(word)));
+  throw line.error(word, fmt::format("expected an IPv4 {}, found {}; IPv6 has a file of its own", what, quote(word)));
 }
 
 template <>

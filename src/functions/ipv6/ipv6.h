@@ -70,8 +70,9 @@ struct Family : Ipv6 {
   static constexpr std::string_view kEdgeSource = "anycast";
   /// Groups and link-local addresses are judged before, and every port has the same ones.
   static constexpr bool is_looked_up(Prefix prefix) {
-    return !(prefix.length >= 8 && prefix.address.is_multicast()) &&
-           !(prefix.length >= 10 && prefix.address.is_link_local());
+    const bool groups = prefix.length >= 8 && prefix.address.is_multicast();
+    const bool one_link = prefix.length >= 10 && prefix.address.is_link_local();
+    return !groups && !one_link;
   }
 };
 

@@ -274,9 +274,8 @@ TEST_P(Ipv6FileTest, ReadsWhatTheHostPrintsAndExchangesIt) {
       "fe80::9 dev wan lladdr 0a:00:00:00:00:09 router REACHABLE\n192.0.2.9 dev wan lladdr 0a:00:00:00:00:0a STALE\n");
   const auto function = make();
   const auto found = function->fib().lookup(ip("2001:db8:50::1"));
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->target, "via fe80::9 dev wan");
-  EXPECT_EQ(function->fib().lookup(ip("4000::1"))->target, "via 2001:db8:2::9 dev lan");
+  EXPECT_EQ(found.value().target, "via fe80::9 dev wan");
+  EXPECT_EQ(function->fib().lookup(ip("4000::1")).value().target, "via 2001:db8:2::9 dev lan");
   EXPECT_EQ(function->show("neighbours", {}).size(), 1U);
   write("routes.txt", "2001:db8:50::/48 via fe80::8 dev wan metric 1024\n");
   write("neighbours.txt", "");
@@ -285,10 +284,10 @@ TEST_P(Ipv6FileTest, ReadsWhatTheHostPrintsAndExchangesIt) {
   EXPECT_EQ(lines, (std::vector<std::string>{"routes: 0 added, 2 removed, 1 changed, 0 as before",
                                              "neighbours: 0 added, 1 removed, 0 changed, 0 as before"}));
   function->exchange(*next);
-  EXPECT_EQ(function->fib().lookup(ip("2001:db8:50::1"))->target, "via fe80::8 dev wan");
+  EXPECT_EQ(function->fib().lookup(ip("2001:db8:50::1")).value().target, "via fe80::8 dev wan");
   EXPECT_FALSE(function->fib().lookup(ip("4000::1")));
   function->exchange(*next);
-  EXPECT_EQ(function->fib().lookup(ip("4000::1"))->target, "via 2001:db8:2::9 dev lan");
+  EXPECT_EQ(function->fib().lookup(ip("4000::1")).value().target, "via 2001:db8:2::9 dev lan");
 }
 
 /// Random changes of routes and neighbours against the oracle's lists, then everything goes again.
