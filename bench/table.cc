@@ -12,7 +12,7 @@
 
 #include "bench.h"
 #include "churn_script.h"
-#include "functions/ipv4/fib.h"
+#include "functions/ipv4/ipv4.h"
 #include "inputs.h"
 #include "pin.h"
 #include "rivals/rte_fib.h"

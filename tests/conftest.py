@@ -60,7 +60,11 @@ class Summary:
         self.sent = self.json["sent"]["packets"]
         self.dropped, self.punted = self.json["dropped"], self.json["punted"]
         #: (kind, reason) -> packets, without the reasons that did not occur
-        self.reasons = {(r["kind"], r["reason"]): r["packets"] for r in self.json["reasons"] if r["packets"]}
+        self.reasons = {}
+        for r in self.json["reasons"]:
+            if r["packets"]:  # two functions may have reasons of one name
+                key = (r["kind"], r["reason"])
+                self.reasons[key] = self.reasons.get(key, 0) + r["packets"]
         self.received_by_port = {p["name"]: p["received"]["packets"] for p in self.json["ports"]}
         self.sent_by_port = {p["name"]: p["sent"]["packets"] for p in self.json["ports"]}
         assert self.received + self.from_host == self.sent + self.dropped + self.punted

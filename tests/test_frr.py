@@ -88,13 +88,17 @@ class Node:
             {"name": name, "device": f"net_af_packet{i},iface={name}-wire,framecnt=8192", "twin": True, "sink": None}
             for i, name in enumerate(names)
         ]
-        self.bench.configure(ports, pipeline=f"  - ipv4: {{follow: [{self.source}]}}")
+        follow = f"{{follow: [{self.source}]}}"
+        self.bench.configure(ports, pipeline=f"  - ipv4: {follow}\n  - ipv6: {follow}")
         self.router = self.bench.start(command=self.namespace.command())
         return self.router
 
+    def routes(self, prefix: str) -> list[dict]:
+        return self.router.show("routes", prefix)["ipv6" if ":" in prefix else "ipv4"]["routes"]
+
     def way(self, prefix: str) -> list[tuple[str, str]]:
         """(gateway, port) of the route that counts."""
-        rows = self.router.show("routes", prefix)["routes"]
+        rows = self.routes(prefix)
         return [(h.get("via", ""), h["dev"]) for row in rows if row["active"] for h in row.get("next_hops", [])]
 
     def state(self) -> str:
@@ -175,7 +179,7 @@ def test_routes_are_exchanged_and_a_cable_is_cut(network):
     wire = ("link", "set", "near-wire")
     network.ping()
     assert network.nodes[1].way("10.2.0.0/24") == [("10.12.0.2", "near")]
-    rows = network.nodes[1].router.show("routes", "192.0.2.2/32")["routes"]
+    rows = network.nodes[1].routes("192.0.2.2/32")
     assert [(row["source"], row["type"]) for row in rows] == [(network.source, "unicast")]
     with network.stream() as stream:
         stream.wait_for_arrivals()

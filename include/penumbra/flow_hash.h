@@ -51,13 +51,39 @@ inline std::uint32_t ipv4_flow_hash(const std::uint8_t* header, std::size_t byte
   return detail::finish(_mm_crc32_u64(crc, rest));
 }
 
+/// Of an IPv6 packet: `header` points to its 40 bytes, `bytes` to the end of what was captured of the packet. Addresses
+/// and protocol (behind a fragment header too) and, where they count and follow at once, the ports.
+inline std::uint32_t ipv6_flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed,
+                                    FlowPorts ports) {
+  constexpr std::size_t kHeader = 40;
+  constexpr std::uint8_t kFragment = 44;
+  std::uint64_t crc = seed;
+  for (std::size_t at = 8; at < kHeader; at += 8) crc = _mm_crc32_u64(crc, load<std::uint64_t>(header + at));
+  const bool fragment = header[6] == kFragment && bytes > kHeader;
+  std::uint64_t rest = fragment ? header[kHeader] : header[6];
+  if (!fragment && detail::has_ports(header[6], ports) && bytes >= kHeader + 4) {
+    rest |= std::uint64_t{load<std::uint32_t>(header + kHeader)} << 32;
+  }
+  return detail::finish(_mm_crc32_u64(crc, rest));
+}
+
+/// The same, but of a packet with a flow label by addresses and label alone: the sender says what is a flow, also of
+/// fragments and behind extension headers (RFC 6437, section 2; RFC 6438, section 3).
+inline std::uint32_t ipv6_labelled_flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed,
+                                             FlowPorts ports) {
+  const std::uint32_t label = load_be32(header) & 0xFFFFF;
+  if (label == 0) return ipv6_flow_hash(header, bytes, seed, ports);
+  std::uint64_t crc = seed;
+  for (std::size_t at = 8; at < 40; at += 8) crc = _mm_crc32_u64(crc, load<std::uint64_t>(header + at));
+  return detail::finish(_mm_crc32_u64(crc, std::uint64_t{label} << 32));
+}
+
 /// Of an Ethernet frame, the same for all frames of a flow: IPv4 as above with the ports of TCP and SCTP; IPv6 by
 /// addresses, protocol (behind a fragment header too) and, where they follow at once, those ports; anything else by its
 /// MAC addresses and ethertype. A frame of under 14 bytes hashes to the seed. Only a flow of TCP or SCTP some of whose
 /// packets were fragmented on their way has two hashes.
 inline std::uint32_t frame_flow_hash(const std::uint8_t* frame, std::size_t bytes, std::uint32_t seed) {
   constexpr std::size_t kEthernet = 14, kIpv4 = 20, kIpv6 = 40;
-  constexpr std::uint8_t kIpv6Fragment = 44;
   if (bytes < kEthernet) return seed;
   const unsigned ethertype = load_be16(frame + 12);
   const std::uint8_t* packet = frame + kEthernet;
@@ -65,14 +91,7 @@ inline std::uint32_t frame_flow_hash(const std::uint8_t* frame, std::size_t byte
     return ipv4_flow_hash(packet, bytes - kEthernet, seed, FlowPorts::tcp_and_sctp);
   }
   if (ethertype == 0x86DD && bytes >= kEthernet + kIpv6) {
-    std::uint64_t crc = seed;
-    for (std::size_t at = 8; at < kIpv6; at += 8) crc = _mm_crc32_u64(crc, load<std::uint64_t>(packet + at));
-    const bool fragment = packet[6] == kIpv6Fragment && bytes > kEthernet + kIpv6;
-    std::uint64_t rest = fragment ? packet[kIpv6] : packet[6];
-    if (!fragment && detail::has_ports(packet[6], FlowPorts::tcp_and_sctp) && bytes >= kEthernet + kIpv6 + 4) {
-      rest |= std::uint64_t{load<std::uint32_t>(packet + kIpv6)} << 32;
-    }
-    return detail::finish(_mm_crc32_u64(crc, rest));
+    return ipv6_flow_hash(packet, bytes - kEthernet, seed, FlowPorts::tcp_and_sctp);
   }
   std::uint64_t crc = _mm_crc32_u64(seed, load<std::uint64_t>(frame));
   return detail::finish(_mm_crc32_u64(crc, load<std::uint32_t>(frame + 8) | std::uint64_t{ethertype} << 32));

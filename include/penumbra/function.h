@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "penumbra/chunk.h"
@@ -28,10 +29,12 @@ struct Reason {
 };
 
 /// An address of the router on a port, with the prefix of the network it is in.
-struct InterfaceAddress {
-  Ipv4Address address;
-  Ipv4Prefix network;
+template <class Family>
+struct InterfaceAddressOf {
+  typename Family::Address address;
+  typename Family::Prefix network;
 };
+using InterfaceAddress = InterfaceAddressOf<Ipv4>;
 
 /// What functions may know of a port.
 struct PortInfo {
@@ -41,6 +44,16 @@ struct PortInfo {
   std::uint16_t mtu = 1500;  ///< of the IP packet, bytes
   bool promiscuous = true;   ///< takes frames to any unicast MAC address
   std::vector<InterfaceAddress> addresses;
+  std::vector<InterfaceAddressOf<Ipv6>> ipv6_addresses;
+
+  template <class Family>
+  const std::vector<InterfaceAddressOf<Family>>& addresses_of() const {
+    if constexpr (std::is_same_v<Family, Ipv4>) {
+      return addresses;
+    } else {
+      return ipv6_addresses;
+    }
+  }
 };
 
 /// What a function is given at set-up.
@@ -48,6 +61,10 @@ struct FunctionContext {
   std::span<const PortInfo> ports;  ///< index = position
   GracePeriods& grace_periods;      ///< for the tables that workers read; outlives the function
   RouteFeed* feed = nullptr;        ///< who knows the host's routes; outlives the function; null: nobody
+  /// What functions behind this one in the pipeline take (FunctionInfo::ethertypes): not this function's to drop or
+  /// punt, unless it takes it too.
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  std::span<const std::uint16_t> taken_behind = {};
 };
 
 /// A network function. Set-up and show on the control thread; pre_shade and post_shade on any worker at any time, so
@@ -118,6 +135,9 @@ struct FunctionInfo {
   std::vector<ShowTopic> topics;
   /// Makes one from its configuration, tables filled. Throws InputError with the place of what is wrong.
   std::unique_ptr<Function> (*create)(const ConfigNode& config, const FunctionContext& context) = nullptr;
+  /// Of the packets that are its business; a function before it in the pipeline leaves these to it. May be none.
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  std::vector<std::uint16_t> ethertypes = {};
 };
 
 /// Adds a function to the list; for a namespace-scope constant in the function's own folder. Returns true.

@@ -28,6 +28,10 @@ struct Ipv4Prefix {
   bool contains(Ipv4Address other) const { return ((other.value ^ address.value) & mask()) == 0; }
   /// The last address that it covers.
   Ipv4Address last() const { return {address.value | ~mask()}; }
+  /// The prefix of that length that covers the address.
+  static Ipv4Prefix around(Ipv4Address inside, std::uint8_t length) {
+    return {{inside.value & Ipv4Prefix{{}, length}.mask()}, length};
+  }
 };
 
 /// An IPv6 address in host byte order: 2001:db8::1 is {0x20010DB800000000, 1}.
@@ -35,6 +39,11 @@ struct Ipv6Address {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
   auto operator<=>(const Ipv6Address&) const = default;
+  bool is_multicast() const { return high >> 56 == 0xFF; }
+  bool is_link_local() const { return high >> 54 == 0xFE80 >> 6; }  ///< fe80::/10 (RFC 4291, 2.5.6)
+  /// Whether a host may have it: not a group's, not :: or ::1, and no IPv4 address in disguise (::ffff:0:0/96), which
+  /// no packet has (RFC 4291, sections 2.5 to 2.7; RFC 6890).
+  bool is_unicast() const { return !is_multicast() && (high != 0 || (low > 1 && low >> 32 != 0xFFFF)); }
 };
 
 /// An IPv6 prefix. `address` has no bits set past `length`, which is 0 to 128.
@@ -51,6 +60,16 @@ struct Ipv6Prefix {
     const Ipv6Address bits = mask();
     return ((other.high ^ address.high) & bits.high) == 0 && ((other.low ^ address.low) & bits.low) == 0;
   }
+  /// The last address that it covers.
+  Ipv6Address last() const {
+    const Ipv6Address bits = mask();
+    return {address.high | ~bits.high, address.low | ~bits.low};
+  }
+  /// The prefix of that length that covers the address.
+  static Ipv6Prefix around(Ipv6Address inside, std::uint8_t length) {
+    const Ipv6Address bits = Ipv6Prefix{{}, length}.mask();
+    return {{inside.high & bits.high, inside.low & bits.low}, length};
+  }
 };
 
 /// A 48-bit MAC address in transmission order, as the low 48 bits: 02:00:00:00:00:01 is 0x020000000001.
@@ -66,7 +85,7 @@ std::optional<Ipv4Address> parse_ipv4_address(std::string_view text);
 std::optional<Ipv4Prefix> parse_ipv4_prefix(std::string_view text);
 /// What inet_pton() takes: no zone, no brackets.
 std::optional<Ipv6Address> parse_ipv6_address(std::string_view text);
-/// ADDRESS/LENGTH, or ADDRESS alone for a host prefix. Bits past the length must be zero.
+/// ADDRESS/LENGTH, or ADDRESS alone for a host prefix, or `default`. Bits past the length must be zero.
 std::optional<Ipv6Prefix> parse_ipv6_prefix(std::string_view text);
 /// Six pairs of hexadecimal digits joined by colons.
 std::optional<MacAddress> parse_mac_address(std::string_view text);
@@ -76,5 +95,42 @@ std::string to_string(Ipv4Prefix prefix);    ///< always with the length
 std::string to_string(Ipv6Address address);  ///< as RFC 5952 wants it
 std::string to_string(Ipv6Prefix prefix);    ///< always with the length
 std::string to_string(MacAddress mac);
+
+namespace detail {
+
+inline std::uint64_t mix(std::uint64_t bits) {
+  bits *= 0x9E3779B97F4A7C15U;
+  return bits ^ bits >> 32;
+}
+
+}  // namespace detail
+
+/// For hash tables whose size is a power of two.
+inline std::uint64_t hash(Ipv4Prefix prefix) {
+  return detail::mix(std::uint64_t{prefix.address.value} << 8 | prefix.length);
+}
+inline std::uint64_t hash(Ipv6Prefix prefix) {
+  return detail::mix(detail::mix(prefix.address.high) + prefix.address.low * 2 + prefix.length);
+}
+
+/// The address families, for what is written once for both.
+struct Ipv4 {
+  using AddressFamily = Ipv4;  ///< of what derives from it, too
+  using Address = Ipv4Address;
+  using Prefix = Ipv4Prefix;
+  static constexpr std::uint8_t kBits = 32;
+  static constexpr std::string_view kName = "IPv4", kForm = "A.B.C.D";
+  static std::optional<Address> parse_address(std::string_view text) { return parse_ipv4_address(text); }
+  static std::optional<Prefix> parse_prefix(std::string_view text) { return parse_ipv4_prefix(text); }
+};
+struct Ipv6 {
+  using AddressFamily = Ipv6;
+  using Address = Ipv6Address;
+  using Prefix = Ipv6Prefix;
+  static constexpr std::uint8_t kBits = 128;
+  static constexpr std::string_view kName = "IPv6", kForm = "X:X::X";
+  static std::optional<Address> parse_address(std::string_view text) { return parse_ipv6_address(text); }
+  static std::optional<Prefix> parse_prefix(std::string_view text) { return parse_ipv6_prefix(text); }
+};
 
 }  // namespace penumbra

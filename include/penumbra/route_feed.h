@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -60,7 +61,9 @@ class RouteListener {
   virtual void remove_route(Ipv4Prefix prefix) = 0;
   virtual void remove_route(Ipv6Prefix prefix) = 0;
   virtual void set_neighbour(std::uint16_t port, Ipv4Address address, MacAddress mac) = 0;
+  virtual void set_neighbour(std::uint16_t port, Ipv6Address address, MacAddress mac) = 0;
   virtual void remove_neighbour(std::uint16_t port, Ipv4Address address) = 0;
+  virtual void remove_neighbour(std::uint16_t port, Ipv6Address address) = 0;
   /// The changes since the last call belong together.
   virtual void commit() = 0;
 };
@@ -91,15 +94,28 @@ struct FeedSource {
 
 /// What a function wants to be told of.
 struct FeedRequest {
+  template <class Prefix>
   struct Route {
-    Ipv4Prefix prefix;
+    Prefix prefix;
     std::uint32_t metric = 0;
     std::uint32_t target = 0;  ///< index into targets
   };
   std::vector<FeedTarget> targets;
-  std::vector<Route> routes;        ///< the configuration's own; they come before what is followed
-  std::vector<std::string> follow;  ///< sources by name, the preferred first
-  std::string table;                ///< main, a number, a name of iproute2's rt_tables, `vrf NAME`
+  std::vector<Route<Ipv4Prefix>> routes;  ///< the configuration's own; they come before what is followed
+  std::vector<std::string> follow;        ///< sources by name, the preferred first
+  std::string table;                      ///< main, a number, a name of iproute2's rt_tables, `vrf NAME`
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  std::vector<Route<Ipv6Prefix>> ipv6_routes = {};  ///< of the other family, likewise
+  bool wants_ipv4 = true, wants_ipv6 = true;        ///< of which family is followed what others tell
+
+  template <class Family>
+  std::vector<Route<typename Family::Prefix>>& routes_of() {
+    if constexpr (std::is_same_v<Family, Ipv4>) {
+      return routes;
+    } else {
+      return ipv6_routes;
+    }
+  }
 };
 
 /// A request that stands for as long as this lives. Any thread may ask.

@@ -70,6 +70,7 @@ std::optional<Ipv6Address> parse_ipv6_address(std::string_view text) {
 }
 
 std::optional<Ipv6Prefix> parse_ipv6_prefix(std::string_view text) {
+  if (text == "default") return Ipv6Prefix{};
   const std::size_t slash = text.find('/');
   const auto address = parse_ipv6_address(text.substr(0, slash));
   if (!address) return std::nullopt;

@@ -150,9 +150,39 @@ TEST(Ipv6Prefix, ContainsWhatSharesItsBits) {
     ASSERT_EQ(prefix.contains(other), bit >= prefix.length) << to_string(prefix) << " " << bit;
   }
   EXPECT_EQ(parse_ipv6_prefix("2001:db8::1"), (Ipv6Prefix{{0x20010DB800000000, 1}, 128}));
-  for (const char* text : {"", "::/129", "::/", "::1/64", "2001:db8::/28", "::/-1", "::/0 ", "default", "10.0.0.0/8"}) {
+  for (const char* text : {"", "::/129", "::/", "::1/64", "2001:db8::/28", "::/-1", "::/0 ", "10.0.0.0/8"}) {
     EXPECT_EQ(parse_ipv6_prefix(text), std::nullopt) << text;
   }
+  EXPECT_EQ(parse_ipv6_prefix("default"), Ipv6Prefix{});
+}
+
+TEST(Ipv6Prefix, IsAroundItsFirstAndLastAddress) {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    const Ipv6Address inside{random(), random()};
+    const auto length = static_cast<std::uint8_t>(random() % 129);
+    const Ipv6Prefix prefix = Ipv6Prefix::around(inside, length);
+    ASSERT_TRUE(prefix.contains(inside));
+    ASSERT_EQ(parse_ipv6_prefix(to_string(prefix)), prefix);
+    ASSERT_EQ(Ipv6Prefix::around(prefix.last(), length), prefix);
+    ASSERT_LE(inside, prefix.last());
+    if (prefix.last() == Ipv6Address{~std::uint64_t{0}, ~std::uint64_t{0}}) continue;
+    const Ipv6Address last = prefix.last();
+    ASSERT_FALSE(prefix.contains({last.high + (last.low + 1 == 0 ? 1 : 0), last.low + 1}));
+  }
+}
+
+TEST(Ipv6Address, KnowsItsKind) {
+  const auto address = [](const char* text) { return parse_ipv6_address(text).value(); };
+  for (const char* text :
+       {"2001:db8::1", "fc00::1", "fe80::1", "febf::1", "::2", "::1:0:0:1", "64:ff9b::1", "fec0::1"}) {
+    EXPECT_TRUE(address(text).is_unicast()) << text;
+  }
+  for (const char* text : {"::", "::1", "ff00::", "ff02::1", "ffff::", "::ffff:0:0", "::ffff:192.0.2.1"}) {
+    EXPECT_FALSE(address(text).is_unicast()) << text;
+  }
+  for (const char* text : {"fe80::", "fe80::1", "febf:ffff::1"}) EXPECT_TRUE(address(text).is_link_local()) << text;
+  for (const char* text : {"fe7f::1", "fec0::1", "::", "ff02::1"}) EXPECT_FALSE(address(text).is_link_local()) << text;
 }
 
 TEST(MacAddress, IsReadAsItIsPrinted) {

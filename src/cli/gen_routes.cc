@@ -103,7 +103,7 @@ void generate(const RoutesOptions& options) {
       throw CLI::ValidationError(error.what());
     }
   }();
-  const auto write_routes = options.json ? write_json : control::write_routes;
+  const auto write_routes = options.json ? write_json : control::write_routes<Ipv4>;
   write_file(options.routes_file, [&](std::ostream& out) { write_routes(out, table.routes); });
   if (options.neighbours_file.empty()) return;
   write_file(options.neighbours_file, [&](std::ostream& out) { control::write_neighbours(out, table.neighbours); });

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "control/routes.h"
-#include "functions/ipv4/fib.h"
+#include "functions/ipv4/ipv4.h"
 #include "penumbra/engine.h"
 #include "penumbra/ip.h"
 

@@ -46,26 +46,46 @@ MacAddress parse_mac(const ConfigNode& node) {
   return *mac;
 }
 
-/// A.B.C.D/LENGTH, where the address may be any of the network's.
-InterfaceAddress parse_interface_address(const ConfigNode& node) {
+/// ADDRESS/LENGTH, where the address may be any of the network's.
+template <class Family>
+InterfaceAddressOf<Family> parse_unicast(const ConfigNode& node) {
   const std::string text = node.text();
   const std::size_t slash = std::min(text.find('/'), text.size());
-  const auto address = parse_ipv4_address(std::string_view(text).substr(0, slash));
+  const auto address = Family::parse_address(std::string_view(text).substr(0, slash));
   // The length is read by what reads prefixes, of the one address that no length is too short for.
-  const auto length = parse_ipv4_prefix("0.0.0.0" + text.substr(slash));
+  const auto length = Family::parse_prefix(to_string(typename Family::Address{}) + text.substr(slash));
   if (!address || !length || slash == text.size()) {
-    throw node.error("expected an IPv4 address with the length of its network (A.B.C.D/LENGTH), found " + quote(text));
+    throw node.error(fmt::format("expected an {} address with the length of its network ({}/LENGTH), found {}",
+                                 Family::kName, Family::kForm, quote(text)));
   }
   if (!address->is_unicast()) {
     throw node.error(quote(text) + " cannot be a port's address: it is not unicast");
   }
-  const Ipv4Prefix network{{address->value & length->mask()}, length->length};
-  // RFC 3021: the two addresses of a /31 are both hosts'.
-  if (network.length <= 30 && (*address == network.address || *address == network.last())) {
-    throw node.error(quote(text) + " cannot be a port's address: it is the " +
-                     (*address == network.address ? "address" : "broadcast address") + " of its network");
+  return {*address, Family::Prefix::around(*address, length->length)};
+}
+
+InterfaceAddressOf<Ipv6> parse_ipv6_interface_address(const ConfigNode& node) {
+  const auto found = parse_unicast<Ipv6>(node);
+  if (found.address.is_link_local()) {
+    throw node.error(quote(node.text()) + " is link-local: what goes there is the host's in any case, so leave it out");
   }
-  return {*address, network};
+  // RFC 4291, 2.6.1: the first address is that of all routers; RFC 6164: not on a link of two.
+  if (found.network.length <= 126 && found.address == found.network.address) {
+    throw node.error(quote(node.text()) + " cannot be a port's address: it is that of all routers of its network");
+  }
+  return found;
+}
+
+InterfaceAddress parse_ipv4_interface_address(const ConfigNode& node) {
+  const std::string text = node.text();
+  const auto found = parse_unicast<Ipv4>(node);
+  const auto& [address, network] = found;
+  // RFC 3021: the two addresses of a /31 are both hosts'.
+  if (network.length <= 30 && (address == network.address || address == network.last())) {
+    throw node.error(quote(text) + " cannot be a port's address: it is the " +
+                     (address == network.address ? "address" : "broadcast address") + " of its network");
+  }
+  return found;
 }
 
 /// `true` for an interface of the port's name, or an interface's name; `false` for none.
@@ -105,8 +125,7 @@ class PortReader {
     }
     if (const ConfigNode value = node.get("addresses"); value.present()) {
       for (const auto& element : value.list()) {
-        port.info.addresses.push_back(parse_interface_address(element));
-        const std::string address = to_string(port.info.addresses.back().address);
+        const std::string address = add_address(element, port.info);
         require_new(addresses_, address, element, "the address " + address);
       }
     }
@@ -128,6 +147,15 @@ class PortReader {
 
  private:
   using Lines = std::map<std::string, int>;
+
+  static std::string add_address(const ConfigNode& node, PortInfo& port) {
+    if (node.text().find(':') != std::string::npos) {
+      port.ipv6_addresses.push_back(parse_ipv6_interface_address(node));
+      return to_string(port.ipv6_addresses.back().address);
+    }
+    port.addresses.push_back(parse_ipv4_interface_address(node));
+    return to_string(port.addresses.back().address);
+  }
 
   static void require_new(Lines& lines, const std::string& key, const ConfigNode& node, const std::string& what) {
     const auto [first, added] = lines.emplace(key, node.location().line);

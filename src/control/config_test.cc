@@ -106,7 +106,7 @@ TEST(Config, TakesEveryKey) {
       "    mtu: 9194\n"
       "    promiscuous: false\n"
       "    twin: wan0\n"
-      "    addresses: [192.0.2.1/24, 10.1.2.3/8, 198.51.100.7/32]\n"
+      "    addresses: [192.0.2.1/24, 10.1.2.3/8, \"2001:db8::1/64\", 198.51.100.7/32]\n"
       "workers: {cores: [" +
       std::to_string(first_core()) +
       "], sleep: 1ms}\n"
@@ -126,6 +126,9 @@ TEST(Config, TakesEveryKey) {
   EXPECT_EQ(port.info.mtu, 9194);
   EXPECT_EQ(port.twin, "wan0");
   EXPECT_FALSE(port.info.promiscuous);
+  ASSERT_EQ(port.info.ipv6_addresses.size(), 1U);
+  EXPECT_EQ(to_string(port.info.ipv6_addresses[0].address), "2001:db8::1");
+  EXPECT_EQ(to_string(port.info.ipv6_addresses[0].network), "2001:db8::/64");
   ASSERT_EQ(port.info.addresses.size(), 3U);
   EXPECT_EQ(to_string(port.info.addresses[1].address), "10.1.2.3");
   EXPECT_EQ(to_string(port.info.addresses[1].network), "10.0.0.0/8");
@@ -248,6 +251,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{with_port(", addresses: [192.0.2.1/]"), 1, 45, "(A.B.C.D/LENGTH)"},
         BadCase{with_port(", addresses: [default]"), 1, 45, "(A.B.C.D/LENGTH)"},
         BadCase{with_port(", addresses: [127.0.0.1/8]"), 1, 45, "it is not unicast"},
+        BadCase{with_port(", addresses: ['2001:db8::1']"), 1, 45, "(X:X::X/LENGTH), found '2001:db8::1'"},
+        BadCase{with_port(", addresses: ['2001:db8::1/129']"), 1, 45, "(X:X::X/LENGTH)"},
+        BadCase{with_port(", addresses: ['::1/128']"), 1, 45, "it is not unicast"},
+        BadCase{with_port(", addresses: ['ff02::1/64']"), 1, 45, "it is not unicast"},
+        BadCase{with_port(", addresses: ['fe80::1/64']"), 1, 45, "is link-local"},
+        BadCase{with_port(", addresses: ['2001:db8::/64']"), 1, 45, "that of all routers of its network"},
+        BadCase{with_port(", addresses: ['2001:db8::1/64', '2001:db8:0::1/48']"), 1, 63, "stands in line 1 already"},
         BadCase{with_port(", addresses: [10.0.0.0/24]"), 1, 45, "it is the address of its network"},
         BadCase{with_port(", addresses: [10.0.0.255/24]"), 1, 45, "it is the broadcast address of its network"},
         BadCase{with_port(", addresses: [192.0.2.1/24, 192.0.2.1/32]"), 1, 59,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/line_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace penumbra::control {
@@ -120,17 +122,33 @@ bool LineReader::goes_on() const {
   return next.starts_with(continuation_) && next.substr(continuation_.size()).find_first_of(kWordEnds) == 0;
 }
 
-Ipv4Address parse_neighbour_address(const Line& line, std::string_view word) {
-  const auto address = parse_ipv4_address(word);
-  if (!address && (word == "inet6" || word.find(':') != std::string_view::npos)) {
-    throw line.error(word, "expected an IPv4 address, found " + quote(word) + "; IPv6 comes with a later version");
+template <>
+void require_family<Ipv4>(const Line& line, std::string_view word, std::string_view address, std::string_view what) {
+  if (word != "inet6" && address.find(':') == std::string_view::npos) return;
+  throw line.error(word, fmt::format("expected an IPv4 {}, found {}; IPv6 has a file of its own", what, quote(word)));
+}
+
+template <>
+void require_family<Ipv6>(const Line& line, std::string_view word, std::string_view address, std::string_view what) {
+  if (word != "inet" && !parse_ipv4_address(address)) return;
+  throw line.error(word, fmt::format("expected an IPv6 {}, found {}; IPv4 has a file of its own", what, quote(word)));
+}
+
+template <class Family>
+typename Family::Address parse_neighbour_address(const Line& line, std::string_view word) {
+  const auto address = Family::parse_address(word);
+  if (!address) {
+    require_family<Family>(line, word, word, "address");
+    throw line.error(word,
+                     fmt::format("expected an {} address ({}), found {}", Family::kName, Family::kForm, quote(word)));
   }
-  if (!address) throw line.error(word, "expected an IPv4 address (A.B.C.D), found " + quote(word));
   if (!address->is_unicast()) {
     throw line.error(word, quote(word) + " cannot be a neighbour's address: it is not unicast");
   }
   return *address;
 }
+template Ipv4Address parse_neighbour_address<Ipv4>(const Line&, std::string_view);
+template Ipv6Address parse_neighbour_address<Ipv6>(const Line&, std::string_view);
 
 std::string_view parse_port(const Line& line, std::string_view word, const std::vector<std::string>& ports) {
   if (!ports.empty() && std::find(ports.begin(), ports.end(), word) == ports.end()) {

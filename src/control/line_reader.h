@@ -79,9 +79,13 @@ class LineReader {
   int number_ = 0;
 };
 
-/// A unicast address of another machine: an error for anything else, IPv6 and the addresses that no neighbour can have
-/// (0/8, 127/8, 224/3) included.
-Ipv4Address parse_neighbour_address(const Line& line, std::string_view word);
+/// An error if `word`, or the `address` in it, is of the other family than the one that is expected here.
+template <class Family>
+void require_family(const Line& line, std::string_view word, std::string_view address, std::string_view what);
+/// A unicast address of another machine: an error for anything else, the other family and the addresses that no
+/// neighbour can have (Address::is_unicast) included.
+template <class Family>
+typename Family::Address parse_neighbour_address(const Line& line, std::string_view word);
 /// A port's name that is in `ports`, or any if that is empty.
 std::string_view parse_port(const Line& line, std::string_view word, const std::vector<std::string>& ports);
 

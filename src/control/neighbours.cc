@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <ostream>
+#include <type_traits>
 #include <utility>
 
 #include "base/text_file.h"
@@ -37,16 +38,20 @@ MacAddress parse_mac(const Line& line, std::string_view word) {
   return *mac;
 }
 
-bool is_ipv6(std::string_view word) {
-  in6_addr address{};
-  return inet_pton(AF_INET6, std::string(word).c_str(), &address) == 1;
+/// Whether a line is of the other family, which `ip neigh` prints with the rest.
+template <class Family>
+bool is_of_the_other(std::string_view address) {
+  in_addr four{};
+  in6_addr six{};
+  if constexpr (std::is_same_v<Family, Ipv4>) return inet_pton(AF_INET6, std::string(address).c_str(), &six) == 1;
+  return inet_pton(AF_INET, std::string(address).c_str(), &four) == 1;
 }
 
-/// One line; nothing for an entry that the kernel has no address for, and for IPv6, which `ip neigh` prints with the
-/// rest.
-std::optional<Neighbour> parse_line(Line& line, const std::vector<std::string>& ports) {
-  if (is_ipv6(line.peek())) return std::nullopt;
-  Neighbour neighbour{.address = parse_neighbour_address(line, line.take()), .port = {}, .mac = {}};
+/// One line; nothing for an entry that the kernel has no address for, and for the other family.
+template <class Family>
+std::optional<NeighbourOf<Family>> parse_line(Line& line, const std::vector<std::string>& ports) {
+  if (is_of_the_other<Family>(line.peek())) return std::nullopt;
+  NeighbourOf<Family> neighbour{.address = parse_neighbour_address<Family>(line, line.take()), .port = {}, .mac = {}};
   bool unresolved = false;
   const auto once = [&line](std::string_view word, bool first) {
     if (!first) throw line.error(word, quote(word) + " stands twice");
@@ -75,18 +80,21 @@ std::optional<Neighbour> parse_line(Line& line, const std::vector<std::string>& 
 
 }  // namespace
 
-std::vector<Neighbour> read_neighbours(const std::filesystem::path& file, const std::vector<std::string>& ports) {
-  return parse_neighbours(read_text_file(file), file.string(), ports);
+template <class Family>
+std::vector<NeighbourOf<Family>> read_neighbours(const std::filesystem::path& file,
+                                                 const std::vector<std::string>& ports) {
+  return parse_neighbours<Family>(read_text_file(file), file.string(), ports);
 }
 
-std::vector<Neighbour> parse_neighbours(std::string_view text, const std::string& name,
-                                        const std::vector<std::string>& ports) {
-  std::vector<Neighbour> neighbours;
-  std::map<std::pair<Ipv4Address, std::string>, int> first_lines;
+template <class Family>
+std::vector<NeighbourOf<Family>> parse_neighbours(std::string_view text, const std::string& name,
+                                                  const std::vector<std::string>& ports) {
+  std::vector<NeighbourOf<Family>> neighbours;
+  std::map<std::pair<typename Family::Address, std::string>, int> first_lines;
   LineReader reader(text, name);
   for (Line line; reader.next(line);) {
     const std::string_view word = line.peek();
-    auto neighbour = parse_line(line, ports);
+    auto neighbour = parse_line<Family>(line, ports);
     if (!neighbour) continue;
     const auto [first, added] = first_lines.emplace(std::pair(neighbour->address, neighbour->port), line.number());
     if (!added) {
@@ -98,10 +106,22 @@ std::vector<Neighbour> parse_neighbours(std::string_view text, const std::string
   return neighbours;
 }
 
-void write_neighbours(std::ostream& out, const std::vector<Neighbour>& neighbours) {
+template <class Family>
+void write_neighbours(std::ostream& out, const std::vector<NeighbourOf<Family>>& neighbours) {
   for (const auto& neighbour : neighbours) {
     out << to_string(neighbour.address) << " dev " << neighbour.port << " lladdr " << to_string(neighbour.mac) << '\n';
   }
 }
+
+template std::vector<NeighbourOf<Ipv4>> read_neighbours<Ipv4>(const std::filesystem::path&,
+                                                              const std::vector<std::string>&);
+template std::vector<NeighbourOf<Ipv6>> read_neighbours<Ipv6>(const std::filesystem::path&,
+                                                              const std::vector<std::string>&);
+template std::vector<NeighbourOf<Ipv4>> parse_neighbours<Ipv4>(std::string_view, const std::string&,
+                                                               const std::vector<std::string>&);
+template std::vector<NeighbourOf<Ipv6>> parse_neighbours<Ipv6>(std::string_view, const std::string&,
+                                                               const std::vector<std::string>&);
+template void write_neighbours(std::ostream&, const std::vector<NeighbourOf<Ipv4>>&);
+template void write_neighbours(std::ostream&, const std::vector<NeighbourOf<Ipv6>>&);
 
 }  // namespace penumbra::control

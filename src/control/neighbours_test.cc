@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, NeighbourErrors,
     ::testing::Values(BadCase{"192.0.2 dev wan lladdr 02:00:00:00:00:01", 1, 1,
                               "expected an IPv4 address (A.B.C.D), found '192.0.2'"},
-                      BadCase{"fe80:1 dev wan lladdr 02:00:00:00:00:01", 1, 1, "IPv6 comes with a later version"},
+                      BadCase{"fe80:1 dev wan lladdr 02:00:00:00:00:01", 1, 1, "IPv6 has a file of its own"},
                       BadCase{"127.0.0.1 dev wan lladdr 02:00:00:00:00:01", 1, 1, "it is not unicast"},
                       BadCase{"192.0.2.1 dev wna lladdr 02:00:00:00:00:01", 1, 15, "did you mean 'wan'?"},
                       BadCase{"192.0.2.1 lladdr 02:00:00:00:00:01", 1, 35, "'dev PORT' is missing"},

@@ -89,14 +89,6 @@ class RibTable {
  private:
   static constexpr std::size_t kFirstSlots = 64;
 
-  static std::uint64_t mix(std::uint64_t bits) {
-    bits *= 0x9E3779B97F4A7C15U;
-    return bits ^ bits >> 32;
-  }
-  static std::uint64_t hash(Ipv4Prefix prefix) { return mix(std::uint64_t{prefix.address.value} << 8 | prefix.length); }
-  static std::uint64_t hash(Ipv6Prefix prefix) {
-    return mix(mix(prefix.address.high) + prefix.address.low * 2 + prefix.length);
-  }
   std::size_t home(Prefix prefix) const { return hash(prefix) & (slots_.size() - 1); }
   std::size_t next(std::size_t at) const { return (at + 1) & (slots_.size() - 1); }
 

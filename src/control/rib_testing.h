@@ -23,7 +23,9 @@ class Told final : public RouteListener {
   void remove_route(Ipv4Prefix prefix) override { remove(ipv4, prefix); }
   void remove_route(Ipv6Prefix prefix) override { remove(ipv6, prefix); }
   void set_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/, MacAddress /*mac*/) override {}
+  void set_neighbour(std::uint16_t /*port*/, Ipv6Address /*address*/, MacAddress /*mac*/) override {}
   void remove_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/) override {}
+  void remove_neighbour(std::uint16_t /*port*/, Ipv6Address /*address*/) override {}
   void commit() override {
     ++commits;
     told_of_.clear();

@@ -5,7 +5,8 @@
 
 namespace penumbra::control {
 
-nlohmann::ordered_json to_json(std::span<const NextHop> next_hops) {
+template <class Family>
+nlohmann::ordered_json to_json(const std::vector<NextHopOf<Family>>& next_hops) {
   auto hops = nlohmann::ordered_json::array();
   for (const auto& hop : next_hops) {
     nlohmann::ordered_json entry;
@@ -17,9 +18,15 @@ nlohmann::ordered_json to_json(std::span<const NextHop> next_hops) {
   return hops;
 }
 
-nlohmann::ordered_json to_json(const RouteTarget& target) {
-  if (target.kind != RouteTarget::Kind::unicast) return {{"type", to_string(target)}};
+template <class Family>
+nlohmann::ordered_json to_json(const RouteTargetOf<Family>& target) {
+  if (target.kind != RouteKind::unicast) return {{"type", to_string(target)}};
   return {{"type", "unicast"}, {"next_hops", to_json(target.next_hops)}};
 }
+
+template nlohmann::ordered_json to_json(const std::vector<NextHopOf<Ipv4>>&);
+template nlohmann::ordered_json to_json(const std::vector<NextHopOf<Ipv6>>&);
+template nlohmann::ordered_json to_json(const RouteTargetOf<Ipv4>&);
+template nlohmann::ordered_json to_json(const RouteTargetOf<Ipv6>&);
 
 }  // namespace penumbra::control

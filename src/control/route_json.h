@@ -2,15 +2,17 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <span>
+#include <vector>
 
 #include "control/routes.h"
 
 namespace penumbra::control {
 
 /// [{"via": "192.0.2.1", "dev": "wan", "weight": 1}]; without "via" where the destination itself is on the link.
-nlohmann::ordered_json to_json(std::span<const NextHop> next_hops);
+template <class Family>
+nlohmann::ordered_json to_json(const std::vector<NextHopOf<Family>>& next_hops);
 /// {"type": "unicast", "next_hops": [...]}, or the type alone.
-nlohmann::ordered_json to_json(const RouteTarget& target);
+template <class Family>
+nlohmann::ordered_json to_json(const RouteTargetOf<Family>& target);
 
 }  // namespace penumbra::control

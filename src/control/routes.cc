@@ -8,6 +8,7 @@
 #include <ostream>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <unordered_map>
 
 #include "base/text_file.h"
@@ -93,20 +94,24 @@ void refuse(const Line& line, std::string_view word, std::span<const Refusal> re
   if (found != refused.end()) throw line.error(word, quote(word) + ": " + std::string(found->reason));
 }
 
+template <class Family>
+std::string prefix_in_words() {
+  return "a prefix (" + std::string(Family::kForm) + "/LENGTH)";
+}
+
 /// Says why `word` is no prefix.
+template <class Family>
 InputError bad_prefix(const Line& line, std::string_view word) {
-  if (word.find(':') != std::string_view::npos) {
-    return line.error(word, "expected an IPv4 prefix, found " + quote(word) + "; IPv6 comes with a later version");
-  }
   const std::size_t slash = word.find('/');
-  const auto address = parse_ipv4_address(word.substr(0, slash));
+  require_family<Family>(line, word, word.substr(0, slash), "prefix");
+  const auto address = Family::parse_address(word.substr(0, slash));
   if (!address || slash == std::string_view::npos) {
-    return line.unexpected(word, "a prefix (A.B.C.D/LENGTH)",
+    return line.unexpected(word, prefix_in_words<Family>(),
                            {"default", "unicast", "blackhole", "unreachable", "prohibit"});
   }
   const std::string_view digits = word.substr(slash + 1);
-  Ipv4Prefix prefix{*address, static_cast<std::uint8_t>(parse_number(line, digits, "prefix length", 0, 32))};
-  prefix.address.value &= prefix.mask();
+  const auto prefix = Family::Prefix::around(
+      *address, static_cast<std::uint8_t>(parse_number(line, digits, "prefix length", 0, Family::kBits)));
   const auto right = to_string(prefix);
   if (prefix.address == *address)
     return line.error(word, "expected a prefix such as " + right + ", found " + quote(word));
@@ -120,10 +125,11 @@ struct Tail {
 };
 
 /// A next hop while its words are being read, and those words as they stand, empty until they are found.
+template <class Family>
 struct HopDraft {
   std::string_view begin;  ///< the word `nexthop`; empty for the words before the first one
   std::string_view gateway, port, weight;
-  NextHop hop;
+  NextHopOf<Family> hop;
 };
 
 /// What may stand behind a prefix: what means something first.
@@ -132,33 +138,37 @@ std::vector<std::string> with_attributes(std::vector<std::string> words) {
   return words;
 }
 
-NextHop finish_hop(const Line& line, HopDraft&& draft) {
+template <class Family>
+NextHopOf<Family> finish_hop(const Line& line, HopDraft<Family>&& draft) {
   if (!draft.port.empty()) return std::move(draft.hop);
   const std::string_view begin = draft.gateway.empty() ? draft.begin : draft.gateway;
   if (begin.empty()) throw line.error(line.peek(), "expected 'via ADDRESS dev PORT', 'dev PORT' or 'nexthop'");
   throw line.error(begin, "'dev PORT' is missing in the next hop");
 }
 
+template <class Family>
 class RouteParser {
  public:
+  using RouteTarget = RouteTargetOf<Family>;
   explicit RouteParser(const std::vector<std::string>& ports) : ports_(ports) {}
 
-  RouteList parse(std::string_view text, const std::string& name);
+  RouteListOf<Family> parse(std::string_view text, const std::string& name);
 
  private:
   void parse_route(Line& line);
-  Tail parse_tail(Line& line, RouteTarget::Kind kind);
+  Tail parse_tail(Line& line, RouteKind kind);
   std::uint32_t intern(RouteTarget target);
   void reject_duplicates(std::string_view text, const std::string& name) const;
 
   const std::vector<std::string>& ports_;
-  RouteList list_;
+  RouteListOf<Family> list_;
   std::vector<int> lines_;                                  ///< of each route
   std::unordered_map<std::string_view, Tail> tails_;        ///< by the unicast words as they stand in the file
   std::unordered_map<std::string, std::uint32_t> targets_;  ///< by to_string()
 };
 
-RouteList RouteParser::parse(std::string_view text, const std::string& name) {
+template <class Family>
+RouteListOf<Family> RouteParser<Family>::parse(std::string_view text, const std::string& name) {
   const auto most = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
   list_.routes.reserve(most);
   lines_.reserve(most);
@@ -168,19 +178,20 @@ RouteList RouteParser::parse(std::string_view text, const std::string& name) {
   return std::move(list_);
 }
 
-void RouteParser::parse_route(Line& line) {
-  using Kind = RouteTarget::Kind;
+template <class Family>
+void RouteParser<Family>::parse_route(Line& line) {
+  using Kind = RouteKind;
   std::string_view word = line.take();
   Kind kind = Kind::unicast;
   if (word == "blackhole") kind = Kind::blackhole;
   if (word == "unreachable" || word == "prohibit") kind = Kind::unreachable;
   refuse(line, word, kRefusedTypes);
-  if (kind != Kind::unicast || word == "unicast") word = line.require("a prefix (A.B.C.D/LENGTH)");
+  if (kind != Kind::unicast || word == "unicast") word = line.require(prefix_in_words<Family>());
   if (word == "nexthop") {
     throw line.error(word, "a next hop without its route, which stands in the line before it");
   }
-  const auto prefix = parse_ipv4_prefix(word);
-  if (!prefix) throw bad_prefix(line, word);
+  const auto prefix = Family::parse_prefix(word);
+  if (!prefix) throw bad_prefix<Family>(line, word);
 
   // A million routes have a few dozen different tails: each is read once, then found by its text.
   Tail tail;
@@ -197,12 +208,13 @@ void RouteParser::parse_route(Line& line) {
   lines_.push_back(line.number());
 }
 
-Tail RouteParser::parse_tail(Line& line, RouteTarget::Kind kind) {
-  const bool unicast = kind == RouteTarget::Kind::unicast;
+template <class Family>
+Tail RouteParser<Family>::parse_tail(Line& line, RouteKind kind) {
+  const bool unicast = kind == RouteKind::unicast;
   RouteTarget target{kind, {}};
   std::string_view metric_word;
   std::uint32_t metric = 0;
-  HopDraft draft;
+  HopDraft<Family> draft;
   const auto take_once = [&line](std::string_view word, std::string_view& value, std::string_view expected) {
     if (!value.empty()) throw line.error(word, quote(word) + " stands twice");
     value = line.require(expected);
@@ -210,11 +222,13 @@ Tail RouteParser::parse_tail(Line& line, RouteTarget::Kind kind) {
   for (std::string_view word = line.take(); !word.empty(); word = line.take()) {
     const bool in_hop = !draft.begin.empty();
     if (word == "via" && unicast) {
-      take_once(word, draft.gateway, "an IPv4 address");
-      draft.hop.gateway = parse_neighbour_address(line, draft.gateway);
+      take_once(word, draft.gateway, "an " + std::string(Family::kName) + " address");
+      draft.hop.gateway = parse_neighbour_address<Family>(line, draft.gateway);
     } else if (word == "dev" && unicast) {
       take_once(word, draft.port, "the name of a port");
       draft.hop.port = parse_port(line, draft.port, ports_);
+    } else if (word == "dev" && std::is_same_v<Family, Ipv6>) {
+      line.require("the name of an interface");  // `ip -6 route` names one, lo, for routes that lead nowhere too
     } else if (word == "weight" && in_hop) {
       take_once(word, draft.weight, "a weight");
       draft.hop.weight = static_cast<std::uint16_t>(parse_number(line, draft.weight, "weight", 1, kMaxWeight));
@@ -227,7 +241,7 @@ Tail RouteParser::parse_tail(Line& line, RouteTarget::Kind kind) {
       } else if (!draft.gateway.empty() || !draft.port.empty()) {
         throw line.error(word, "a route has either 'via' and 'dev' of its own or next hops, not both");
       }
-      draft = HopDraft{.begin = word, .gateway = {}, .port = {}, .weight = {}, .hop = {}};
+      draft = HopDraft<Family>{.begin = word, .gateway = {}, .port = {}, .weight = {}, .hop = {}};
     } else if (!line.skip_attribute(word, kRouteAttributes) && !(word == "\\" && line.peek() == "nexthop")) {
       refuse(line, word, kRefusedWords);
       if (!unicast) throw line.unexpected(word, "the end of the line", with_attributes({"metric"}));
@@ -242,7 +256,8 @@ Tail RouteParser::parse_tail(Line& line, RouteTarget::Kind kind) {
   return {.metric = metric, .target = intern(std::move(target))};
 }
 
-std::uint32_t RouteParser::intern(RouteTarget target) {
+template <class Family>
+std::uint32_t RouteParser<Family>::intern(RouteTarget target) {
   const auto next = static_cast<std::uint32_t>(list_.targets.size());
   const auto [entry, added] = targets_.emplace(to_string(target), next);
   if (added) list_.targets.push_back(std::move(target));
@@ -250,7 +265,8 @@ std::uint32_t RouteParser::intern(RouteTarget target) {
 }
 
 /// Finds the first line whose route an earlier line has already given.
-void RouteParser::reject_duplicates(std::string_view text, const std::string& name) const {
+template <class Family>
+void RouteParser<Family>::reject_duplicates(std::string_view text, const std::string& name) const {
   const auto key = [this](std::uint32_t i) { return std::tie(list_.routes[i].prefix, list_.routes[i].metric); };
   const auto before = [&key](std::uint32_t a, std::uint32_t b) {
     const auto comparison = key(a) <=> key(b);
@@ -268,7 +284,7 @@ void RouteParser::reject_duplicates(std::string_view text, const std::string& na
   if (found == kNone) return;
   std::size_t first = found;
   while (first > 0 && key(order[first - 1]) == key(order[found])) --first;
-  const Route& route = list_.routes[order[found]];
+  const RouteOf<Family>& route = list_.routes[order[found]];
   Line line;
   LineReader reader(text, name, kContinuation);
   while (reader.next(line) && line.number() < lines_[order[found]]) {
@@ -278,23 +294,28 @@ void RouteParser::reject_duplicates(std::string_view text, const std::string& na
                                     std::to_string(lines_[order[first]]) + " already");
 }
 
-std::string to_string(const NextHop& hop) {
+template <class Family>
+std::string to_string(const NextHopOf<Family>& hop) {
   return (hop.gateway ? "via " + penumbra::to_string(*hop.gateway) + " " : "") + "dev " + hop.port;
 }
 
 }  // namespace
 
-RouteList read_routes(const std::filesystem::path& file, const std::vector<std::string>& ports) {
-  return parse_routes(read_text_file(file), file.string(), ports);
+template <class Family>
+RouteListOf<Family> read_routes(const std::filesystem::path& file, const std::vector<std::string>& ports) {
+  return parse_routes<Family>(read_text_file(file), file.string(), ports);
 }
 
-RouteList parse_routes(std::string_view text, const std::string& name, const std::vector<std::string>& ports) {
-  return RouteParser(ports).parse(text, name);
+template <class Family>
+RouteListOf<Family> parse_routes(std::string_view text, const std::string& name,
+                                 const std::vector<std::string>& ports) {
+  return RouteParser<Family>(ports).parse(text, name);
 }
 
-std::string to_string(const RouteTarget& target) {
-  if (target.kind == RouteTarget::Kind::blackhole) return "blackhole";
-  if (target.kind == RouteTarget::Kind::unreachable) return "unreachable";
+template <class Family>
+std::string to_string(const RouteTargetOf<Family>& target) {
+  if (target.kind == RouteKind::blackhole) return "blackhole";
+  if (target.kind == RouteKind::unreachable) return "unreachable";
   if (target.next_hops.size() == 1 && target.next_hops[0].weight == 1) return to_string(target.next_hops[0]);
   std::string text;
   for (const auto& hop : target.next_hops) {
@@ -303,7 +324,8 @@ std::string to_string(const RouteTarget& target) {
   return text;
 }
 
-void write_routes(std::ostream& out, const RouteList& list) {
+template <class Family>
+void write_routes(std::ostream& out, const RouteListOf<Family>& list) {
   std::vector<std::string> texts;
   texts.reserve(list.targets.size());
   for (const auto& target : list.targets) texts.push_back(to_string(target));
@@ -311,7 +333,7 @@ void write_routes(std::ostream& out, const RouteList& list) {
     const std::string prefix = to_string(route.prefix);
     const std::string metric = route.metric == 0 ? "" : " metric " + std::to_string(route.metric);
     const std::string& text = texts[route.target];
-    if (list.targets[route.target].kind != RouteTarget::Kind::unicast) {
+    if (list.targets[route.target].kind != RouteKind::unicast) {
       out << text << ' ' << prefix << metric << '\n';
     } else if (text.starts_with("nexthop")) {
       out << prefix << metric << ' ' << text << '\n';
@@ -320,5 +342,14 @@ void write_routes(std::ostream& out, const RouteList& list) {
     }
   }
 }
+
+template RouteListOf<Ipv4> read_routes<Ipv4>(const std::filesystem::path&, const std::vector<std::string>&);
+template RouteListOf<Ipv6> read_routes<Ipv6>(const std::filesystem::path&, const std::vector<std::string>&);
+template RouteListOf<Ipv4> parse_routes<Ipv4>(std::string_view, const std::string&, const std::vector<std::string>&);
+template RouteListOf<Ipv6> parse_routes<Ipv6>(std::string_view, const std::string&, const std::vector<std::string>&);
+template std::string to_string(const RouteTargetOf<Ipv4>&);
+template std::string to_string(const RouteTargetOf<Ipv6>&);
+template void write_routes(std::ostream&, const RouteListOf<Ipv4>&);
+template void write_routes(std::ostream&, const RouteListOf<Ipv6>&);
 
 }  // namespace penumbra::control

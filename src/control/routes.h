@@ -18,65 +18,86 @@
 namespace penumbra::control {
 
 /// One way towards a destination.
-struct NextHop {
-  std::optional<Ipv4Address> gateway;  ///< none: the destination itself is on the link (`dev PORT` alone)
+template <class Family>
+struct NextHopOf {
+  std::optional<typename Family::Address> gateway;  ///< none: the destination itself is on the link (`dev PORT` alone)
   std::string port;
   std::uint16_t weight = 1;  ///< 1 to 256
 
-  auto operator<=>(const NextHop&) const = default;
+  auto operator<=>(const NextHopOf&) const = default;
 };
 
 /// Where a route leads: a non-empty set of next hops, or nowhere.
-struct RouteTarget {
-  enum class Kind : std::uint8_t { unicast, blackhole, unreachable };
+enum class RouteKind : std::uint8_t { unicast, blackhole, unreachable };
+template <class Family>
+struct RouteTargetOf {
+  using Kind = RouteKind;
   Kind kind = Kind::unicast;
-  std::vector<NextHop> next_hops;  ///< unicast only
+  std::vector<NextHopOf<Family>> next_hops;  ///< unicast only
 
-  auto operator<=>(const RouteTarget&) const = default;
+  auto operator<=>(const RouteTargetOf&) const = default;
 };
 
-struct Route {
-  Ipv4Prefix prefix;
+template <class Family>
+struct RouteOf {
+  typename Family::Prefix prefix;
   std::uint32_t metric = 0;  ///< the lowest wins
   std::uint32_t target = 0;  ///< index into RouteList::targets
 };
 
-struct RouteList {
-  std::vector<RouteTarget> targets;  ///< all different
-  std::vector<Route> routes;         ///< in file order; (prefix, metric) is unique
+template <class Family>
+struct RouteListOf {
+  std::vector<RouteTargetOf<Family>> targets;  ///< all different
+  std::vector<RouteOf<Family>> routes;         ///< in file order; (prefix, metric) is unique
 };
 
-/// Reads a route file, or what `ip route` prints: one route a line, `#` begins a comment, empty lines are skipped.
+using NextHop = NextHopOf<Ipv4>;
+using RouteTarget = RouteTargetOf<Ipv4>;
+using Route = RouteOf<Ipv4>;
+using RouteList = RouteListOf<Ipv4>;
+
+/// Reads a route file of one family, or what `ip route` prints: one route a line, `#` begins a comment, empty lines are
+/// skipped.
 ///
 ///   PREFIX via ADDR dev PORT [metric N]      PREFIX dev PORT [metric N]
 ///   PREFIX [metric N] nexthop via ADDR dev PORT [weight W] nexthop ...
 ///   blackhole PREFIX [metric N]              unreachable PREFIX [metric N], also as prohibit
 ///
-/// A line that begins with `nexthop` goes on with the route before it. `default` is 0.0.0.0/0, a bare address a /32;
-/// `unicast` may stand in front; words of `ip route` that have no part in forwarding here (proto, scope, src, flags
-/// such as linkdown, mtu and other metrics of the host) are taken and skipped; words that would change it (table, tos,
-/// encap, the types local, broadcast, multicast, throw) are refused. `ports` restricts `dev`; empty allows any name.
-/// Throws InputError with file, line and column.
-RouteList read_routes(const std::filesystem::path& file, const std::vector<std::string>& ports);
-RouteList parse_routes(std::string_view text, const std::string& name, const std::vector<std::string>& ports);
+/// A line that begins with `nexthop` goes on with the route before it. `default` covers everything, a bare address
+/// itself; `unicast` may stand in front; words of `ip route` that have no part in forwarding here (proto, scope, src,
+/// flags such as linkdown, mtu and other metrics of the host) are taken and skipped; words that would change it (table,
+/// tos, encap, the types local, broadcast, multicast, throw) are refused. `ports` restricts `dev`; empty allows any
+/// name. Throws InputError with file, line and column.
+template <class Family = Ipv4>
+RouteListOf<Family> read_routes(const std::filesystem::path& file, const std::vector<std::string>& ports);
+template <class Family = Ipv4>
+RouteListOf<Family> parse_routes(std::string_view text, const std::string& name, const std::vector<std::string>& ports);
 
 /// `ADDR dev PORT lladdr MAC`, what `ip neigh` and `ip -s neigh` print (states, flags and statistics are taken and
-/// skipped; FAILED and INCOMPLETE entries without lladdr too, and IPv6 addresses' lines).
-struct Neighbour {
-  Ipv4Address address;
+/// skipped; FAILED and INCOMPLETE entries without lladdr too, and lines of the other family).
+template <class Family>
+struct NeighbourOf {
+  typename Family::Address address;
   std::string port;
   MacAddress mac;
 };
-std::vector<Neighbour> read_neighbours(const std::filesystem::path& file, const std::vector<std::string>& ports);
-std::vector<Neighbour> parse_neighbours(std::string_view text, const std::string& name,
-                                        const std::vector<std::string>& ports);
+using Neighbour = NeighbourOf<Ipv4>;
+template <class Family = Ipv4>
+std::vector<NeighbourOf<Family>> read_neighbours(const std::filesystem::path& file,
+                                                 const std::vector<std::string>& ports);
+template <class Family = Ipv4>
+std::vector<NeighbourOf<Family>> parse_neighbours(std::string_view text, const std::string& name,
+                                                  const std::vector<std::string>& ports);
 
 /// `via ADDR dev PORT`, `dev PORT`, `nexthop via ADDR dev PORT weight W nexthop ...`, `blackhole`, `unreachable`: as it
 /// stands behind a prefix.
-std::string to_string(const RouteTarget& target);
+template <class Family = Ipv4>
+std::string to_string(const RouteTargetOf<Family>& target);
 
 /// Write what read_routes() and read_neighbours() read back as the same.
-void write_routes(std::ostream& out, const RouteList& list);
-void write_neighbours(std::ostream& out, const std::vector<Neighbour>& neighbours);
+template <class Family>
+void write_routes(std::ostream& out, const RouteListOf<Family>& list);
+template <class Family>
+void write_neighbours(std::ostream& out, const std::vector<NeighbourOf<Family>>& neighbours);
 
 }  // namespace penumbra::control

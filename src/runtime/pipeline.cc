@@ -15,6 +15,16 @@ namespace {
 
 constexpr std::size_t kMostReasons = 1U << 15;  ///< as many again may stand for those over their limit
 
+/// What these functions take.
+std::vector<std::uint16_t> ethertypes(std::span<const control::StageConfig> configs) {
+  std::vector<std::uint16_t> all;
+  for (const auto& config : configs) {
+    const FunctionInfo* const info = find_function(config.function);
+    if (info != nullptr) all.insert(all.end(), info->ethertypes.begin(), info->ethertypes.end());
+  }
+  return all;
+}
+
 }  // namespace
 
 const Engine* Stage::engine_of(const std::string& wanted) const {
@@ -55,13 +65,15 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
        {"host_too_long", Kind::drop, "from the host, but longer than the port's MTU: its twin has another one"}},
   };
   std::map<std::string, unsigned> uses;
-  for (const auto& config : configs) {
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    const auto& config = configs[i];
     Stage stage;
     stage.info = find_function(config.function);
     if (stage.info == nullptr) throw config.config.error("there is no function '" + config.function + "'");
     const unsigned use = ++uses[config.function];
     stage.name = use == 1 ? config.function : fmt::format("{}.{}", config.function, use);
-    stage.function = stage.info->create(config.config, {ports, grace_periods, feed});
+    const auto taken_behind = ethertypes(configs.subspan(i + 1));
+    stage.function = stage.info->create(config.config, {ports, grace_periods, feed, taken_behind});
     const auto& reasons = stage.function->reasons();
     if (reasons_.size() + reasons.size() > kMostReasons) {
       throw config.config.error("the pipeline has too many functions");

@@ -14,23 +14,28 @@ namespace {
 /// What can be sent to.
 class Adjacent final : public SilentListener {
  public:
+  using Address = KernelNeighbours::Address;
   void set_neighbour(std::uint16_t port, Ipv4Address address, MacAddress mac) override { macs[{port, address}] = mac; }
+  void set_neighbour(std::uint16_t port, Ipv6Address address, MacAddress mac) override { macs[{port, address}] = mac; }
   void remove_neighbour(std::uint16_t port, Ipv4Address address) override { macs.erase({port, address}); }
+  void remove_neighbour(std::uint16_t port, Ipv6Address address) override { macs.erase({port, address}); }
 
-  std::map<std::pair<std::uint16_t, Ipv4Address>, MacAddress> macs;
+  std::map<std::pair<std::uint16_t, Address>, MacAddress> macs;
 };
 
-TEST(KernelNeighbours, OneOnAnInterfaceThatWasMadeAnewStays) {
+class KernelNeighboursTest : public testing::TestWithParam<Adjacent::Address> {};
+
+TEST_P(KernelNeighboursTest, OneOnAnInterfaceThatWasMadeAnewStays) {
   Adjacent adjacent;
   const auto tell = [&](const auto& word) { word(adjacent); };
-  constexpr Ipv4Address kAddress{0x0A010002};
+  const Adjacent::Address address = GetParam();
   for (const auto& [old_index, new_index] : {std::pair{7U, 8U}, {8U, 7U}}) {
     adjacent.macs.clear();
     KernelNeighbours neighbours;
     Links links({"twin"});
     const auto told = [&](std::uint32_t index, MacAddress mac) {
       links.update({.removed = false, .index = index, .name = "twin", .up = true, .vrf_table = {}});
-      neighbours.apply({.interface = index, .address = kAddress, .mac = mac, .state = NUD_REACHABLE}, links, tell);
+      neighbours.apply({.interface = index, .address = address, .mac = mac, .state = NUD_REACHABLE}, links, tell);
     };
     told(old_index, {0xA});
     links.begin_sync();  // nobody has said that it is gone
@@ -39,13 +44,34 @@ TEST(KernelNeighbours, OneOnAnInterfaceThatWasMadeAnewStays) {
     links.end_sync(true);
     neighbours.end_sync(true, tell);
     ASSERT_EQ(adjacent.macs.size(), 1U);
-    EXPECT_EQ((adjacent.macs.at({0, kAddress})), MacAddress{0xB});
+    EXPECT_EQ((adjacent.macs.at({0, address})), MacAddress{0xB});
     EXPECT_EQ(neighbours.list().size(), 1U);
     neighbours.begin_sync();
     neighbours.end_sync(true, tell);
     EXPECT_TRUE(adjacent.macs.empty());
   }
 }
+
+TEST_P(KernelNeighboursTest, OneThatGrowsStaleIsAskedFor) {
+  Adjacent adjacent;
+  const auto tell = [&](const auto& word) { word(adjacent); };
+  KernelNeighbours neighbours;
+  Links links({"twin"});
+  links.update({.removed = false, .index = 7, .name = "twin", .up = true, .vrf_table = {}});
+  const auto told = [&](std::uint16_t state) {
+    neighbours.apply({.interface = 7, .address = GetParam(), .mac = MacAddress{0xA}, .state = state}, links, tell);
+  };
+  told(NUD_REACHABLE);
+  EXPECT_FALSE(neighbours.next_to_probe());
+  told(NUD_STALE);
+  EXPECT_EQ(neighbours.next_to_probe(), std::pair(7U, GetParam()));
+  EXPECT_FALSE(neighbours.next_to_probe());
+  told(NUD_FAILED);
+  EXPECT_TRUE(adjacent.macs.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, KernelNeighboursTest,
+                         testing::Values(Ipv4Address{0x0A010002}, Ipv6Address{0xFE80000000000000, 2}));
 
 }  // namespace
 }  // namespace penumbra::control::netlink

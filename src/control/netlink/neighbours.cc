@@ -41,17 +41,19 @@ std::optional<MacAddress> KernelNeighbours::Neighbour::usable() const {
   return (state & kUsable) != 0 && sendable ? mac : std::nullopt;
 }
 
-/// IPv6 neighbours are for `show` alone.
 void KernelNeighbours::pass_on(const Key& key, std::uint16_t port, std::optional<MacAddress> before,
                                std::optional<MacAddress> now, const Tell& tell) {
-  const auto* const address = std::get_if<Ipv4Address>(&key.address);
-  if (address == nullptr || before == now) return;
+  if (before == now) return;
   tell([&](RouteListener& listener) {
-    if (now) {
-      listener.set_neighbour(port, *address, *now);
-    } else {
-      listener.remove_neighbour(port, *address);
-    }
+    std::visit(
+        [&](auto address) {
+          if (now) {
+            listener.set_neighbour(port, address, *now);
+          } else {
+            listener.remove_neighbour(port, address);
+          }
+        },
+        key.address);
   });
 }
 
@@ -66,8 +68,7 @@ void KernelNeighbours::apply(const NeighbourMessage& message, const Links& links
     known_.erase(found);
   }
   if (gone) return;
-  const auto* const four = std::get_if<Ipv4Address>(&key.address);
-  if (four != nullptr ? !four->is_unicast() : std::get<Ipv6Address>(key.address).high >> 56 == 0xFF) return;
+  if (!std::visit([](auto address) { return address.is_unicast(); }, key.address)) return;
   Neighbour& neighbour = known_[key];
   const auto before = neighbour.usable();
   neighbour.port = *link->port;
@@ -75,9 +76,9 @@ void KernelNeighbours::apply(const NeighbourMessage& message, const Links& links
   neighbour.mac = message.mac;
   neighbour.told_again = true;
   pass_on(key, neighbour.port, before, neighbour.usable(), tell);
-  if (four != nullptr && message.state == NUD_STALE && !neighbour.waits) {
+  if (message.state == NUD_STALE && !neighbour.waits) {
     neighbour.waits = true;
-    to_probe_.emplace_back(key.interface, *four);
+    to_probe_.emplace_back(key.interface, key.address);
   }
 }
 
@@ -105,7 +106,7 @@ void KernelNeighbours::end_sync(bool complete, const Tell& tell) {
   }
 }
 
-std::optional<std::pair<std::uint32_t, Ipv4Address>> KernelNeighbours::next_to_probe() {
+std::optional<std::pair<std::uint32_t, KernelNeighbours::Address>> KernelNeighbours::next_to_probe() {
   const std::lock_guard lock(mutex_);
   while (!to_probe_.empty()) {
     const auto next = to_probe_.front();

@@ -37,7 +37,7 @@ class KernelNeighbours {
   void end_sync(bool complete, const Tell& tell);
 
   /// One that is to be asked about: interface and address.
-  std::optional<std::pair<std::uint32_t, Ipv4Address>> next_to_probe();
+  std::optional<std::pair<std::uint32_t, Address>> next_to_probe();
 
   std::vector<FeedNeighbour> list() const;
 
@@ -62,7 +62,7 @@ class KernelNeighbours {
 
   mutable std::mutex mutex_;
   std::map<Key, Neighbour> known_;
-  std::deque<std::pair<std::uint32_t, Ipv4Address>> to_probe_;
+  std::deque<std::pair<std::uint32_t, Address>> to_probe_;
 };
 
 }  // namespace penumbra::control::netlink

@@ -126,7 +126,7 @@ bool DumpSocket::dump(std::uint16_t type, std::uint8_t family, const Visit& visi
   }
 }
 
-void DumpSocket::probe(std::uint32_t interface, Ipv4Address address) {
+void DumpSocket::probe(std::uint32_t interface, const std::variant<Ipv4Address, Ipv6Address>& address) {
   alignas(NLMSG_ALIGNTO) std::array<std::byte, NLMSG_HDRLEN + 64> request{};
   nlmsghdr* const header = mnl_nlmsg_put_header(request.data());
   header->nlmsg_type = RTM_NEWNEIGH;
@@ -135,8 +135,14 @@ void DumpSocket::probe(std::uint32_t interface, Ipv4Address address) {
   auto* const neighbour = static_cast<ndmsg*>(mnl_nlmsg_put_extra_header(header, sizeof(ndmsg)));
   neighbour->ndm_ifindex = static_cast<int>(interface);
   neighbour->ndm_flags = NTF_USE;
-  neighbour->ndm_family = AF_INET;
-  mnl_attr_put_u32(header, NDA_DST, __builtin_bswap32(address.value));
+  if (const auto* const six = std::get_if<Ipv6Address>(&address)) {
+    const std::array<std::uint64_t, 2> bytes{__builtin_bswap64(six->high), __builtin_bswap64(six->low)};
+    neighbour->ndm_family = AF_INET6;
+    mnl_attr_put(header, NDA_DST, sizeof bytes, bytes.data());
+  } else {
+    neighbour->ndm_family = AF_INET;
+    mnl_attr_put_u32(header, NDA_DST, __builtin_bswap32(std::get<Ipv4Address>(address).value));
+  }
   // Whether it worked, events say.
   mnl_socket_sendto(socket_.get(), header, header->nlmsg_len);
 }

@@ -50,7 +50,7 @@ class DumpSocket {
   /// Throws std::system_error.
   bool dump(std::uint16_t type, std::uint8_t family, const Visit& visit);
   /// Lets the kernel ask a neighbour whether it is still there, as if a packet had been sent to it.
-  void probe(std::uint32_t interface, Ipv4Address address);
+  void probe(std::uint32_t interface, const std::variant<Ipv4Address, Ipv6Address>& address);
 
  private:
   Socket socket_;

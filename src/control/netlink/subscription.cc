@@ -83,7 +83,12 @@ bool shares_hops(const FeedTarget& a, const FeedTarget& b) {
 }  // namespace
 
 Subscription::Subscription(const FeedRequest& request, RouteListener& listener)
-    : listener_(listener), table_(parse_table(request.table)), sources_{"local", "static"}, rib_(listener) {
+    : listener_(listener),
+      table_(parse_table(request.table)),
+      wants_ipv4_(request.wants_ipv4),
+      wants_ipv6_(request.wants_ipv6),
+      sources_{"local", "static"},
+      rib_(listener) {
   for (const auto& name : request.follow) {
     const auto source = static_cast<RibSource>(sources_.size());
     if (name == "kernel") kernel_ = source;
@@ -102,15 +107,23 @@ void Subscription::replace_own(const FeedRequest& request) {
   const std::lock_guard lock(mutex_);
   rib_.begin_sync(kStatic);
   try {
-    for (const auto& route : request.routes) {
-      rib_.put(RibKey{route.prefix, kStatic, route.metric}, request.targets.at(route.target), RibPlace::only);
-    }
+    const auto put_all = [&](const auto& routes) {
+      for (const auto& route : routes) {
+        rib_.put(RibKey{route.prefix, kStatic, route.metric}, request.targets.at(route.target), RibPlace::only);
+      }
+    };
+    put_all(request.routes);
+    put_all(request.ipv6_routes);
   } catch (...) {
     rib_.cancel_sync(kStatic);
     throw;
   }
   rib_.end_sync(kStatic);
   rib_.commit();
+}
+
+bool Subscription::is_wanted(const RouteMessage& route) const {
+  return std::holds_alternative<Ipv4Prefix>(route.prefix) ? wants_ipv4_ : wants_ipv6_;
 }
 
 bool Subscription::is_followed(std::uint32_t table, const Links& links) const {
@@ -130,7 +143,7 @@ bool Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const
   const bool own = route.type == RTN_LOCAL || route.type == RTN_BROADCAST || route.type == RTN_ANYCAST;
   const bool direct = own || (route.protocol == RTPROT_KERNEL && route.type == RTN_UNICAST);
   const auto source = self.source_of(route, direct, links);
-  if (!source || route.cloned || route.tos != 0) return false;
+  if (!source || !self.is_wanted(route) || route.cloned || route.tos != 0) return false;
   auto target = to_target(route, links);
   // What is punted the host looks up in its table main.
   if (route.table == RT_TABLE_MAIN && target && target->kind == FeedTarget::Kind::unreachable) {
@@ -154,7 +167,7 @@ bool Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const
 /// What the client has from the kernel itself is not its own to tell: of changes it says nothing.
 void Subscription::Batch::apply_fpm(const RouteMessage& route, const Links& links) {
   Subscription& self = subscription_;
-  if (!self.fpm_ || !self.is_followed(route.table, links) || route.tos != 0) return;
+  if (!self.fpm_ || !self.is_wanted(route) || !self.is_followed(route.table, links) || route.tos != 0) return;
   const bool kernels = route.protocol == RTPROT_KERNEL;
   const auto target = to_target(route, links);
   const bool gone = route.removed || kernels || (!route.object && !target);

@@ -81,6 +81,7 @@ class Subscription {
   }
 
  private:
+  bool is_wanted(const RouteMessage& route) const;
   bool is_followed(std::uint32_t table, const Links& links) const;
   std::optional<RibSource> source_of(const RouteMessage& route, bool direct, const Links& links) const;
   std::vector<RibSource> sources_of(Teller teller) const;
@@ -91,6 +92,7 @@ class Subscription {
   mutable std::mutex mutex_;
   RouteListener& listener_;
   TableChoice table_;
+  bool wants_ipv4_, wants_ipv6_;
   std::vector<std::string> sources_;  ///< by RibSource
   RibSource kernel_ = 0;              ///< what the kernel tells of other tables than `local`
   bool follows_kernel_ = false;       ///< not only what is direct

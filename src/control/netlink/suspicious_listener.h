@@ -19,7 +19,9 @@ class SuspiciousListener final : public RouteListener {
   void remove_route(Ipv4Prefix prefix) override { remove(ipv4_, prefix); }
   void remove_route(Ipv6Prefix prefix) override { remove(ipv6_, prefix); }
   void set_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/, MacAddress /*mac*/) override {}
+  void set_neighbour(std::uint16_t /*port*/, Ipv6Address /*address*/, MacAddress /*mac*/) override {}
   void remove_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/) override {}
+  void remove_neighbour(std::uint16_t /*port*/, Ipv6Address /*address*/) override {}
   void commit() override {}
 
  private:

@@ -13,7 +13,9 @@ class SilentListener : public RouteListener {
   void remove_route(Ipv4Prefix /*prefix*/) override {}
   void remove_route(Ipv6Prefix /*prefix*/) override {}
   void set_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/, MacAddress /*mac*/) override {}
+  void set_neighbour(std::uint16_t /*port*/, Ipv6Address /*address*/, MacAddress /*mac*/) override {}
   void remove_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/) override {}
+  void remove_neighbour(std::uint16_t /*port*/, Ipv6Address /*address*/) override {}
   void commit() override {}
 };
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "functions/ipv4/feed_listener.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "functions/ipv4/ipv4.h"
 #include "functions/ipv4/testing.h"
 #include "shaders/dir24_8/dir24_8.shader.h"
 

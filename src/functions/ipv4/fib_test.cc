@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "functions/ipv4/fib.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/sanitizer_scale.h"
+#include "functions/ipv4/ipv4.h"
 #include "functions/ipv4/testing.h"
 #include "shaders/dir24_8/dir24_8.shader.h"
 

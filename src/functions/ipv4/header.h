@@ -7,40 +7,29 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "functions/forwarding/ethernet.h"
 #include "functions/ipv4/outcome.h"
 #include "penumbra/bytes.h"
 #include "penumbra/ip.h"
 
 namespace penumbra::ipv4 {
 
-inline constexpr std::size_t kEthernetBytes = 14;
-inline constexpr std::size_t kHeaderBytes = 20;  ///< of an IPv4 header without options
-inline constexpr std::uint16_t kEthertype = 0x0800;
+using forwarding::kArpEthertype;
+using forwarding::kEthernetBytes;
+using forwarding::kEthertypeAt;
+using forwarding::kIpv6Ethertype;
+using forwarding::StationFilter;
 
-// Where fields stand: the ethertype in the frame, the others in the IPv4 header.
-inline constexpr std::size_t kEthertypeAt = 12;
+inline constexpr std::uint16_t kEthertype = forwarding::kIpv4Ethertype;
+
+inline constexpr std::size_t kHeaderBytes = 20;  ///< of an IPv4 header without options
+
+// Where fields stand in the IPv4 header.
 inline constexpr std::size_t kTotalLengthAt = 2;
 inline constexpr std::size_t kTtlAt = 8;
 inline constexpr std::size_t kChecksumAt = 10;
 inline constexpr std::size_t kSourceAt = 12;
 inline constexpr std::size_t kDestinationAt = 16;
-
-/// Which frames a port takes: all of them, or those to group addresses and to its own.
-class StationFilter {
- public:
-  StationFilter() = default;
-  StationFilter(MacAddress mac, bool promiscuous)
-      : mac_(__builtin_bswap64(mac.value << 16)), promiscuous_(promiscuous) {}
-
-  /// `frame` has at least the 14 bytes of its Ethernet header.
-  bool accepts(const std::uint8_t* frame) const {
-    return promiscuous_ || (frame[0] & 1) != 0 || (load<std::uint64_t>(frame) & 0xFFFF'FFFF'FFFF) == mac_;
-  }
-
- private:
-  std::uint64_t mac_ = 0;  ///< as load() reads it off a frame
-  bool promiscuous_ = true;
-};
 
 namespace detail {
 
@@ -76,8 +65,8 @@ inline Outcome ipv6(const std::uint8_t* packet, std::size_t readable) {
 
 inline Outcome not_ipv4(const std::uint8_t* frame, std::size_t readable) {
   const std::uint16_t ethertype = load_be16(frame + kEthertypeAt);
-  if (ethertype == 0x0806) return Outcome::arp;
-  if (ethertype == 0x86DD) return ipv6(frame + kEthernetBytes, readable - kEthernetBytes);
+  if (ethertype == kArpEthertype) return Outcome::arp;
+  if (ethertype == kIpv6Ethertype) return ipv6(frame + kEthernetBytes, readable - kEthernetBytes);
   return Outcome::other_ethertype;
 }
 

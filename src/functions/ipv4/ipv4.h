@@ -1,60 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IPv4 forwarding: RFC 1812's fast path. See docs/functions/ipv4.md for the order of its checks.
+// IPv4 forwarding: RFC 1812's fast path. See docs/functions/ipv4.md for the order of its checks. Here stands what is
+// IPv4's own; src/functions/forwarding has the rest.
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <memory>
-#include <span>
-#include <string>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "functions/ipv4/configuration.h"
-#include "functions/ipv4/feed_listener.h"
-#include "functions/ipv4/fib.h"
+#include "functions/forwarding/buckets.h"
+#include "functions/forwarding/function.h"
 #include "functions/ipv4/header.h"
 #include "functions/ipv4/outcome.h"
-#include "penumbra/function.h"
+#include "penumbra/flow_hash.h"
+#include "shaders/dir24_8/dir24_8.h"
+#include "shaders/dir24_8/dir24_8_ahead.h"
 
 namespace penumbra::ipv4 {
 
-class Ipv4Function final : public Function {
- public:
-  /// Forwards between the context's ports. Throws std::invalid_argument if their addresses clash.
-  explicit Ipv4Function(const FunctionContext& context);
+struct Family : Ipv4 {
+  using Outcome = ipv4::Outcome;
+  static const std::vector<Reason>& reasons(bool host_has_routes) { return outcome_reasons(host_has_routes); }
+  static constexpr Outcome kToBroadcast = Outcome::broadcast;
+  static constexpr Outcome kHopsUsedUp = Outcome::ttl_expired, kTooLong = Outcome::fragmentation_needed;
+  static constexpr std::uint16_t kEthertype = ipv4::kEthertype;
+  static constexpr std::uint32_t kFlowSeed = 0x49507634;  // any number that RSS does not use: see ipv4_flow_hash
 
-  /// For changes while packets are forwarded.
-  Ipv4Fib& fib() { return fib_; }
-  /// Fills the table: with the configuration's routes, and if it follows others, by the feed. Throws InputError. Once,
-  /// before differences() and exchange().
-  void configure(const ConfigNode& config, const FunctionContext& context);
+  using LookupTable = Dir24_8;
+  static constexpr std::array<std::string_view, 1> kLookups{"dir24_8"};
+  static Dir24_8 make_table(GracePeriods& grace_periods, std::size_t /*lookup*/) { return Dir24_8(grace_periods); }
+  using Ahead = Dir24_8Ahead;
+  using Column = std::uint32_t;
+  static Column column(Address address) { return address.value; }
 
-  const std::vector<Reason>& reasons() const override { return *reasons_; }
-  std::string shader() const override { return "ipv4_dir24_8"; }
-  Table* table() override { return &fib_.table(); }
-  void bind(std::span<const PortInfo> ports) override;
-  void pre_shade(Chunk& chunk) noexcept override;
-  void post_shade(Chunk& chunk) noexcept override;
-  std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;
-  void exchange(Function& next) override;
-  std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
-  nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
+  static Outcome inspect(const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
+                         const StationFilter& station) {
+    return ipv4::inspect(frame, readable, bytes, station);
+  }
 
- private:
-  Verdict verdict(Outcome outcome) const;
-  void forget_neighbours(std::span<const control::Neighbour> known, std::span<const control::Neighbour> kept);
-  nlohmann::ordered_json show_routes(std::span<const std::string> arguments) const;
-  nlohmann::ordered_json show_neighbours() const;
-  nlohmann::ordered_json show_sources() const;
+  struct Header {
+    static constexpr std::size_t kBytes = kHeaderBytes, kHopsLeftAt = kTtlAt;
+    static constexpr const char* kHopsLeftName = "ttl";
+    static Ipv4Address source(const std::uint8_t* header) { return {load_be32(header + kSourceAt)}; }
+    static Ipv4Address destination(const std::uint8_t* header) { return {load_be32(header + kDestinationAt)}; }
+    static std::size_t packet_bytes(const std::uint8_t* header) { return load_be16(header + kTotalLengthAt); }
+    static void decrement(std::uint8_t* header) { decrement_ttl(header); }
+    static std::uint32_t flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed) {
+      return ipv4_flow_hash(header, bytes, seed, FlowPorts::udp_too);
+    }
+  };
 
-  const std::vector<Reason>* reasons_ = &outcome_reasons();
-  std::vector<PortInfo> ports_;
-  std::vector<StationFilter> stations_;  ///< by port
-  Ipv4Fib fib_;
-  FeedListener listener_{fib_};
-  Configuration configuration_;                      ///< as it was read last
-  std::unique_ptr<RouteSubscription> subscription_;  ///< null: the configuration's routes are all
+  /// A network's first and last address are broadcasts; a /31 has none (RFC 3021).
+  static std::vector<Address> edges(Prefix network) {
+    return network.length >= 31 ? std::vector<Address>{} : std::vector{network.address, network.last()};
+  }
+  static constexpr FeedTarget::Kind kEdgeKind = FeedTarget::Kind::broadcast;
+  static constexpr std::string_view kEdgeSource = "broadcast";
+  static constexpr bool is_looked_up(Prefix /*prefix*/) { return true; }
 };
 
+using Ipv4Function = forwarding::ForwardingFunction<Family>;
+using Ipv4Fib = forwarding::Fib<Family>;
+using FeedListener = forwarding::FeedListener<Family>;
+using NextHops = forwarding::NextHops<Family>;
+using NextHopSlot = forwarding::NextHopSlotOf<Family>;
+using Hop = forwarding::HopOf<Family>;
+using Target = forwarding::TargetOf<Family>;
+using forwarding::kBuckets;
+
 }  // namespace penumbra::ipv4
+
+namespace penumbra::forwarding {
+
+extern template class NextHops<ipv4::Family>;
+extern template class Fib<ipv4::Family>;
+extern template class FeedListener<ipv4::Family>;
+extern template class ForwardingFunction<ipv4::Family>;
+extern template std::size_t read_lookup<ipv4::Family>(const ConfigNode&);
+
+}  // namespace penumbra::forwarding

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "functions/ipv4/next_hops.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <stdexcept>
 
+#include "functions/ipv4/ipv4.h"
 #include "functions/ipv4/testing.h"
 
 namespace penumbra::ipv4 {

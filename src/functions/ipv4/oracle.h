@@ -6,31 +6,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
 
-#include "control/routes.h"
-#include "penumbra/function.h"
+#include "functions/forwarding/oracle.h"
 #include "penumbra/ip.h"
 
 namespace penumbra::ipv4::oracle {
 
-using Bytes = std::vector<std::uint8_t>;
-
-inline unsigned word(const Bytes& bytes, std::size_t at) {
-  return bytes.at(at) * 256U + bytes.at(at + 1);
-}
-inline std::uint32_t address(const Bytes& bytes, std::size_t at) {
-  return word(bytes, at) * 65536U + word(bytes, at + 2);
-}
-inline std::uint64_t mac(const Bytes& bytes, std::size_t at) {
-  return std::uint64_t{word(bytes, at)} << 32 | address(bytes, at + 2);
-}
+using forwarding::oracle::address;
+using forwarding::oracle::Bytes;
+using forwarding::oracle::mac;
+using forwarding::oracle::word;
 
 /// The checksum field of a header as RFC 791 defines it: the complement of the one's complement sum of all 16-bit
 /// words, the field itself counted as zero.
@@ -96,86 +84,14 @@ inline std::optional<std::string> objection(const Bytes& frame, std::uint64_t po
   return std::nullopt;
 }
 
-/// What may be done with a packet: one thing, or with several next hops any of a few.
-struct Judgement {
-  std::string reason;                                           ///< empty: it is sent
-  std::set<std::pair<std::uint16_t, std::uint64_t>> next_hops;  ///< (port, MAC) that it may be sent to
-  std::set<std::string> member_reasons;                         ///< reasons that hold for some of several next hops
-};
-
-/// Routes, neighbours and ports as lists.
-struct Network {
-  std::vector<PortInfo> ports;
-  /// By (prefix, metric). The port "host" stands for any interface of the host's that is no port's, "unreachable by
-  /// host" for what the host itself has no way to.
-  std::map<std::pair<Ipv4Prefix, std::uint32_t>, control::RouteTarget> routes;
-  std::map<std::pair<std::string, Ipv4Address>, MacAddress> neighbours;
-
-  const PortInfo& port(const std::string& name) const {
-    for (const PortInfo& candidate : ports) {
-      if (candidate.name == name) return candidate;
-    }
-    throw std::out_of_range(name);
-  }
-
-  /// For a packet of that many bytes and that TTL to `destination`.
-  Judgement judge(Ipv4Address destination, unsigned ttl, std::size_t total_bytes) const {
-    for (const PortInfo& candidate : ports) {
-      for (const auto& own : candidate.addresses) {
-        if (own.address == destination) return {.reason = "local", .next_hops = {}, .member_reasons = {}};
-      }
-    }
-    for (const PortInfo& candidate : ports) {
-      for (const auto& [own, network] : candidate.addresses) {
-        if (network.length <= 30 && (destination == network.address || destination == network.last())) {
-          return {.reason = "broadcast", .next_hops = {}, .member_reasons = {}};
-        }
-      }
-    }
-    // The longest prefix; for one prefix the connected network before routes, of those the lowest metric.
-    std::optional<std::tuple<int, int, std::int64_t>> best;
-    control::RouteTarget target;
-    const auto consider = [&](Ipv4Prefix prefix, int connected, std::uint32_t metric,
-                              const control::RouteTarget& leads) {
-      const std::tuple<int, int, std::int64_t> rank{prefix.length, connected, -std::int64_t{metric}};
-      if (!prefix.contains(destination) || (best && *best >= rank)) return;
-      best = rank;
-      target = leads;
-    };
-    for (const auto& [key, leads] : routes) consider(key.first, 0, key.second, leads);
-    for (const PortInfo& candidate : ports) {
-      for (const auto& own : candidate.addresses) {
-        if (own.network.length == 32) continue;
-        control::RouteTarget link;
-        link.next_hops = {{.gateway = std::nullopt, .port = candidate.name}};
-        consider(own.network, 1, 0, link);
-      }
-    }
-    if (!best) return {.reason = "no_route", .next_hops = {}, .member_reasons = {}};
-    if (target.kind == control::RouteTarget::Kind::blackhole)
-      return {.reason = "blackhole", .next_hops = {}, .member_reasons = {}};
-    if (target.kind == control::RouteTarget::Kind::unreachable) {
-      return {.reason = "unreachable", .next_hops = {}, .member_reasons = {}};
-    }
-    if (target.next_hops.front().port == "unreachable by host") {
-      return {.reason = "unreachable_by_host", .next_hops = {}, .member_reasons = {}};
-    }
-    if (target.next_hops.front().port == "host") return {.reason = "via_host", .next_hops = {}, .member_reasons = {}};
-    if (ttl <= 1) return {.reason = "ttl_expired", .next_hops = {}, .member_reasons = {}};
-    Judgement judgement;
-    for (const auto& hop : target.next_hops) {
-      const auto neighbour = neighbours.find({hop.port, hop.gateway.value_or(destination)});
-      if (neighbour == neighbours.end()) {
-        judgement.member_reasons.insert("unknown_neighbour");
-      } else if (total_bytes > port(hop.port).mtu) {
-        judgement.member_reasons.insert("fragmentation_needed");
-      } else {
-        judgement.next_hops.insert({port(hop.port).index, neighbour->second.value});
-      }
-    }
-    return judgement;
+struct Rules {
+  static constexpr const char* kHopsUsedUp = "ttl_expired";
+  static constexpr const char* kTooLong = "fragmentation_needed";
+  static std::string edge(Ipv4Prefix network, Ipv4Address address) {
+    return network.length <= 30 && (address == network.address || address == network.last()) ? "broadcast" : "";
   }
 };
+using Network = forwarding::oracle::NetworkOf<Ipv4, Rules>;
 
 /// The frame that leaves if it came in as `frame` and goes to `neighbour` from a port with that MAC address and MTU.
 inline Bytes forwarded(const Bytes& frame, std::uint64_t neighbour, std::uint64_t own, std::size_t mtu) {

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of this folder share: packets without a pool, a small router's ports, a run of the function.
+// What the tests of this folder share: a small router's ports and packets for it.
 #pragma once
 
-#include <rte_mbuf.h>
-
 #include <cstdint>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "functions/forwarding/testing.h"
 #include "functions/ipv4/ipv4.h"
 #include "functions/ipv4/oracle.h"
-#include "penumbra/engine.h"
 
 namespace penumbra::ipv4::testing_support {
+
+using forwarding::testing_support::Packet;
+using forwarding::testing_support::reason_of;
+using forwarding::testing_support::Runner;
 
 inline Ipv4Address ip(const std::string& text) {
   const auto parsed = parse_ipv4_address(text);
@@ -57,19 +59,6 @@ inline std::vector<PortInfo> router_ports() {
   return ports;
 }
 
-/// A packet without a pool: what a function reads and writes of an mbuf, and nothing else.
-struct Packet {
-  explicit Packet(oracle::Bytes frame) : bytes(std::move(frame)) {
-    mbuf.buf_addr = bytes.data();
-    mbuf.data_len = static_cast<std::uint16_t>(bytes.size());
-    mbuf.pkt_len = mbuf.data_len;
-  }
-  /// What there is of it now.
-  oracle::Bytes frame() const { return {bytes.begin(), bytes.begin() + mbuf.data_len}; }
-  oracle::Bytes bytes;
-  rte_mbuf mbuf{};
-};
-
 /// A UDP packet in a frame to the port of that MAC address, with a right checksum.
 inline oracle::Bytes udp_frame(Ipv4Address source, Ipv4Address destination, std::uint8_t ttl, std::size_t total_bytes,
                                std::uint16_t source_port = 1000) {
@@ -89,39 +78,6 @@ inline oracle::Bytes udp_frame(Ipv4Address source, Ipv4Address destination, std:
   frame.resize(14 + total_bytes, 0x5A);
   oracle::fix_checksum(frame);
   return frame;
-}
-
-/// Sends packets through the function as a worker does.
-class Runner {
- public:
-  explicit Runner(Function& function) : function_(function), queue_(engine_->open_queue()) {}
-
-  /// Fills the chunk with the packets and processes it.
-  void process(Chunk& chunk, std::vector<Packet>& packets, std::uint16_t rx_port = 0) {
-    chunk.size = static_cast<std::uint16_t>(packets.size());
-    chunk.rx_port = rx_port;
-    for (std::size_t i = 0; i < packets.size(); ++i) chunk.packets[i] = &packets[i].mbuf;
-    chunk.verdicts.fill({});
-    chunk.columns.clear();
-    chunk.fetch_ahead = true;
-    function_.pre_shade(chunk);
-    chunk.batch.shader = engine_->find_shader(function_.shader());
-    chunk.batch.table = function_.table();
-    if (chunk.batch.items > 0) queue_->submit(chunk.batch);
-    function_.post_shade(chunk);
-  }
-
- private:
-  Function& function_;
-  std::unique_ptr<Engine> engine_ = create_engine("scalar");
-  std::unique_ptr<EngineQueue> queue_;
-};
-
-/// The name of the reason, or "" for a packet that is sent.
-inline std::string reason_of(const Function& function, Verdict verdict) {
-  if (verdict.kind == Verdict::Kind::send) return "";
-  const Reason& reason = function.reasons().at(verdict.value);
-  return reason.kind == verdict.kind ? reason.name : reason.name + " of the wrong kind";
 }
 
 }  // namespace penumbra::ipv4::testing_support

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/forwarding/buckets.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace penumbra::forwarding {
+namespace {
+
+constexpr std::uint16_t kNobody = 0xFFFF;
+
+/// Who would get less than a bucket gets one; the others share the rest by largest remainders.
+std::vector<std::uint32_t> shares_of(std::span<const BucketClaim> claims) {
+  std::vector<std::uint32_t> shares(claims.size(), 0);
+  std::uint64_t weight = 0;
+  for (const BucketClaim& claim : claims) weight += claim.weight;
+  std::uint64_t rest = kBuckets;
+  for (bool again = true; again;) {
+    again = false;
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      if (shares[i] != 0 || claims[i].weight * rest >= weight) continue;
+      shares[i] = 1;
+      weight -= claims[i].weight;
+      --rest;
+      again = true;
+    }
+  }
+  std::vector<std::size_t> sharing;
+  std::uint64_t left = rest;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (shares[i] != 0) continue;
+    sharing.push_back(i);
+    shares[i] = static_cast<std::uint32_t>(claims[i].weight * rest / weight);
+    left -= shares[i];
+  }
+  std::sort(sharing.begin(), sharing.end(), [&](std::size_t a, std::size_t b) {
+    const auto remainder = [&](std::size_t i) { return claims[i].weight * rest % weight; };
+    return remainder(a) != remainder(b) ? remainder(a) > remainder(b) : claims[a].identity < claims[b].identity;
+  });
+  for (std::size_t i = 0; i < left; ++i) ++shares[sharing[i]];
+  return shares;
+}
+
+/// A bijection that leaves no pattern of its input (the finaliser of SplitMix64).
+std::uint64_t scramble(std::uint64_t value) {
+  value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9U;
+  value = (value ^ value >> 27) * 0x94D049BB133111EBU;
+  return value ^ value >> 31;
+}
+
+/// The order in which a claim asks for buckets: all of them, since an odd step meets every residue of a power of two.
+class Wishes {
+ public:
+  explicit Wishes(std::uint64_t identity)
+      : next_(scramble(identity)), step_(scramble(identity + 0x9E3779B97F4A7C15U) | 1) {}
+  std::size_t next() {
+    next_ += step_;
+    return next_ % kBuckets;
+  }
+
+ private:
+  std::uint64_t next_, step_;
+};
+
+}  // namespace
+
+std::array<std::uint16_t, kBuckets> fill_buckets(std::span<const BucketClaim> claims) {
+  const std::vector<std::uint32_t> shares = shares_of(claims);
+  struct Turn {
+    std::uint16_t claim;
+    std::uint32_t credit;
+    Wishes wishes;
+  };
+  std::vector<Turn> turns;
+  turns.reserve(claims.size());
+  for (const BucketClaim& claim : claims) {
+    turns.push_back({static_cast<std::uint16_t>(turns.size()), 0, Wishes(claim.identity)});
+  }
+  std::sort(turns.begin(), turns.end(),
+            [&](const Turn& a, const Turn& b) { return claims[a.claim].identity < claims[b.claim].identity; });
+
+  // A claim takes a bucket for every `largest` of credit, and after `largest` rounds has had exactly its share.
+  const std::uint32_t largest = *std::max_element(shares.begin(), shares.end());
+  std::array<std::uint16_t, kBuckets> owner;
+  owner.fill(kNobody);
+  for (std::uint32_t round = 0; round < largest; ++round) {
+    for (Turn& turn : turns) {
+      turn.credit += shares[turn.claim];
+      if (turn.credit < largest) continue;
+      turn.credit -= largest;
+      std::size_t bucket = turn.wishes.next();
+      while (owner[bucket] != kNobody) bucket = turn.wishes.next();
+      owner[bucket] = turn.claim;
+    }
+  }
+  return owner;
+}
+
+}  // namespace penumbra::forwarding

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The definitions, for the one source of a function that instantiates them.
+#pragma once
+
+#include "functions/forwarding/configuration_code.h"
+#include "functions/forwarding/feed_listener_code.h"
+#include "functions/forwarding/fib_code.h"
+#include "functions/forwarding/fib_load_code.h"
+#include "functions/forwarding/fib_neighbours_code.h"
+#include "functions/forwarding/fib_show_code.h"
+#include "functions/forwarding/function_code.h"
+#include "functions/forwarding/next_hops_code.h"
+#include "functions/forwarding/show_code.h"

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+#include "functions/forwarding/configuration.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::forwarding {
+namespace detail {
+
+/// `follow` and `table`.
+template <class Family>
+void read_sources(const ConfigNode& config, RouteFeed* feed, Configuration<Family>& configuration) {
+  const ConfigNode follow = config.get("follow"), table = config.get("table");
+  if (!follow.present()) {
+    if (!table.present()) return;
+    throw table.error("'table' says which of the host's tables is followed: it needs 'follow'");
+  }
+  if (feed == nullptr) throw follow.error("there is nothing to follow here");
+  auto& names = configuration.follow;
+  for (const auto& source : follow.list()) {
+    names.push_back(source.checked_text([feed](const auto& name) { feed->check_source(name); }));
+    if (std::ranges::count(names, names.back()) > 1) throw source.error("it stands there already");
+  }
+  if (names.empty()) throw follow.error("expected at least one source, for instance [kernel]");
+  configuration.table =
+      table.present() ? table.checked_text([feed](const auto& text) { feed->check_table(text); }) : std::string("main");
+}
+
+struct Counts {
+  std::size_t added = 0, removed = 0, changed = 0, kept = 0;
+};
+
+/// Of two sorted lists of (key, value).
+template <class Entry>
+Counts compare(const std::vector<Entry>& before, const std::vector<Entry>& after) {
+  Counts counts;
+  auto old_entry = before.begin(), new_entry = after.begin();
+  while (old_entry != before.end() || new_entry != after.end()) {
+    if (new_entry == after.end() || (old_entry != before.end() && old_entry->first < new_entry->first)) {
+      ++counts.removed;
+      ++old_entry;
+    } else if (old_entry == before.end() || new_entry->first < old_entry->first) {
+      ++counts.added;
+      ++new_entry;
+    } else {
+      ++(old_entry->second == new_entry->second ? counts.kept : counts.changed);
+      ++old_entry;
+      ++new_entry;
+    }
+  }
+  return counts;
+}
+
+/// Sorted, with numbers for targets: the same for equal ones, so that comparing is cheap.
+template <class Family>
+auto numbered(const control::RouteListOf<Family>& list, const std::vector<control::RouteTargetOf<Family>>& sorted) {
+  std::vector<std::pair<std::pair<typename Family::Prefix, std::uint32_t>, std::size_t>> entries;
+  std::vector<std::size_t> numbers;
+  numbers.reserve(list.targets.size());
+  for (const auto& target : list.targets) {
+    numbers.push_back(static_cast<std::size_t>(std::ranges::lower_bound(sorted, target) - sorted.begin()));
+  }
+  entries.reserve(list.routes.size());
+  for (const auto& route : list.routes) entries.push_back({{route.prefix, route.metric}, numbers[route.target]});
+  std::ranges::sort(entries);
+  return entries;
+}
+
+template <class Family>
+Counts compare_routes(const control::RouteListOf<Family>& before, const control::RouteListOf<Family>& after) {
+  std::vector<control::RouteTargetOf<Family>> targets = before.targets;
+  targets.insert(targets.end(), after.targets.begin(), after.targets.end());
+  std::ranges::sort(targets);
+  return compare(numbered(before, targets), numbered(after, targets));
+}
+
+template <class Family>
+auto keyed(const std::vector<control::NeighbourOf<Family>>& neighbours) {
+  std::vector<std::pair<std::pair<std::string, typename Family::Address>, MacAddress>> entries;
+  entries.reserve(neighbours.size());
+  for (const auto& neighbour : neighbours) entries.push_back({{neighbour.port, neighbour.address}, neighbour.mac});
+  std::ranges::sort(entries);
+  return entries;
+}
+
+/// Reads a file that the configuration names. If the file has no line to blame (it is missing, say), the line that
+/// names it is.
+template <class Read>
+auto read_file(const ConfigNode& named, const std::vector<std::string>& ports, const Read& read) {
+  try {
+    return read(named.path(), ports);
+  } catch (const InputError& error) {
+    if (error.location().line > 0) throw;
+    throw named.error(error.what());
+  }
+}
+
+inline void describe(const char* what, const Counts& counts, std::vector<std::string>& lines) {
+  if (counts.added + counts.removed + counts.changed == 0) return;
+  lines.push_back(fmt::format("{}: {} added, {} removed, {} changed, {} as before", what, counts.added, counts.removed,
+                              counts.changed, counts.kept));
+}
+
+}  // namespace detail
+
+template <class Family>
+std::size_t read_lookup(const ConfigNode& config) {
+  const auto& known = Family::kLookups;
+  const ConfigNode node = config.is_map() ? config.get("lookup") : config;
+  if (known.size() == 1 || !config.is_map() || !node.present()) return 0;
+  const std::string name = node.text();
+  const auto found = std::ranges::find(known, name);
+  if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
+  const std::vector<std::string> names(known.begin(), known.end());
+  throw node.error("no look-up is called " + quote(name) + "; " + did_you_mean_or_list(name, names));
+}
+
+template <class Family>
+Configuration<Family> read_configuration(const ConfigNode& config, const FunctionContext& context) {
+  std::vector<std::string> keys{"routes", "neighbours", "follow", "table", "engine"};
+  if (Family::kLookups.size() > 1) keys.emplace_back("lookup");
+  config.require_map(keys);
+  Configuration<Family> configuration;
+  detail::read_sources(config, context.feed, configuration);
+  std::vector<std::string> ports;
+  for (const PortInfo& port : context.ports) ports.push_back(port.name);
+  if (const ConfigNode neighbours = config.get("neighbours"); neighbours.present()) {
+    if (configuration.follows()) {
+      throw neighbours.error(
+          "with 'follow' the neighbours are the host's: add them there (ip neigh), or leave this out");
+    }
+    configuration.neighbours =
+        detail::read_file(neighbours, ports, control::read_neighbours<typename Family::AddressFamily>);
+  }
+  if (const ConfigNode routes = config.get("routes"); routes.present()) {
+    configuration.routes = detail::read_file(routes, ports, control::read_routes<typename Family::AddressFamily>);
+  }
+  return configuration;
+}
+
+template <class Family>
+FeedRequest to_request(const Configuration<Family>& configuration, std::span<const PortInfo> ports) {
+  FeedRequest request{.targets = {}, .routes = {}, .follow = configuration.follow, .table = configuration.table};
+  for (const auto& target : configuration.routes.targets) {
+    FeedTarget& leads = request.targets.emplace_back();
+    if (target.kind == control::RouteKind::blackhole) leads.kind = FeedTarget::Kind::blackhole;
+    if (target.kind == control::RouteKind::unreachable) leads.kind = FeedTarget::Kind::unreachable;
+    for (const auto& hop : target.next_hops) {
+      FeedHop& way = leads.hops.emplace_back();
+      way.port = std::ranges::find(ports, hop.port, &PortInfo::name)->index;
+      if (hop.gateway) way.gateway = *hop.gateway;
+      way.weight = hop.weight;
+    }
+  }
+  auto& routes = request.routes_of<typename Family::AddressFamily>();
+  for (const auto& route : configuration.routes.routes) {
+    routes.push_back({route.prefix, route.metric, route.target});
+  }
+  return request;
+}
+
+template <class Family>
+std::vector<std::string> differences(const Configuration<Family>& before, const Configuration<Family>& after) {
+  std::vector<std::string> lines;
+  detail::describe("routes", detail::compare_routes(before.routes, after.routes), lines);
+  detail::describe("neighbours", detail::compare(detail::keyed(before.neighbours), detail::keyed(after.neighbours)),
+                   lines);
+  return lines;
+}
+
+}  // namespace penumbra::forwarding

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+
+#include "functions/forwarding/feed_listener.h"
+
+namespace penumbra::forwarding {
+namespace detail {
+
+inline constexpr std::uint32_t kMetric = 0;
+
+/// A way by a gateway of the other family (RFC 8950) is the host's.
+template <class Family>
+TargetOf<Family> to_target(const FeedTarget& from) {
+  using Address = typename Family::Address;
+  using Hop = HopOf<Family>;
+  TargetOf<Family> target{.kind = from.kind, .hops = {}};
+  target.hops.reserve(from.hops.size());
+  for (const FeedHop& hop : from.hops) {
+    const auto* const gateway = std::get_if<Address>(&hop.gateway);
+    if (hop.port == FeedHop::kHost || (gateway == nullptr && hop.gateway.index() != 0)) {
+      target.hops.push_back({.port = Hop::kHost, .gateway = std::nullopt, .weight = hop.weight});
+    } else {
+      target.hops.push_back({.port = hop.port,
+                             .gateway = gateway == nullptr ? std::nullopt : std::optional(*gateway),
+                             .weight = hop.weight});
+    }
+  }
+  return target;
+}
+
+template <class Family>
+const TargetOf<Family>& by_host() {
+  static const TargetOf<Family> kTarget{.kind = FeedTarget::Kind::unicast,
+                                        .hops = {{.port = HopOf<Family>::kHost, .gateway = std::nullopt}}};
+  return kTarget;
+}
+
+/// Returns whether the table has taken the change; else it is at a limit.
+template <class Change>
+bool is_taken(const Change& change) {
+  try {
+    change();
+    return true;
+  } catch (const std::logic_error&) {
+    return false;
+  }
+}
+
+}  // namespace detail
+
+/// Returns whether the table has taken the change; else it is tried again later.
+template <class Family>
+template <class Change>
+bool FeedListener<Family>::try_to(const Subject& subject, const Change& change) {
+  const bool taken = detail::is_taken(change);
+  if (taken) {
+    refused_.erase(subject);
+  } else {
+    refused_.insert_or_assign(subject, change);
+  }
+  refused_count_ = refused_.size();
+  return taken;
+}
+
+/// Where something has gone there may be room. A failure costs microseconds, so a table that stays full is tried with a
+/// few only, with others the next time.
+template <class Family>
+void FeedListener<Family>::try_again() {
+  constexpr int kMostFailures = 8;
+  int failures = 0;
+  auto at = refused_.upper_bound(last_tried_);
+  for (std::size_t left = refused_.size(); left > 0 && failures < kMostFailures; --left) {
+    if (at == refused_.end()) at = refused_.begin();
+    last_tried_ = at->first;
+    if (detail::is_taken(at->second)) {
+      at = refused_.erase(at);
+    } else {
+      ++failures;
+      ++at;
+    }
+  }
+  refused_count_ = refused_.size();
+}
+
+/// Where it led before is wrong now.
+template <class Family>
+void FeedListener<Family>::give_to_host(Prefix prefix) {
+  if (detail::is_taken([&] { fib_.replace_route(prefix, detail::kMetric, detail::by_host<Family>()); })) return;
+  detail::is_taken([&] { fib_.remove_route(prefix, detail::kMetric); });
+}
+
+template <class Family>
+void FeedListener<Family>::put(Prefix prefix, const FeedTarget& target) {
+  if (!Family::is_looked_up(prefix)) return;
+  const auto change = [this, prefix, to = detail::to_target<Family>(target)] {
+    fib_.replace_route(prefix, detail::kMetric, to);
+  };
+  if (!try_to({prefix, std::nullopt}, change)) give_to_host(prefix);
+}
+
+template <class Family>
+void FeedListener<Family>::remove(Prefix prefix) {
+  if (!Family::is_looked_up(prefix)) return;
+  // Its neighbours may need more room by the shorter way than by its own.
+  const auto change = [this, prefix] { fib_.remove_route(prefix, detail::kMetric); };
+  if (!try_to({prefix, std::nullopt}, change)) give_to_host(prefix);
+}
+
+template <class Family>
+void FeedListener<Family>::put(std::uint16_t port, Address address, MacAddress mac) {
+  try_to({{address, Family::kBits}, port}, [this, port, address, mac] { fib_.set_neighbour(port, address, mac); });
+}
+
+template <class Family>
+void FeedListener<Family>::remove(std::uint16_t port, Address address) {
+  try_to({{address, Family::kBits}, port}, [this, port, address] { fib_.remove_neighbour(port, address); });
+}
+
+template <class Family>
+void FeedListener<Family>::commit() {
+  try_again();
+  fib_.commit();
+}
+
+}  // namespace penumbra::forwarding

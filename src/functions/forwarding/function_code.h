@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "functions/forwarding/function.h"
+#include "penumbra/bytes.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::forwarding {
+namespace detail {
+
+/// Why a packet that was looked up is not sent on. The order is docs/functions/ipv4.md's.
+template <class Family>
+typename Family::Outcome refusal(const NextHopSlotOf<Family>& slot, std::uint8_t hops_left) {
+  using Outcome = typename Family::Outcome;
+  if (slot.outcome != Outcome::forward && slot.outcome != Outcome::unknown_neighbour) return slot.outcome;
+  if (hops_left <= 1) return Family::kHopsUsedUp;
+  return slot.outcome == Outcome::forward ? Family::kTooLong : slot.outcome;
+}
+
+}  // namespace detail
+
+template <class Family>
+ForwardingFunction<Family>::ForwardingFunction(const FunctionContext& context, std::size_t lookup)
+    : lookup_(lookup), fib_(context.ports, context.grace_periods, lookup) {
+  bind(context.ports);
+  for (const std::uint16_t ethertype : context.taken_behind) {
+    if (ethertype != Family::kEthertype) others_.push_back(ethertype);
+  }
+}
+
+template <class Family>
+void ForwardingFunction<Family>::bind(std::span<const PortInfo> ports) {
+  ports_.assign(ports.begin(), ports.end());
+  stations_.clear();
+  for (const PortInfo& port : ports) stations_.emplace_back(port.mac, port.promiscuous);
+  fib_.set_ports(ports);
+}
+
+template <class Family>
+Verdict ForwardingFunction<Family>::verdict(Outcome outcome) const {
+  const auto index = static_cast<std::uint16_t>(outcome);
+  return (*reasons_)[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
+}
+
+template <class Family>
+bool ForwardingFunction<Family>::is_left_to_others(std::uint16_t ethertype) const {
+  return std::ranges::find(others_, ethertype) != others_.end();
+}
+
+/// Whether a frame that is not to be forwarded here is left to a function behind this one.
+template <class Family>
+bool ForwardingFunction<Family>::is_for_another(Outcome outcome, const std::uint8_t* frame) const {
+  if (outcome == Outcome::runt || outcome == Outcome::wrong_mac) return false;
+  return is_left_to_others(load_be16(frame + kEthertypeAt));
+}
+
+template <class Family>
+void ForwardingFunction<Family>::pre_shade(Chunk& chunk) noexcept {
+  using Header = typename Family::Header;
+  const StationFilter station = stations_[chunk.rx_port];
+  auto* const addresses = chunk.columns.take<typename Family::Column>(Chunk::kCapacity);
+  const typename Family::Ahead ahead(fib_.table());
+  std::uint32_t items = 0;
+  for (std::uint16_t i = 0; i < chunk.size; ++i) {
+    if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
+    const rte_mbuf* const packet = chunk.packets[i];
+    const auto* const frame = rte_pktmbuf_mtod(packet, const std::uint8_t*);
+    const Outcome outcome = Family::inspect(frame, packet->data_len, packet->pkt_len, station);
+    if (outcome != Outcome::forward) [[unlikely]] {
+      if (!is_for_another(outcome, frame)) chunk.verdicts[i] = verdict(outcome);
+      continue;
+    }
+    const Address destination = Header::destination(frame + kEthernetBytes);
+    addresses[items] = Family::column(destination);
+    if (chunk.fetch_ahead) ahead.fetch(destination);
+    chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
+  }
+  chunk.batch.items = items;
+  chunk.batch.inputs[0] = addresses;
+  chunk.batch.outputs[0] = chunk.columns.take<std::uint16_t>(Chunk::kCapacity);
+}
+
+template <class Family>
+void ForwardingFunction<Family>::post_shade(Chunk& chunk) noexcept {
+  using Header = typename Family::Header;
+  const NextHopView<Family> next_hops = fib_.next_hops();
+  const auto* const sets = static_cast<const std::uint16_t*>(chunk.batch.outputs[0]);
+  for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
+    const std::uint8_t i = chunk.packet_of_item[item];
+    rte_mbuf* const packet = chunk.packets[i];
+    auto* const frame = rte_pktmbuf_mtod(packet, std::uint8_t*);
+    std::uint8_t* const header = frame + kEthernetBytes;
+    const std::size_t total_bytes = Header::packet_bytes(header);
+    const auto& slot = next_hops.slot(sets[item], [&] {
+      // Ports are those of the packet: what follows it is padding, what is in a later segment is not at hand.
+      return Header::flow_hash(header, std::min(total_bytes, packet->data_len - kEthernetBytes), Family::kFlowSeed);
+    });
+    if (header[Header::kHopsLeftAt] <= 1 || total_bytes > slot.mtu) [[unlikely]] {
+      chunk.verdicts[i] = verdict(detail::refusal<Family>(slot, header[Header::kHopsLeftAt]));
+      continue;
+    }
+    std::memcpy(frame, slot.addresses.data(), slot.addresses.size());
+    Header::decrement(header);
+    // What follows the packet may stay, but not where it makes the frame longer than the link takes.
+    if (packet->data_len > kEthernetBytes + slot.mtu) [[unlikely]] {
+      packet->data_len = static_cast<std::uint16_t>(kEthernetBytes + total_bytes);
+      packet->pkt_len = packet->data_len;
+    }
+    chunk.verdicts[i] = Verdict::send(slot.port);
+  }
+}
+
+/// Asks nothing of the table: its owner may be waiting for this very worker to become quiescent.
+template <class Family>
+std::string ForwardingFunction<Family>::trace(const Chunk& chunk, std::uint16_t packet) const {
+  using Header = typename Family::Header;
+  const rte_mbuf* const mbuf = chunk.packets[packet];
+  const auto* const frame = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
+  const Verdict verdict = chunk.verdicts[packet];
+  const bool sent = verdict.kind == Verdict::Kind::send;
+  std::string line;
+  if (mbuf->data_len >= kEthernetBytes + Header::kBytes && load_be16(frame + kEthertypeAt) == Family::kEthertype) {
+    const std::uint8_t* const header = frame + kEthernetBytes;
+    line = to_string(Header::source(header)) + " > " + to_string(Header::destination(header)) + " " +
+           Header::kHopsLeftName + " " + std::to_string(header[Header::kHopsLeftAt] + (sent ? 1 : 0)) + " length " +
+           std::to_string(Header::packet_bytes(header));
+  } else {
+    line = "no " + std::string(Family::kName) + " header, " + std::to_string(mbuf->pkt_len) + " bytes";
+  }
+  const auto* const items = chunk.packet_of_item.data();
+  const auto* const item = std::find(items, items + chunk.batch.items, packet);
+  if (item != items + chunk.batch.items) {
+    const std::uint16_t set = static_cast<const std::uint16_t*>(chunk.batch.outputs[0])[item - items];
+    line += set == Family::LookupTable::kNoRoute ? ", no prefix" : ", next hop " + std::to_string(set);
+  }
+  if (sent) {
+    const MacAddress neighbour{std::uint64_t{load_be16(frame)} << 32 | load_be32(frame + 2)};
+    return line + ": to " + to_string(neighbour) + " out of " + ports_[verdict.value].name;
+  }
+  for (std::size_t i = 0; i < reasons_->size(); ++i) {
+    if (this->verdict(static_cast<Outcome>(i)) == verdict) return line + ": " + (*reasons_)[i].name;
+  }
+  return line;
+}
+
+template <class Family>
+void ForwardingFunction<Family>::configure(const ConfigNode& config, const FunctionContext& context) {
+  Configuration<Family> configuration = read_configuration<Family>(config, context);
+  const char* key = "neighbours";
+  try {
+    // Neighbours first, so that no route is there before what it leads to.
+    for (const auto& neighbour : configuration.neighbours) fib_.set_neighbour(neighbour);
+    fib_.commit();
+    key = "routes";
+    if (configuration.follows()) {
+      FeedRequest request = to_request(configuration, ports_);
+      request.wants_ipv4 = Family::kEthertype == kIpv4Ethertype;
+      request.wants_ipv6 = !request.wants_ipv4 || !is_left_to_others(kIpv6Ethertype);
+      subscription_ = context.feed->subscribe(request, listener_);
+    } else if (!configuration.routes.routes.empty()) {
+      fib_.load(configuration.routes);
+    }
+  } catch (const std::logic_error& error) {  // a limit
+    const ConfigNode file = config.get(key);
+    throw file.present() ? file.error(file.path().string() + ": " + error.what()) : config.error(error.what());
+  }
+  configuration_ = std::move(configuration);
+  reasons_ = &Family::reasons(configuration_.host_has_routes());
+}
+
+template <class Family>
+std::vector<std::string> ForwardingFunction<Family>::differences(const Function& next, const ConfigNode& config) const {
+  const auto& replacement = dynamic_cast<const ForwardingFunction&>(next);
+  const Configuration<Family>& other = replacement.configuration_;
+  if (replacement.lookup_ != lookup_) {
+    const ConfigNode node = config.get("lookup");
+    throw(node.present() ? node : config).error("another look-up takes a restart");
+  }
+  for (const char* key : {"follow", "table"}) {
+    const bool same =
+        std::string_view(key) == "table" ? other.table == configuration_.table : other.follow == configuration_.follow;
+    if (same) continue;
+    const ConfigNode node = config.get(key);
+    throw(node.present() ? node : config).error("another source of routes takes a restart");
+  }
+  return forwarding::differences(configuration_, other);
+}
+
+template <class Family>
+void ForwardingFunction<Family>::exchange(Function& next) {
+  Configuration<Family>& other = dynamic_cast<ForwardingFunction&>(next).configuration_;
+  try {
+    for (const auto& neighbour : other.neighbours) fib_.set_neighbour(neighbour);
+    if (subscription_ != nullptr) {
+      subscription_->replace_own(to_request(other, ports_));
+    } else {
+      fib_.load(other.routes);
+    }
+  } catch (...) {
+    forget_neighbours(other.neighbours, configuration_.neighbours);
+    for (const auto& neighbour : configuration_.neighbours) fib_.set_neighbour(neighbour);
+    fib_.commit();
+    if (subscription_ != nullptr) subscription_->replace_own(to_request(configuration_, ports_));
+    throw;
+  }
+  forget_neighbours(configuration_.neighbours, other.neighbours);
+  fib_.commit();
+  std::swap(configuration_, other);
+}
+
+/// Those of the first list that the second has not.
+template <class Family>
+void ForwardingFunction<Family>::forget_neighbours(Neighbours known, Neighbours kept) {
+  std::set<std::pair<std::string, Address>> keep;
+  for (const auto& neighbour : kept) keep.emplace(neighbour.port, neighbour.address);
+  for (const auto& neighbour : known) {
+    if (!keep.contains({neighbour.port, neighbour.address})) fib_.remove_neighbour(neighbour.address, neighbour.port);
+  }
+}
+
+/// Makes one of the configuration; what FunctionInfo::create does.
+template <class Family>
+std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
+  std::unique_ptr<ForwardingFunction<Family>> function;
+  const std::size_t lookup = read_lookup<Family>(config);
+  try {
+    function = std::make_unique<ForwardingFunction<Family>>(context, lookup);
+  } catch (const std::logic_error& error) {
+    throw config.error(error.what());
+  }
+  function->configure(config, context);
+  return function;
+}
+
+}  // namespace penumbra::forwarding

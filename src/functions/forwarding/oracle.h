@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests: where a packet may go, worked out slowly from lists. It shares no code with what it judges.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "control/routes.h"
+#include "penumbra/function.h"
+#include "penumbra/ip.h"
+
+namespace penumbra::forwarding::oracle {
+
+using Bytes = std::vector<std::uint8_t>;
+
+inline unsigned word(const Bytes& bytes, std::size_t at) {
+  return bytes.at(at) * 256U + bytes.at(at + 1);
+}
+inline std::uint32_t address(const Bytes& bytes, std::size_t at) {
+  return word(bytes, at) * 65536U + word(bytes, at + 2);
+}
+inline std::uint64_t mac(const Bytes& bytes, std::size_t at) {
+  return std::uint64_t{word(bytes, at)} << 32 | address(bytes, at + 2);
+}
+
+/// What may be done with a packet: one thing, or with several next hops any of a few.
+struct Judgement {
+  std::string reason;                                           ///< empty: it is sent
+  std::set<std::pair<std::uint16_t, std::uint64_t>> next_hops;  ///< (port, MAC) that it may be sent to
+  std::set<std::string> member_reasons;                         ///< reasons that hold for some of several next hops
+};
+
+/// Routes, neighbours and ports as lists. `Rules` say what a family calls things: edge(network, address), the reason if
+/// an address of a connected network is no host's, or ""; kHopsUsedUp; kTooLong.
+template <class Family, class Rules>
+struct NetworkOf {
+  using Address = typename Family::Address;
+  using Prefix = typename Family::Prefix;
+  using RouteTarget = control::RouteTargetOf<Family>;
+
+  std::vector<PortInfo> ports;
+  /// By (prefix, metric). The port "host" stands for any interface of the host's that is no port's, "unreachable by
+  /// host" for what the host itself has no way to.
+  std::map<std::pair<Prefix, std::uint32_t>, RouteTarget> routes;
+  std::map<std::pair<std::string, Address>, MacAddress> neighbours;
+
+  const PortInfo& port(const std::string& name) const {
+    for (const PortInfo& candidate : ports) {
+      if (candidate.name == name) return candidate;
+    }
+    throw std::out_of_range(name);
+  }
+
+  /// For a packet of that many bytes and that many hops left to `destination`.
+  Judgement judge(Address destination, unsigned hops_left, std::size_t total_bytes) const {
+    for (const PortInfo& candidate : ports) {
+      for (const auto& own : candidate.template addresses_of<Family>()) {
+        if (own.address == destination) return {.reason = "local", .next_hops = {}, .member_reasons = {}};
+      }
+    }
+    for (const PortInfo& candidate : ports) {
+      for (const auto& [own, network] : candidate.template addresses_of<Family>()) {
+        const std::string edge = Rules::edge(network, destination);
+        if (!edge.empty()) return {.reason = edge, .next_hops = {}, .member_reasons = {}};
+      }
+    }
+    // The longest prefix; for one prefix the connected network before routes, of those the lowest metric.
+    std::optional<std::tuple<int, int, std::int64_t>> best;
+    RouteTarget target;
+    const auto consider = [&](Prefix prefix, int connected, std::uint32_t metric, const RouteTarget& leads) {
+      const std::tuple<int, int, std::int64_t> rank{prefix.length, connected, -std::int64_t{metric}};
+      if (!prefix.contains(destination) || (best && *best >= rank)) return;
+      best = rank;
+      target = leads;
+    };
+    for (const auto& [key, leads] : routes) consider(key.first, 0, key.second, leads);
+    for (const PortInfo& candidate : ports) {
+      for (const auto& own : candidate.template addresses_of<Family>()) {
+        if (own.network.length == Family::kBits) continue;
+        RouteTarget link;
+        link.next_hops = {{.gateway = std::nullopt, .port = candidate.name}};
+        consider(own.network, 1, 0, link);
+      }
+    }
+    if (!best) return {.reason = "no_route", .next_hops = {}, .member_reasons = {}};
+    if (target.kind == control::RouteKind::blackhole)
+      return {.reason = "blackhole", .next_hops = {}, .member_reasons = {}};
+    if (target.kind == control::RouteKind::unreachable) {
+      return {.reason = "unreachable", .next_hops = {}, .member_reasons = {}};
+    }
+    if (target.next_hops.front().port == "unreachable by host") {
+      return {.reason = "unreachable_by_host", .next_hops = {}, .member_reasons = {}};
+    }
+    if (target.next_hops.front().port == "host") return {.reason = "via_host", .next_hops = {}, .member_reasons = {}};
+    if (hops_left <= 1) return {.reason = Rules::kHopsUsedUp, .next_hops = {}, .member_reasons = {}};
+    Judgement judgement;
+    for (const auto& hop : target.next_hops) {
+      const auto neighbour = neighbours.find({hop.port, hop.gateway.value_or(destination)});
+      if (neighbour == neighbours.end()) {
+        judgement.member_reasons.insert("unknown_neighbour");
+      } else if (total_bytes > port(hop.port).mtu) {
+        judgement.member_reasons.insert(Rules::kTooLong);
+      } else {
+        judgement.next_hops.insert({port(hop.port).index, neighbour->second.value});
+      }
+    }
+    return judgement;
+  }
+};
+
+}  // namespace penumbra::forwarding::oracle

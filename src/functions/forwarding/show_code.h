@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the function shows. Where a feed fills the table, the routes are shown as the feed knows them, also those that
+// do not count.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "control/route_json.h"
+#include "functions/forwarding/function.h"
+
+namespace penumbra::forwarding {
+namespace detail {
+
+inline constexpr std::size_t kRowsUnasked = 1000;
+
+inline std::string to_text(const FeedHop::Gateway& gateway) {
+  if (const auto* const four = std::get_if<Ipv4Address>(&gateway)) return to_string(*four);
+  const auto* const six = std::get_if<Ipv6Address>(&gateway);
+  return six == nullptr ? "" : to_string(*six);
+}
+
+/// Routes in JSON, prefix by prefix.
+template <class Family>
+class Listing {
+ public:
+  using Prefix = typename Family::Prefix;
+  using Row = typename Fib<Family>::Row;
+
+  Listing(const Fib<Family>& fib, const RouteSubscription* feed, std::span<const PortInfo> ports)
+      : fib_(fib), feed_(feed), ports_(ports) {}
+
+  /// What the table has of prefixes: those of one prefix stand together.
+  void add(std::span<const Row> rows) {
+    while (!rows.empty()) {
+      const auto end = std::ranges::find_if(rows, [&](const auto& row) { return row.prefix != rows[0].prefix; });
+      const auto count = static_cast<std::size_t>(end - rows.begin());
+      add(rows[0].prefix, rows.first(count));
+      rows = rows.subspan(count);
+    }
+  }
+  void add(Prefix prefix) { add(prefix, fib_.rows(prefix)); }
+  /// What the feed has of a prefix of the family that this function does not forward.
+  void add_beside(Ipv6Prefix prefix) {
+    const std::size_t before = list_.size();
+    feed_->visit(prefix, [&](const FeedRow& row) { list_.push_back(to_json(to_string(prefix), row, row.active, {})); });
+    if (list_.size() > before) ++prefixes_;
+  }
+
+  std::size_t prefixes() const { return prefixes_; }
+  nlohmann::ordered_json take() { return std::move(list_); }
+
+ private:
+  /// The feed's routes stand in place of the one that the table has of them.
+  void add(Prefix prefix, std::span<const Row> rows) {
+    const std::size_t before = list_.size();
+    const auto is_route = [](const Row& row) { return row.source == "route"; };
+    const auto route = std::ranges::find_if(rows, is_route);
+    for (auto row = rows.begin(); row != route; ++row) {
+      if (row->source != "neighbour") list_.push_back(to_json(*row));
+    }
+    if (feed_ == nullptr) {
+      for (const auto& row : rows) {
+        if (is_route(row)) list_.push_back(to_json(row));
+      }
+    } else {
+      const bool counts = route != rows.end() && route->active;
+      const auto set = counts ? std::optional(route->set) : std::nullopt;
+      feed_->visit(prefix, [&](const FeedRow& row) {
+        list_.push_back(to_json(to_string(prefix), row, row.active && counts, set));
+      });
+    }
+    for (const auto& row : rows) {
+      if (row.source == "neighbour") list_.push_back(to_json(row));
+    }
+    if (list_.size() > before) ++prefixes_;
+  }
+
+  static nlohmann::ordered_json to_json(const Row& row) {
+    nlohmann::ordered_json shown{{"prefix", to_string(row.prefix)}, {"type", row.type}};
+    if (!row.next_hops.empty()) shown["next_hops"] = control::to_json(row.next_hops);
+    shown["metric"] = row.metric ? nlohmann::ordered_json(*row.metric) : nlohmann::ordered_json();
+    shown["source"] = row.source;
+    shown["active"] = row.active;
+    shown["id"] = row.set;
+    return shown;
+  }
+  nlohmann::ordered_json to_json(const std::string& prefix, const FeedRow& row, bool active,
+                                 std::optional<SetId> set) const {
+    nlohmann::ordered_json shown{{"prefix", prefix}, {"type", FeedTarget::name_of(row.target->kind)}};
+    auto hops = nlohmann::ordered_json::array();
+    for (const FeedHop& hop : row.target->hops) {
+      nlohmann::ordered_json way;
+      if (const std::string gateway = to_text(hop.gateway); !gateway.empty()) way["via"] = gateway;
+      way["dev"] = hop.port == FeedHop::kHost ? hop.interface : ports_[hop.port].name;
+      way["weight"] = hop.weight;
+      if (hop.port == FeedHop::kHost) way["host"] = true;
+      hops.push_back(std::move(way));
+    }
+    if (!hops.empty()) shown["next_hops"] = std::move(hops);
+    shown["metric"] = row.metric;
+    if (row.nexthop_id) shown["nexthop_id"] = *row.nexthop_id;
+    shown["source"] = row.source;
+    shown["active"] = active;
+    shown["id"] = active && set ? nlohmann::ordered_json(*set) : nlohmann::ordered_json();
+    return shown;
+  }
+
+  const Fib<Family>& fib_;
+  const RouteSubscription* feed_;
+  std::span<const PortInfo> ports_;
+  nlohmann::ordered_json list_ = nlohmann::ordered_json::array();
+  std::size_t prefixes_ = 0;
+};
+
+/// The longest of the prefixes that covers the address.
+inline std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefixes, Ipv6Address address) {
+  std::optional<Ipv6Prefix> longest;
+  for (const Ipv6Prefix prefix : prefixes) {
+    if (prefix.contains(address) && (!longest || prefix.length > longest->length)) longest = prefix;
+  }
+  return longest;
+}
+
+}  // namespace detail
+
+/// IPv6 routes that are followed and that nothing else in the pipeline has.
+template <class Family>
+std::vector<Ipv6Prefix> ForwardingFunction<Family>::shown_beside() const {
+  if (subscription_ == nullptr || Family::kEthertype == kIpv6Ethertype) return {};
+  return subscription_->ipv6_prefixes();
+}
+
+template <class Family>
+nlohmann::ordered_json ForwardingFunction<Family>::show(std::string_view topic,
+                                                        std::span<const std::string> arguments) const {
+  if (topic == "routes") return show_routes(arguments);
+  if (!arguments.empty()) throw std::invalid_argument(std::string(topic) + " takes no arguments");
+  if (topic == "neighbours") return show_neighbours();
+  if (topic == "sources") return show_sources();
+  throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
+}
+
+template <class Family>
+nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const std::string> arguments) const {
+  if (arguments.size() > 1) throw std::invalid_argument("expected one PREFIX, one ADDRESS or 'all'");
+  const bool everything = arguments.empty() || arguments[0] == "all";
+  const auto beside = shown_beside();
+  detail::Listing<Family> listing(fib_, subscription_.get(), ports_);
+  std::string note = "the table is empty";
+  if (everything) {
+    const std::size_t most = arguments.empty() ? detail::kRowsUnasked : SIZE_MAX;
+    listing.add(fib_.rows(most));
+    for (const Ipv6Prefix prefix : std::span(beside).first(std::min(most, beside.size()))) {
+      listing.add_beside(prefix);
+    }
+  } else if (const auto address = Family::parse_address(arguments[0])) {
+    if (const auto answer = fib_.lookup(*address)) listing.add(answer->prefix);
+    note = arguments[0] + " unreachable";
+  } else if (const auto prefix = Family::parse_prefix(arguments[0])) {
+    listing.add(*prefix);
+    note = "no route to exactly " + arguments[0];
+  } else if (const auto address6 = parse_ipv6_address(arguments[0])) {
+    if (const auto match = detail::longest_match(beside, *address6)) listing.add_beside(*match);
+    note = arguments[0] + " unreachable";
+  } else if (const auto prefix6 = parse_ipv6_prefix(arguments[0])) {
+    if (std::ranges::count(beside, *prefix6) > 0) listing.add_beside(*prefix6);
+    note = "no route to exactly " + arguments[0];
+  } else if (parse_ipv4_prefix(arguments[0])) {
+    note = "no IPv4 routes stand here";
+  } else {
+    throw std::invalid_argument("expected a PREFIX, an ADDRESS or 'all', found '" + arguments[0] + "'");
+  }
+  const std::size_t shown = listing.prefixes();
+  const std::size_t total = everything ? std::max(shown, fib_.prefixes() + beside.size()) : shown;
+  if (shown > 0) note = shown < total ? "'show routes all' shows every one" : "";
+  nlohmann::ordered_json answer{{"routes", listing.take()}, {"total", total}, {"truncated", shown < total}};
+  if (subscription_ != nullptr) {
+    for (const FeedSource& source : subscription_->sources()) {
+      if (!source.problem.empty()) note += (note.empty() ? "" : "; ") + source.problem;
+    }
+    if (const std::size_t refused = listener_.refused(); refused > 0) {
+      note += (note.empty() ? "" : "; ") + std::to_string(refused) + " routes or neighbours found no room in the table";
+    }
+  }
+  if (!note.empty()) answer["note"] = note;
+  return answer;
+}
+
+template <class Family>
+nlohmann::ordered_json ForwardingFunction<Family>::show_neighbours() const {
+  auto list = nlohmann::ordered_json::array();
+  if (subscription_ == nullptr) {
+    for (const auto& [address, port, mac] : fib_.neighbours()) {
+      list.push_back({{"address", to_string(address)}, {"port", port}, {"mac", to_string(mac)}});
+    }
+    return list;
+  }
+  for (const FeedNeighbour& neighbour : subscription_->neighbours()) {
+    const bool six = std::holds_alternative<Ipv6Address>(neighbour.address);
+    const bool own = six == (Family::kEthertype == kIpv6Ethertype);
+    if (!own && (!six || is_left_to_others(kIpv6Ethertype))) continue;
+    const std::string address = std::visit([](auto known) { return to_string(known); }, neighbour.address);
+    list.push_back({{"address", address},
+                    {"port", ports_[neighbour.port].name},
+                    {"mac", neighbour.mac ? nlohmann::ordered_json(to_string(*neighbour.mac)) : nullptr},
+                    {"state", neighbour.state}});
+  }
+  return list;
+}
+
+template <class Family>
+nlohmann::ordered_json ForwardingFunction<Family>::show_sources() const {
+  auto list = nlohmann::ordered_json::array();
+  if (subscription_ == nullptr) return list;
+  for (const FeedSource& source : subscription_->sources()) {
+    nlohmann::ordered_json row{{"source", source.name}, {"problem", source.problem}};
+    if (source.name == "fpm") {
+      row["client"] = source.peer.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(source.peer);
+      row["frames"] = source.frames;
+      row["connections"] = source.connections;
+      row["refused"] = source.refused;
+      row["malformed"] = source.malformed;
+    }
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+}  // namespace penumbra::forwarding

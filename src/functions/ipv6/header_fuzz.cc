@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any bytes as a frame: the parser and the oracle must say the same. The first byte says whether the port is
+// promiscuous.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "functions/ipv6/header.h"
+#include "functions/ipv6/oracle.h"
+
+namespace {
+
+constexpr penumbra::MacAddress kMac{0x020000000001};
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace penumbra::ipv6;
+  if (size == 0) return 0;
+  const bool promiscuous = (data[0] & 1) != 0;
+  oracle::Bytes frame(data + 1, data + size);
+  const auto wanted = oracle::objection(frame, kMac.value, promiscuous);
+  const Outcome found = inspect(frame.data(), frame.size(), frame.size(), StationFilter(kMac, promiscuous));
+  require((found == Outcome::forward) == !wanted.has_value());
+  if (wanted) {
+    require(outcome_reasons()[static_cast<std::size_t>(found)].name == *wanted);
+  } else if (frame[21] > 1) {
+    const oracle::Bytes expected = oracle::forwarded(frame, oracle::mac(frame, 0), oracle::mac(frame, 6), frame.size());
+    decrement_hop_limit(frame.data() + kEthernetBytes);
+    require(frame == expected);
+  }
+  return 0;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/ipv6/ipv6.h"
+
+#include "functions/forwarding/code.h"
+
+namespace penumbra::forwarding {
+
+template class NextHops<ipv6::Family>;
+template class Fib<ipv6::Family>;
+template class FeedListener<ipv6::Family>;
+template class ForwardingFunction<ipv6::Family>;
+template std::size_t read_lookup<ipv6::Family>(const ConfigNode&);
+
+}  // namespace penumbra::forwarding
+
+namespace penumbra::ipv6 {
+namespace {
+
+[[maybe_unused]] const bool kRegistered =
+    register_function({.name = "ipv6",
+                       .summary = "forwards IPv6 packets by longest prefix (RFC 8200)",
+                       .topics = {{"routes", "[PREFIX|ADDRESS|all]: the routes, and which of them count"},
+                                  {"neighbours", "known IPv6 neighbours"},
+                                  {"sources", "who is followed for routes, and how that goes"}},
+                       .create = forwarding::create<Family>,
+                       .ethertypes = {kEthertype}});
+
+}  // namespace
+}  // namespace penumbra::ipv6

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// IPv6 forwarding (RFC 8200, RFC 4291). See docs/functions/ipv6.md for the order of its checks. Here stands what is
+// IPv6's own; src/functions/forwarding has the rest.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "functions/forwarding/buckets.h"
+#include "functions/forwarding/function.h"
+#include "functions/ipv6/header.h"
+#include "functions/ipv6/lookup_table.h"
+#include "functions/ipv6/outcome.h"
+#include "penumbra/flow_hash.h"
+#include "penumbra/ipv6_address.h"
+#include "shaders/ipv6_lengths/ipv6_lengths.h"
+#include "shaders/ipv6_trie/ipv6_trie.h"
+
+namespace penumbra::ipv6 {
+
+struct Family : Ipv6 {
+  using Outcome = ipv6::Outcome;
+  static const std::vector<Reason>& reasons(bool host_has_routes) { return outcome_reasons(host_has_routes); }
+  static constexpr Outcome kToBroadcast = Outcome::local;  // IPv6 has none; whoever tells of one means the host
+  static constexpr Outcome kHopsUsedUp = Outcome::hop_limit_exceeded, kTooLong = Outcome::packet_too_big;
+  static constexpr std::uint16_t kEthertype = ipv6::kEthertype;
+  static constexpr std::uint32_t kFlowSeed = 0x49507636;  // any number that RSS does not use: see ipv4_flow_hash
+
+  using LookupTable = ipv6::LookupTable;
+  static constexpr std::array<std::string_view, 2> kLookups{"trie", "lengths"};
+  static LookupTable make_table(GracePeriods& grace_periods, std::size_t lookup) {
+    if (lookup == 0) return LookupTable(std::make_unique<Ipv6Trie>(grace_periods));
+    return LookupTable(std::make_unique<Ipv6Lengths>(grace_periods));
+  }
+  /// Nothing is fetched for the shader: where it reads first depends on the structure.
+  struct Ahead {
+    explicit Ahead(const Table& /*table*/) {}
+    void fetch(Ipv6Address /*address*/) const {}
+  };
+  using Column = ipv6_address;
+  static Column column(Address address) { return {address.high, address.low}; }
+
+  static Outcome inspect(const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
+                         const StationFilter& station) {
+    return ipv6::inspect(frame, readable, bytes, station);
+  }
+
+  struct Header {
+    static constexpr std::size_t kBytes = kHeaderBytes, kHopsLeftAt = kHopLimitAt;
+    static constexpr const char* kHopsLeftName = "hop limit";
+    static Ipv6Address source(const std::uint8_t* header) { return address_at(header + kSourceAt); }
+    static Ipv6Address destination(const std::uint8_t* header) { return address_at(header + kDestinationAt); }
+    static std::size_t packet_bytes(const std::uint8_t* header) { return ipv6::packet_bytes(header); }
+    static void decrement(std::uint8_t* header) { decrement_hop_limit(header); }
+    static std::uint32_t flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed) {
+      return ipv6_labelled_flow_hash(header, bytes, seed, FlowPorts::udp_too);
+    }
+  };
+
+  /// A network's first address is its routers' (RFC 4291, 2.6.1), but not that of a link of two (RFC 6164).
+  static std::vector<Address> edges(Prefix network) {
+    return network.length >= 127 ? std::vector<Address>{} : std::vector{network.address};
+  }
+  static constexpr FeedTarget::Kind kEdgeKind = FeedTarget::Kind::local;
+  static constexpr std::string_view kEdgeSource = "anycast";
+  /// Groups and link-local addresses are judged before, and every port has the same ones.
+  static constexpr bool is_looked_up(Prefix prefix) {
+    const bool groups = prefix.length >= 8 && prefix.address.is_multicast();
+    const bool one_link = prefix.length >= 10 && prefix.address.is_link_local();
+    return !groups && !one_link;
+  }
+};
+
+using Ipv6Function = forwarding::ForwardingFunction<Family>;
+using Ipv6Fib = forwarding::Fib<Family>;
+using FeedListener = forwarding::FeedListener<Family>;
+using NextHops = forwarding::NextHops<Family>;
+
+}  // namespace penumbra::ipv6
+
+namespace penumbra::forwarding {
+
+extern template class NextHops<ipv6::Family>;
+extern template class Fib<ipv6::Family>;
+extern template class FeedListener<ipv6::Family>;
+extern template class ForwardingFunction<ipv6::Family>;
+extern template std::size_t read_lookup<ipv6::Family>(const ConfigNode&);
+
+}  // namespace penumbra::forwarding

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of this folder share: a small router's ports and packets for it.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "functions/forwarding/testing.h"
+#include "functions/ipv6/ipv6.h"
+#include "functions/ipv6/oracle.h"
+
+namespace penumbra::ipv6::testing_support {
+
+using forwarding::testing_support::Packet;
+using forwarding::testing_support::reason_of;
+using forwarding::testing_support::Runner;
+
+using NextHop = control::NextHopOf<Ipv6>;
+using RouteTarget = control::RouteTargetOf<Ipv6>;
+
+inline Ipv6Address ip(const std::string& text) {
+  const auto parsed = parse_ipv6_address(text);
+  if (!parsed) throw std::invalid_argument(text);
+  return *parsed;
+}
+inline Ipv6Prefix net(const std::string& text) {
+  const auto parsed = parse_ipv6_prefix(text);
+  if (!parsed) throw std::invalid_argument(text);
+  return *parsed;
+}
+
+inline RouteTarget via(const std::string& gateway, const std::string& port) {
+  RouteTarget target;
+  target.next_hops = {{.gateway = ip(gateway), .port = port, .weight = 1}};
+  return target;
+}
+inline RouteTarget dev(const std::string& port) {
+  RouteTarget target;
+  target.next_hops = {{.gateway = std::nullopt, .port = port, .weight = 1}};
+  return target;
+}
+inline const RouteTarget kBlackhole{.kind = control::RouteKind::blackhole, .next_hops = {}};
+inline const RouteTarget kUnreachable{.kind = control::RouteKind::unreachable, .next_hops = {}};
+
+/// Ports wan 2001:db8:1::1/64, lan 2001:db8:2::1/64 and 2001:db8:3::/127, dmz 2001:db8:4::1/126 with a short MTU, and
+/// bare, without any.
+inline std::vector<PortInfo> router_ports() {
+  std::vector<PortInfo> ports(4);
+  const std::vector<std::string> names{"wan", "lan", "dmz", "bare"};
+  for (std::uint16_t i = 0; i < 4; ++i) {
+    ports[i].name = names[i];
+    ports[i].index = i;
+    ports[i].mac = {0x020000000001U + i};
+    ports[i].mtu = i == 2 ? 1280 : 1500;
+  }
+  ports[0].ipv6_addresses = {{ip("2001:db8:1::1"), net("2001:db8:1::/64")}};
+  ports[1].ipv6_addresses = {{ip("2001:db8:2::1"), net("2001:db8:2::/64")},
+                             {ip("2001:db8:3::"), net("2001:db8:3::/127")}};
+  ports[2].ipv6_addresses = {{ip("2001:db8:4::1"), net("2001:db8:4::/126")}};
+  return ports;
+}
+
+/// A packet in a frame to the port of that MAC address.
+inline oracle::Bytes frame_of(Ipv6Address source, Ipv6Address destination, std::uint8_t next_header,
+                              std::uint8_t hop_limit, const oracle::Bytes& payload, std::uint32_t flow_label = 0) {
+  oracle::Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 9, 9, 0x86, 0xDD};
+  const auto append = [&frame](std::uint64_t value, int bytes) {
+    while (bytes-- > 0) frame.push_back(static_cast<std::uint8_t>(value >> (8 * bytes)));
+  };
+  append(6U << 28 | flow_label, 4);
+  append(payload.size(), 2);
+  append(next_header, 1);
+  append(hop_limit, 1);
+  for (const Ipv6Address address : {source, destination}) {
+    append(address.high, 8);
+    append(address.low, 8);
+  }
+  frame.insert(frame.end(), payload.begin(), payload.end());
+  return frame;
+}
+
+/// A UDP packet of that many bytes of payload, at least 4.
+inline oracle::Bytes udp_frame(Ipv6Address source, Ipv6Address destination, std::uint8_t hop_limit,
+                               std::size_t payload_bytes, std::uint16_t source_port = 1000,
+                               std::uint32_t flow_label = 0) {
+  oracle::Bytes payload{static_cast<std::uint8_t>(source_port >> 8), static_cast<std::uint8_t>(source_port), 0, 53};
+  payload.resize(payload_bytes, 0x5A);
+  return frame_of(source, destination, 17, hop_limit, payload, flow_label);
+}
+
+}  // namespace penumbra::ipv6::testing_support

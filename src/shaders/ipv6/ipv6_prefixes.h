@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "penumbra/ip.h"
+
+namespace penumbra {
+
+/// A prefix and where it leads.
+struct Ipv6Entry {
+  Ipv6Prefix prefix;
+  std::uint16_t next_hop = 0;
+  bool operator==(const Ipv6Entry&) const = default;
+};
+
+/// The first `length` bits of the address as a prefix.
+inline Ipv6Prefix ipv6_prefix_of(Ipv6Address address, unsigned length) {
+  Ipv6Prefix prefix{address, static_cast<std::uint8_t>(length)};
+  const Ipv6Address mask = prefix.mask();
+  prefix.address = {address.high & mask.high, address.low & mask.low};
+  return prefix;
+}
+
+/// The last address that the prefix covers.
+inline Ipv6Address last_of(Ipv6Prefix prefix) {
+  const Ipv6Address mask = prefix.mask();
+  return {prefix.address.high | ~mask.high, prefix.address.low | ~mask.low};
+}
+
+/// The prefixes of a table in order of address, shorter ones first: what its lookup structure is made from. What lies
+/// inside a prefix stands together behind it.
+class Ipv6Prefixes {
+ public:
+  using Map = std::map<Ipv6Prefix, std::uint16_t>;
+  using Iterator = Map::const_iterator;
+
+  /// Returns whether the prefix is new.
+  bool insert(Ipv6Prefix prefix, std::uint16_t next_hop) { return map_.insert_or_assign(prefix, next_hop).second; }
+  bool remove(Ipv6Prefix prefix) { return map_.erase(prefix) == 1; }
+  std::optional<std::uint16_t> find(Ipv6Prefix prefix) const;
+  /// The longest prefix of at most `longest` bits (0 to 128) that covers the address.
+  std::optional<Ipv6Entry> match(Ipv6Address address, unsigned longest) const;
+
+  /// The first one inside `prefix`, which may be `prefix` itself, or what comes after it.
+  Iterator first_in(Ipv6Prefix prefix) const { return map_.lower_bound(prefix); }
+  Iterator begin() const { return map_.begin(); }
+  Iterator end() const { return map_.end(); }
+  std::size_t size() const { return map_.size(); }
+  std::size_t memory_bytes() const { return size() * kNodeBytes; }
+
+ private:
+  /// Of a node of the map: three pointers and a colour beside what it holds.
+  static constexpr std::size_t kNodeBytes = sizeof(Map::value_type) + 4 * sizeof(void*);
+  Map map_;
+};
+
+}  // namespace penumbra
