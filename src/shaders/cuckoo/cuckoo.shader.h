@@ -46,8 +46,9 @@ PENUMBRA_SHADER uint32_t cuckoo_table_jump(uint64_t tag, uint32_t bits) {
 /* The value in this bucket of the slot that is `wanted` but for its value, or CUCKOO_TABLE_NOT_FOUND. */
 PENUMBRA_SHADER uint32_t cuckoo_table_search(const struct cuckoo_table_bucket* bucket, uint64_t wanted,
                                              uint32_t value_bits) {
+  const uint64_t* slot = bucket->slot;
   for (uint32_t i = 0; i < CUCKOO_TABLE_SLOTS; ++i) {
-    const uint64_t difference = penumbra_load_first(&bucket->slot[i]) ^ wanted;
+    const uint64_t difference = penumbra_load_first(&slot[i]) ^ wanted;
     if (difference >> value_bits == 0 && difference != 0) return (uint32_t)difference;
   }
   return CUCKOO_TABLE_NOT_FOUND;

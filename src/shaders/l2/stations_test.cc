@@ -42,6 +42,7 @@ class StationLookup : public testing::TestWithParam<std::string> {
     table_.commit();
     for (const auto& each : oracle_) probes.push_back(each.first);
     std::vector<std::uint64_t> keys;
+    keys.reserve(probes.size());
     for (const Station station : probes) keys.push_back(station.key());
     for (const std::uint32_t batch : conformance::kBatchSizes) {
       std::vector<std::uint16_t> values(keys.size(), 0x1234);
@@ -77,8 +78,8 @@ TEST_P(StationLookup, FindsRandomStationsAtEveryLoad) {
     while (table_.size() < table_.slots() * percent / 100) {
       insert(any(), static_cast<std::uint16_t>(1 + random.below(0xFFFF)));
     }
-    std::vector<Station> nobody;
-    for (int i = 0; i < 5000; ++i) nobody.push_back(any());
+    std::vector<Station> nobody(5000);
+    for (Station& station : nobody) station = any();
     expect_equal(nobody);
   }
 }
