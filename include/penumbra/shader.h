@@ -28,8 +28,8 @@
 #else
 #define penumbra_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #endif
-/* The same of an element that says whether others hold what the owner wrote before it: what is read after it is at least
- * as new. Also a plain move on x86. */
+/* The same of an element that says whether others hold what the owner wrote before it: what is read after it is at
+ * least as new. Also a plain move on x86. */
 #if defined(__CUDA_ARCH__) || defined(__OPENCL_VERSION__)
 #define penumbra_load_first(p) (*(p))
 #else
