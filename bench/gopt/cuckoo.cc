@@ -12,23 +12,10 @@
 #include "gopt/comparators/group_prefetch.h"
 #include "gopt/workload.h"
 #include "penumbra/huge_memory.h"
+#include "penumbra/invertible.h"
 
 namespace penumbra::bench {
 namespace {
-
-/// The number x with y ^ (y >> shift) == x.
-std::uint32_t unshifted(std::uint32_t x, unsigned shift) {
-  std::uint32_t y = x;
-  for (unsigned known = shift; known < 32; known += shift) y = x ^ (y >> shift);
-  return y;
-}
-
-/// The number by which a product with the odd `factor` becomes what it was.
-std::uint32_t inverse(std::uint32_t factor) {
-  std::uint32_t x = factor;
-  for (int round = 0; round < 5; ++round) x *= 2 - factor * x;
-  return x;
-}
 
 /// The key that has this hash.
 std::uint32_t key_of(std::uint32_t hash) {
