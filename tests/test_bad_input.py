@@ -114,7 +114,7 @@ CONFIGURATIONS = {
     "function's configuration no map": (IPV4, "ipv4: §routes.txt", "expected a map"),
     # names of things
     "unknown engine": ("engine: auto", "engine: §scaler", "unknown engine 'scaler'", "did you mean 'scalar'?"),
-    "unknown engine of a function": (IPV4, "ipv4: {engine: §abacus}", "unknown engine 'abacus'; there are: auto, "),
+    "unknown engine of a function": (IPV4, "ipv4: {engine: §abacus}", "unknown engine 'abacus'; there are: gopt, "),
     "unknown function": ("ipv4:", "§ipv44:", "unknown function 'ipv44'", "did you mean 'ipv4'?"),
     "two functions in one": (IPV4, "§ipv4: {routes: routes.txt}\n    echo: {}", "one function"),
     # devices and sinks

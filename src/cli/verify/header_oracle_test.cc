@@ -13,7 +13,7 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 
 PortInfo port() {
-  return {.name = "port0", .mac = {0x020000000001}, .addresses = {}};
+  return {.name = "port0", .mac = {0x020000000001}, .addresses = {}, .ipv6_addresses = {}};
 }
 
 TEST(HeaderOracle, TakesTheChecksumOfAWellKnownHeader) {

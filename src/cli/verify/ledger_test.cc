@@ -21,9 +21,13 @@ constexpr std::uint32_t kHalf = 0x0C000001;    // by kNextHop, or by one whose M
 constexpr std::uint32_t kNarrow = 0x0D000001;  // out of port 1, or of port 0 with an MTU of 500
 
 std::vector<PortInfo> ports() {
-  return {
-      {.name = "port0", .index = 0, .mac = kPortMac[0], .mtu = 500, .addresses = {{{0xC0A80001}, {{0xC0A80000}, 24}}}},
-      {.name = "port1", .index = 1, .mac = kPortMac[1], .addresses = {}}};
+  return {{.name = "port0",
+           .index = 0,
+           .mac = kPortMac[0],
+           .mtu = 500,
+           .addresses = {{{0xC0A80001}, {{0xC0A80000}, 24}}},
+           .ipv6_addresses = {}},
+          {.name = "port1", .index = 1, .mac = kPortMac[1], .addresses = {}, .ipv6_addresses = {}}};
 }
 
 class LedgerTest : public testing::Test {

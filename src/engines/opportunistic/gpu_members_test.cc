@@ -107,6 +107,7 @@ TEST_P(AutoOnFakeGpus, ServesSeveralWorkers) {
   engine_->use_table(world_.modulo);
   const Shader& shader = *engine_->find_shader("echo");
   std::vector<std::unique_ptr<ShaderQueue>> queues;
+  queues.reserve(3);
   for (int i = 0; i < 3; ++i) queues.push_back(std::make_unique<ShaderQueue>(*engine_, shader, world_.modulo));
   std::vector<std::thread> workers;
   workers.reserve(queues.size());

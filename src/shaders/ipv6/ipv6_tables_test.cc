@@ -78,7 +78,7 @@ class Ipv6OnRealTables : public testing::TestWithParam<std::string> {
     // The same content by single changes in a random order.
     std::shuffle(entries.begin(), entries.end(), std::mt19937(4));
     table->load({});
-    for (const auto& [prefix, next_hop] : entries) table->insert(prefix, *oracle.find(prefix));
+    for (const auto& [prefix, next_hop] : entries) table->insert(prefix, oracle.find(prefix).value());
     table->commit();
     ASSERT_NO_FATAL_FAILURE(expect_equal(*table, run, oracle, probes)) << "inserted";
 
