@@ -135,7 +135,8 @@ class Ipv6Lengths::Version {
     std::array<std::optional<Ipv6Prefix>, 129> last;
     for (const auto& [prefix, next_hop] : prefixes) {
       if (prefix.length <= kBaseBits) continue;
-      for (const unsigned length : Steps(prefix.length).all()) {
+      const Steps steps(prefix.length);  // outlives the span of it
+      for (const unsigned length : steps.all()) {
         // In order of address what begins alike stands together, so that each is counted once.
         const Ipv6Prefix each = ipv6_prefix_of(prefix.address, length);
         if (std::exchange(last[length], each) != each) ++most;
