@@ -29,8 +29,10 @@ struct Ipv4Prefix {
   /// The last address that it covers.
   Ipv4Address last() const { return {address.value | ~mask()}; }
   /// The prefix of that length that covers the address.
-  static Ipv4Prefix around(Ipv4Address inside, std::uint8_t length) {
-    return {{inside.value & Ipv4Prefix{{}, length}.mask()}, length};
+  static Ipv4Prefix around(Ipv4Address inside, unsigned length) {
+    Ipv4Prefix prefix{inside, static_cast<std::uint8_t>(length)};
+    prefix.address.value &= prefix.mask();
+    return prefix;
   }
 };
 
@@ -66,9 +68,11 @@ struct Ipv6Prefix {
     return {address.high | ~bits.high, address.low | ~bits.low};
   }
   /// The prefix of that length that covers the address.
-  static Ipv6Prefix around(Ipv6Address inside, std::uint8_t length) {
-    const Ipv6Address bits = Ipv6Prefix{{}, length}.mask();
-    return {{inside.high & bits.high, inside.low & bits.low}, length};
+  static Ipv6Prefix around(Ipv6Address inside, unsigned length) {
+    Ipv6Prefix prefix{inside, static_cast<std::uint8_t>(length)};
+    const Ipv6Address bits = prefix.mask();
+    prefix.address = {inside.high & bits.high, inside.low & bits.low};
+    return prefix;
   }
 };
 

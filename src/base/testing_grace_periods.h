@@ -17,7 +17,7 @@
 namespace penumbra {
 
 /// Quiescent-state-based reclamation: a grace period has elapsed once every reader has said since that it holds
-/// nothing.
+/// nothing. One that has left says so for good, until it comes back.
 class QuiescentStates final : public GracePeriods {
  public:
   explicit QuiescentStates(std::size_t readers) : seen_(readers) {}
@@ -53,6 +53,8 @@ class ManualGracePeriods final : public GracePeriods {
     }
     return token <= finished;
   }
+
+  void end_all() { finished = started; }
 
   std::uint64_t started = 0, finished = 0;
   int waits = 0;

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing_grace_periods.h"
 #include "functions/ipv4/testing.h"
 
 namespace penumbra::ipv4 {
@@ -24,30 +25,6 @@ using namespace testing_support;
 constexpr std::size_t kReaders = 2;
 constexpr std::size_t kPlaces = 48;
 constexpr std::size_t kChanges = 2500;
-
-/// Grace periods by epochs: a reader that has seen an epoch holds nothing from before it.
-class EpochGracePeriods final : public GracePeriods {
- public:
-  EpochGracePeriods() {
-    for (std::size_t reader = 0; reader < kReaders; ++reader) leave(reader);
-  }
-  std::uint64_t start() override { return epoch_.fetch_add(1) + 1; }
-  bool elapsed(std::uint64_t token, bool wait) override {
-    for (const auto& seen : seen_) {
-      while (seen.load() < token) {
-        if (!wait) return false;
-        std::this_thread::yield();
-      }
-    }
-    return true;
-  }
-  void quiescent(std::size_t reader) { seen_[reader].store(epoch_.load()); }
-  void leave(std::size_t reader) { seen_[reader].store(~std::uint64_t{0}); }
-
- private:
-  std::atomic<std::uint64_t> epoch_{0};
-  std::array<std::atomic<std::uint64_t>, kReaders> seen_{};
-};
 
 /// Where packets may go: MAC addresses, or one of the outcomes.
 using Truth = std::set<std::string>;
@@ -203,7 +180,7 @@ class Churn {
 };
 
 /// Forwards packets to all places until told to stop; returns how many, or none after the first wrong one.
-std::uint64_t forward(Ipv4Function& function, const Churn& churn, EpochGracePeriods& grace_periods, std::size_t reader,
+std::uint64_t forward(Ipv4Function& function, const Churn& churn, QuiescentStates& grace_periods, std::size_t reader,
                       const std::atomic<bool>& stop) {
   grace_periods.quiescent(reader);
   Runner runner(function);
@@ -241,7 +218,8 @@ std::uint64_t forward(Ipv4Function& function, const Churn& churn, EpochGracePeri
 }
 
 TEST(Ipv4Live, NoPacketGoesWhereItWasNeverRight) {
-  EpochGracePeriods grace_periods;
+  QuiescentStates grace_periods(kReaders);
+  for (std::size_t reader = 0; reader < kReaders; ++reader) grace_periods.leave(reader);
   const std::vector<PortInfo> ports = router_ports();
   Ipv4Function function{{ports, grace_periods}};
   Churn churn(function.fib());

@@ -4,6 +4,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "base/testing_grace_periods.h"
 #include "functions/ipv4/ipv4.h"
 #include "functions/ipv4/testing.h"
 
@@ -11,20 +12,6 @@ namespace penumbra::ipv4 {
 namespace {
 
 using namespace testing_support;
-
-/// Grace periods that elapse when the test says so, or when waited for.
-class ManualGracePeriods final : public GracePeriods {
- public:
-  std::uint64_t start() override { return ++started_; }
-  bool elapsed(std::uint64_t token, bool wait) override {
-    if (wait) over_ = std::max(over_, token);
-    return token <= over_;
-  }
-  void end_all() { over_ = started_; }
-
- private:
-  std::uint64_t started_ = 0, over_ = 0;
-};
 
 Target unicast(std::initializer_list<Hop> hops) {
   return {Target::Kind::unicast, hops};

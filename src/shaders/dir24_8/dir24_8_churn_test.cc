@@ -11,7 +11,7 @@ namespace {
 class Dir24_8Churn : public testing::TestWithParam<std::string> {};
 
 TEST_P(Dir24_8Churn, NeverShowsReadersAnAnswerThatWasNotRight) {
-  dir24_8_oracle::QuiescentStates states(dir24_8_oracle::kReaders);
+  QuiescentStates states(churn::kReaders);
   Dir24_8 table(states);
   dir24_8_oracle::expect_right_answers_under_churn(GetParam(), table, table.table(), states);
 }

@@ -5,17 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "base/sanitizer_scale.h"
+#include "base/testing_grace_periods.h"
 #include "dir24_8.h"
 #include "dir24_8.shader.h"
 
@@ -28,9 +26,7 @@ inline Ipv4Prefix prefix(const char* text) {
 }
 
 inline Ipv4Prefix prefix_of(std::uint32_t address, unsigned length) {
-  Ipv4Prefix prefix{{address}, static_cast<std::uint8_t>(length)};
-  prefix.address.value &= prefix.mask();
-  return prefix;
+  return Ipv4Prefix::around({address}, length);
 }
 
 /// Longest-prefix match as its definition has it: a map a length, longest first.
@@ -57,8 +53,8 @@ class Oracle {
     return std::nullopt;
   }
   /// What a lookup must write.
-  std::uint16_t lookup(std::uint32_t address) const {
-    const auto best = match({address});
+  std::uint16_t lookup(Ipv4Address address) const {
+    const auto best = match(address);
     return best ? best->next_hop : Dir24_8::kNoRoute;
   }
 
@@ -105,31 +101,6 @@ struct LookupMemory {
   }
   bool operator==(const LookupMemory&) const = default;
   std::vector<std::uint16_t> tbl24, tbl8;
-};
-
-/// Quiescent-state-based reclamation: a grace period has elapsed once every reader has said since that it holds
-/// nothing.
-class QuiescentStates final : public GracePeriods {
- public:
-  explicit QuiescentStates(std::size_t readers) : seen_(readers) {}
-
-  void quiescent(std::size_t reader) { seen_[reader].store(epoch_.load()); }
-  void leave(std::size_t reader) { seen_[reader].store(std::numeric_limits<std::uint64_t>::max()); }
-
-  std::uint64_t start() override { return ++epoch_; }
-  bool elapsed(std::uint64_t token, bool wait) override {
-    for (const auto& seen : seen_) {
-      while (seen.load() < token) {
-        if (!wait) return false;
-        std::this_thread::yield();
-      }
-    }
-    return true;
-  }
-
- private:
-  std::atomic<std::uint64_t> epoch_{0};
-  std::vector<std::atomic<std::uint64_t>> seen_;
 };
 
 }  // namespace penumbra::dir24_8_oracle

@@ -12,7 +12,7 @@ namespace {
 class Ipv4RunsChurn : public testing::TestWithParam<std::string> {};
 
 TEST_P(Ipv4RunsChurn, NeverShowsReadersAnAnswerThatWasNotRight) {
-  dir24_8_oracle::QuiescentStates states(dir24_8_oracle::kReaders);
+  QuiescentStates states(churn::kReaders);
   Dir24_8 table(states);
   Ipv4Runs runs(table.table(), states);
   dir24_8_oracle::expect_right_answers_under_churn(GetParam(), table, runs.table(), states);

@@ -30,7 +30,7 @@ class Ipv4RunsLookup : public testing::TestWithParam<std::string> {
     std::vector<std::uint16_t> found(addresses.size());
     run_({addresses.data()}, {found.data()}, addresses.size(), 64);
     for (std::size_t i = 0; i < addresses.size(); ++i) {
-      ASSERT_EQ(found[i], oracle_.lookup(addresses[i])) << to_string(Ipv4Address{addresses[i]});
+      ASSERT_EQ(found[i], oracle_.lookup({addresses[i]})) << to_string(Ipv4Address{addresses[i]});
     }
   }
   void insert(Ipv4Prefix prefix, std::uint16_t next_hop) {
@@ -125,21 +125,6 @@ TEST(Ipv4Runs, TakesOneCacheLineForThirtyTwoDifferentSlash24s) {
   EXPECT_LE(runs.memory_bytes(), empty + std::size_t{6} * 64) << "a line of each size on the way, of the largest two";
 }
 
-/// Grace periods that elapse only when they are waited for.
-class PatientGracePeriods final : public GracePeriods {
- public:
-  std::uint64_t start() override { return ++started; }
-  bool elapsed(std::uint64_t token, bool wait) override {
-    if (wait) {
-      ++waits;
-      finished = std::max(finished, token);
-    }
-    return token <= finished;
-  }
-  std::uint64_t started = 0, finished = 0;
-  int waits = 0;
-};
-
 TEST(RunValues, GivesSinglesAPlaceEachAndNoBlock) {
   NoReaders no_readers;
   RunValues values(no_readers, 1);
@@ -151,7 +136,7 @@ TEST(RunValues, GivesSinglesAPlaceEachAndNoBlock) {
 }
 
 TEST(RunValues, FillsAPlaceAnewOnlyAfterItsGracePeriod) {
-  PatientGracePeriods grace_periods;
+  ManualGracePeriods grace_periods;
   RunValues values(grace_periods, 1);
   const std::vector<std::uint16_t> before{1, 2, 3}, after{4, 5, 6};
   const std::uint32_t first = values.place(before);
@@ -170,7 +155,7 @@ TEST(RunValues, FillsAPlaceAnewOnlyAfterItsGracePeriod) {
 }
 
 TEST(RunValues, WaitsForAGracePeriodWhenAllPlacesAreTaken) {
-  PatientGracePeriods grace_periods;
+  ManualGracePeriods grace_periods;
   RunValues values(grace_periods, 1);
   const std::vector<std::uint16_t> pair{1, 2};
   std::uint32_t last = 0;

@@ -9,7 +9,7 @@ namespace penumbra {
 namespace {
 
 void require_valid(Ipv6Prefix prefix) {
-  if (prefix.length > 128 || ipv6_prefix_of(prefix.address, prefix.length) != prefix) {
+  if (prefix.length > 128 || Ipv6Prefix::around(prefix.address, prefix.length) != prefix) {
     throw std::invalid_argument(to_string(prefix) + " is not a prefix: it has bits set past its length");
   }
 }

@@ -79,7 +79,7 @@ TEST_P(Ipv6Lookups, AnswersNothingWhenEmpty) {
 TEST_P(Ipv6Lookups, HasItsLowestAndHighestNextHopAtEveryLength) {
   for (unsigned length = 0; length <= 128; ++length) {
     for (const std::uint16_t next_hop : {0, 32'767}) {
-      const Ipv6Prefix each = ipv6_prefix_of(address("2001:db8:1234:5678:9abc:def0:1234:5678"), length);
+      const Ipv6Prefix each = Ipv6Prefix::around(address("2001:db8:1234:5678:9abc:def0:1234:5678"), length);
       table_->insert(each, next_hop);
       table_->commit();
       ASSERT_EQ(lookup("2001:db8:1234:5678:9abc:def0:1234:5678"), next_hop) << length;
@@ -106,7 +106,7 @@ TEST_P(Ipv6Lookups, PeelsNestedPrefixesInAnyOrder) {
   for (int round = 0; round < (kSanitizerScale == 1 ? 3 : 1); ++round) {
     std::shuffle(lengths.begin(), lengths.end(), order);
     for (const unsigned length : lengths) {
-      const Ipv6Prefix each = ipv6_prefix_of(inmost, length);
+      const Ipv6Prefix each = Ipv6Prefix::around(inmost, length);
       const auto next_hop = static_cast<std::uint16_t>(random.below(Ipv6Lookup::kMaxNextHops));
       ASSERT_EQ(table_->insert(each, next_hop), oracle.insert(each, next_hop));
       ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, probes, 64)) << length << " in";
@@ -114,7 +114,7 @@ TEST_P(Ipv6Lookups, PeelsNestedPrefixesInAnyOrder) {
     EXPECT_EQ(table_->size(), 129U);
     std::shuffle(lengths.begin(), lengths.end(), order);
     for (const unsigned length : lengths) {
-      const Ipv6Prefix each = ipv6_prefix_of(inmost, length);
+      const Ipv6Prefix each = Ipv6Prefix::around(inmost, length);
       ASSERT_EQ(table_->remove(each), oracle.remove(each));
       ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, probes, 7)) << length << " out";
     }
@@ -258,8 +258,9 @@ TEST_F(Ipv6Tables, RefuseNextHopsPastTheirLimitAndStayAsTheyWere) {
 TEST_F(Ipv6Tables, HoldAMillionPrefixesAndStayAsTheyWereAtOneMore) {
   if (kSanitizerScale != 1) GTEST_SKIP() << "takes gigabytes with a sanitizer";
   std::vector<Ipv6Entry> entries;
+  entries.reserve(Ipv6Lookup::kMaxPrefixes + 1);
   for (std::uint64_t i = 0; i < Ipv6Lookup::kMaxPrefixes; ++i) {
-    entries.push_back({ipv6_prefix_of({std::uint64_t{0x20} << 56 | i << 16, 0}, 48),
+    entries.push_back({Ipv6Prefix::around({std::uint64_t{0x20} << 56 | i << 16, 0}, 48),
                        static_cast<std::uint16_t>(i % Ipv6Lookup::kMaxNextHops)});
   }
   table_->load(entries);

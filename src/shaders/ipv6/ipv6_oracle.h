@@ -50,7 +50,7 @@ class Oracle {
   std::optional<Ipv6Entry> match(Ipv6Address address) const {
     for (unsigned length = 129; length-- > 0;) {
       if (maps_[length].empty()) continue;
-      const Ipv6Prefix prefix = ipv6_prefix_of(address, length);
+      const Ipv6Prefix prefix = Ipv6Prefix::around(address, length);
       if (const auto next_hop = find(prefix)) return Ipv6Entry{prefix, *next_hop};
     }
     return std::nullopt;
@@ -100,7 +100,7 @@ inline Ipv6Address after(Ipv6Address address) {
 
 /// First, last, a random one and both neighbours of a prefix.
 inline void add_probes(Ipv6Prefix prefix, Random& random, std::vector<Ipv6Address>& to) {
-  const Ipv6Address first = prefix.address, last = last_of(prefix);
+  const Ipv6Address first = prefix.address, last = prefix.last();
   const Ipv6Address any{(random.next() & ~prefix.mask().high) | first.high,
                         (random.next() & ~prefix.mask().low) | first.low};
   to.insert(to.end(), {first, last, any, before(first), after(last)});
@@ -113,11 +113,11 @@ inline std::vector<Ipv6Prefix> nested_prefixes(std::size_t count, Random& random
     Ipv6Address bits{random.next(), random.next()};
     if (!prefixes.empty() && random.below(16) != 0) {
       const Ipv6Prefix outer = prefixes[random.below(static_cast<std::uint32_t>(prefixes.size()))];
-      const Ipv6Address mask = ipv6_prefix_of({~std::uint64_t{0}, ~std::uint64_t{0}}, random.below(129)).address;
+      const Ipv6Address mask = Ipv6Prefix{{}, static_cast<std::uint8_t>(random.below(129))}.mask();
       bits = {(outer.address.high & mask.high) | (bits.high & ~mask.high),
               (outer.address.low & mask.low) | (bits.low & ~mask.low)};
     }
-    prefixes.push_back(ipv6_prefix_of(bits, random.below(129)));
+    prefixes.push_back(Ipv6Prefix::around(bits, random.below(129)));
   }
   return prefixes;
 }

@@ -22,7 +22,7 @@ std::optional<std::uint16_t> Ipv6Prefixes::find(Ipv6Prefix prefix) const {
 
 std::optional<Ipv6Entry> Ipv6Prefixes::match(Ipv6Address address, unsigned longest) const {
   for (;;) {
-    auto found = map_.upper_bound(ipv6_prefix_of(address, longest));
+    auto found = map_.upper_bound(Ipv6Prefix::around(address, longest));
     if (found == map_.begin()) return std::nullopt;
     --found;
     if (found->first.contains(address)) return Ipv6Entry{found->first, found->second};

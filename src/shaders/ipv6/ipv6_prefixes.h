@@ -17,20 +17,6 @@ struct Ipv6Entry {
   bool operator==(const Ipv6Entry&) const = default;
 };
 
-/// The first `length` bits of the address as a prefix.
-inline Ipv6Prefix ipv6_prefix_of(Ipv6Address address, unsigned length) {
-  Ipv6Prefix prefix{address, static_cast<std::uint8_t>(length)};
-  const Ipv6Address mask = prefix.mask();
-  prefix.address = {address.high & mask.high, address.low & mask.low};
-  return prefix;
-}
-
-/// The last address that the prefix covers.
-inline Ipv6Address last_of(Ipv6Prefix prefix) {
-  const Ipv6Address mask = prefix.mask();
-  return {prefix.address.high | ~mask.high, prefix.address.low | ~mask.low};
-}
-
 /// The prefixes of a table in order of address, shorter ones first: what its lookup structure is made from. What lies
 /// inside a prefix stands together behind it.
 class Ipv6Prefixes {

@@ -138,7 +138,7 @@ class Ipv6Lengths::Version {
       const Steps steps(prefix.length);  // outlives the span of it
       for (const unsigned length : steps.all()) {
         // In order of address what begins alike stands together, so that each is counted once.
-        const Ipv6Prefix each = ipv6_prefix_of(prefix.address, length);
+        const Ipv6Prefix each = Ipv6Prefix::around(prefix.address, length);
         if (std::exchange(last[length], each) != each) ++most;
       }
     }
@@ -187,7 +187,7 @@ class Ipv6Lengths::Version {
     const Steps steps(prefix.length);
     for (std::size_t i = steps.all().size(); i-- > 0;) {
       const unsigned length = steps.all()[i];
-      const Ipv6Prefix bits = ipv6_prefix_of(prefix.address, length);
+      const Ipv6Prefix bits = Ipv6Prefix::around(prefix.address, length);
       const std::size_t place = place_of(bits);
       Slot& slot = slots_[place];
       const std::uint64_t behind = length < prefix.length ? behind_bit(length, prefix.length) : 0;
@@ -213,7 +213,7 @@ class Ipv6Lengths::Version {
   void remove_slots(Ipv6Prefix prefix) {
     const Steps steps(prefix.length);
     for (const unsigned length : steps.all()) {
-      const std::size_t place = place_of(ipv6_prefix_of(prefix.address, length));
+      const std::size_t place = place_of(Ipv6Prefix::around(prefix.address, length));
       if (--users_[place] > 0) continue;
       --live_;
       store(slots_[place].state, with_length(slots_[place].state, IPV6_LENGTHS_GONE));
@@ -243,7 +243,7 @@ class Ipv6Lengths::Version {
     const Steps steps(inner.length);
     for (const unsigned length : steps.all()) {
       if (length < prefix.length) continue;
-      const std::size_t place = place_of(ipv6_prefix_of(inner.address, length));
+      const std::size_t place = place_of(Ipv6Prefix::around(inner.address, length));
       if (repaint(slots_[place], prefix.length, its_answer)) changed(place);
     }
   }

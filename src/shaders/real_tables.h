@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables of real routers, for tests: what is read of them, and what a table goes through with it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+#include "base/sanitizer_scale.h"
+#include "base/shared_data.h"
+#include "engines/conformance.h"
+#include "penumbra/ip.h"
+
+namespace penumbra::real_tables {
+
+/// Where a table is, if the data are here.
+inline std::filesystem::path path_of(const std::string& name) {
+  return shared_data(PENUMBRA_SOURCE_FOLDER) / "fib" / name;
+}
+
+/// The family's prefixes of a text, compressed or not, the first word of each line, with a next hop that the prefix
+/// decides; with a sanitizer some of them. Throws std::runtime_error if the text has not `count`.
+template <class Family, class Entry>
+std::vector<Entry> read(const std::filesystem::path& file, std::size_t count) {
+  const std::string command = "gzip --decompress --stdout --force '" + file.string() + "'";
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> text(popen(command.c_str(), "r"), pclose);
+  if (text == nullptr) throw std::runtime_error("cannot run " + command);
+  std::vector<Entry> entries;
+  std::size_t seen = 0;
+  std::array<char, 256> line{};
+  while (std::fgets(line.data(), line.size(), text.get()) != nullptr) {
+    std::string_view word = line.data();
+    word = word.substr(0, word.find_first_of(" \t\r\n"));
+    const bool is_ipv6 = word.find(':') != std::string_view::npos;
+    if (word.starts_with(';') || is_ipv6 != (Family::kBits == 128)) continue;  // a comment, the other family
+    const auto prefix = Family::parse_prefix(word);
+    if (!prefix) throw std::runtime_error(file.string() + " has '" + std::string(word) + "' for a prefix");
+    if (seen++ % kSanitizerScale != 0) continue;
+    entries.push_back({*prefix, static_cast<std::uint16_t>(Random::mixed(hash(*prefix)) >> 49)});
+  }
+  if (seen != count) throw std::runtime_error(file.string() + " has " + std::to_string(seen) + " prefixes");
+  return entries;
+}
+
+/// Loads the entries, makes the same content by single changes in a random order, and takes every other one out again;
+/// `expect_equal` is given the oracle after each of these.
+template <class Oracle, class Lpm, class Entry, class ExpectEqual>
+void expect_equal_throughout(Lpm& table, std::vector<Entry> entries, ExpectEqual expect_equal) {
+  Oracle oracle;
+  for (const auto& [prefix, next_hop] : entries) oracle.insert(prefix, next_hop);
+  table.load(entries);
+  ASSERT_EQ(table.size(), oracle.size());
+  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle)) << "loaded";
+
+  std::shuffle(entries.begin(), entries.end(), std::mt19937(4));
+  table.load({});
+  for (const auto& [prefix, next_hop] : entries) table.insert(prefix, next_hop);
+  table.commit();
+  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle)) << "inserted";
+
+  for (std::size_t i = 0; i < entries.size(); i += 2) {
+    ASSERT_EQ(table.remove(entries[i].prefix), oracle.remove(entries[i].prefix));
+  }
+  table.commit();
+  ASSERT_EQ(table.size(), oracle.size());
+  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle)) << "half removed";
+}
+
+/// Expects that a run gives these answers in batches of every size. `name_of` tells an address from its number.
+template <class Run, class Column, class NameOf>
+void expect_answers(Run& run, const std::vector<Column>& asked, const std::vector<std::uint16_t>& expected,
+                    NameOf name_of) {
+  for (const std::uint32_t batch_items : conformance::kBatchSizes) {
+    std::vector<std::uint16_t> found(asked.size());
+    run({asked.data()}, {found.data()}, asked.size(), batch_items);
+    const auto [wrong, right] = std::mismatch(found.begin(), found.end(), expected.begin());
+    ASSERT_EQ(wrong, found.end()) << name_of(static_cast<std::size_t>(wrong - found.begin())) << " gave " << *wrong
+                                  << " and not " << *right;
+  }
+}
+
+}  // namespace penumbra::real_tables
