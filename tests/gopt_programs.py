@@ -125,7 +125,7 @@ class Program(Expressions):
 
     def declarator(self, name):
         """The name as plain as it mostly is, or written otherwise."""
-        return self.pick([name] * 6 + [f"({name})", f"{name} __attribute__((unused))", f"(({name}))"])
+        return self.pick([name] * 6 + [f"({name})", f"{name} __attribute__((unused))", f"{name} __attribute((unused))", f"(({name}))"])
 
     def written_type(self, _budget):
         """A type that is written with a variable."""

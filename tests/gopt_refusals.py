@@ -352,6 +352,14 @@ void f(const int* t, int* out, uint32_t n) {
     out[i] = make == nullptr ? t[i] : 0;
   }
 }""",
+    "word behind a name": """
+void f(const int* t, int* out, uint32_t n) {
+  foreach (i, n) {
+    const int x __asm__("y") = t[i];  //! put what stands behind its name before it
+    g_expensive(&t[i]);
+    out[i] = x;
+  }
+}""",
     "type by a variable of a template": """
 template <class T> void f(const T* t, T* out, uint32_t n) {
   foreach (i, n) {

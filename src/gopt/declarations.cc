@@ -205,20 +205,25 @@ TokenRange Function::initialiser(const clang::VarDecl* declaration) const {
   const Tokens& tokens = unit_.tokens;
   // A declarator can go on behind the name: int (*f)(int), a[3].
   const clang::SourceLocation declared = declaration->clang::DeclaratorDecl::getSourceRange().getEnd();
-  if (!tokens.contains(declared)) {
-    unit_.refuse(declaration->getLocation(), "where this is initialised cannot be told; name its type by a using");
-    return {};
-  }
+  const auto refuse = [&](const char* advice) {
+    unit_.refuse(declaration->getLocation(), std::string("where this is initialised cannot be told; ") + advice);
+    return TokenRange{};
+  };
+  if (!tokens.contains(declared)) return refuse("name its type by a using");
   unsigned open = tokens.at(declared) + 1;
   const auto behind = [&tokens](unsigned from, llvm::StringRef text) {
     return tokens.find({from, from + (1U << 16)}, text) + 1;
   };
-  while (tokens.spelling(open) == "[" || tokens.spelling(open) == "__attribute__") {
+  const auto is_attribute = [](llvm::StringRef word) {
+    return word == "__attribute__" || word == "__attribute" || word == "alignas";
+  };
+  while (tokens.spelling(open) == "[" || is_attribute(tokens.spelling(open))) {
     open = tokens.spelling(open) == "[" ? behind(open + 1, "]") : behind(open + 2, ")");
   }
   const llvm::StringRef how = tokens.spelling(open);
   if (how == "=") return {open, tokens.at(declaration->getEndLoc()) + 1};
-  if (how != "(" && how != "{") return {open, open};
+  if (how == ";" || how == ",") return {open, open};
+  if (how != "(" && how != "{") return refuse("put what stands behind its name before it");
   return {open, behind(open + 1, how == "(" ? ")" : "}")};
 }
 
