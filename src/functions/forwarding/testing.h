@@ -3,14 +3,20 @@
 // What the tests of functions that forward share: packets without a pool, a run of the function.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <rte_mbuf.h>
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "control/routes.h"
 #include "functions/forwarding/oracle.h"
 #include "penumbra/engine.h"
 #include "penumbra/function.h"
@@ -62,5 +68,109 @@ inline std::string reason_of(const Function& function, Verdict verdict) {
   const Reason& reason = function.reasons().at(verdict.value);
   return reason.kind == verdict.kind ? reason.name : reason.name + " of the wrong kind";
 }
+
+/// The ports wan, lan, dmz, whose MTU is short, and bare, which keeps no addresses.
+inline std::vector<PortInfo> ports_without_addresses(std::uint16_t dmz_mtu) {
+  std::vector<PortInfo> ports(4);
+  const std::array<const char*, 4> names{"wan", "lan", "dmz", "bare"};
+  for (std::uint16_t i = 0; i < ports.size(); ++i) {
+    ports[i].name = names[i];
+    ports[i].index = i;
+    ports[i].mac = {0x020000000001U + i};
+    ports[i].mtu = i == 2 ? dmz_mtu : 1500;
+  }
+  return ports;
+}
+
+/// What tests say of routes, short. Throw std::invalid_argument for a text that is no address.
+template <class Family>
+struct Words {
+  using Target = control::RouteTargetOf<Family>;
+
+  static typename Family::Address ip(const std::string& text) {
+    const auto parsed = Family::parse_address(text);
+    if (!parsed) throw std::invalid_argument(text);
+    return *parsed;
+  }
+  static typename Family::Prefix net(const std::string& text) {
+    const auto parsed = Family::parse_prefix(text);
+    if (!parsed) throw std::invalid_argument(text);
+    return *parsed;
+  }
+  static Target via(const std::string& gateway, const std::string& port) {
+    Target target;
+    target.next_hops = {{.gateway = ip(gateway), .port = port, .weight = 1}};
+    return target;
+  }
+  static Target dev(const std::string& port) {
+    Target target;
+    target.next_hops = {{.gateway = std::nullopt, .port = port, .weight = 1}};
+    return target;
+  }
+};
+
+/// A function between ports, what it does with packets, and a network for the oracle that has what it has. `Judge` says
+/// of the family's oracle: Network, objection(), judge(network, frame), forwarded().
+template <class Function, class Words, class Judge>
+class RouterUnderTest {
+ protected:
+  using Bytes = oracle::Bytes;
+
+  template <class... Arguments>
+  explicit RouterUnderTest(std::vector<PortInfo> ports, Arguments... arguments)
+      : network_{.ports = std::move(ports), .routes = {}, .neighbours = {}},
+        function_({network_.ports, no_readers_}, arguments...) {}
+
+  void add_route(const std::string& prefix, const typename Words::Target& target, std::uint32_t metric = 0) {
+    network_.routes[{Words::net(prefix), metric}] = target;
+    function_.fib().add_route(Words::net(prefix), metric, target);
+  }
+  void add_neighbour(const std::string& address, const std::string& port, std::uint64_t mac) {
+    network_.neighbours[{port, Words::ip(address)}] = {mac};
+    function_.fib().set_neighbour({.address = Words::ip(address), .port = port, .mac = {mac}});
+  }
+
+  Verdict process(Bytes frame, std::uint16_t rx_port = 0) {
+    packets_.clear();
+    packets_.emplace_back(std::move(frame));
+    runner_.process(chunk_, packets_, rx_port);
+    last_ = packets_[0].frame();
+    return chunk_.verdicts[0];
+  }
+  std::string reason(Bytes frame) { return reason_of(function_, process(std::move(frame))); }
+
+  /// Whether what the function did with a packet is what the oracle wants. Counts its reason in `seen`.
+  void check(const Bytes& in, const Bytes& out, Verdict verdict, const PortInfo& rx_port,
+             std::map<std::string, int>& seen) {
+    const std::string found = reason_of(function_, verdict);
+    if (const auto objection = Judge::objection(in, rx_port.mac.value, rx_port.promiscuous)) {
+      ASSERT_EQ(found, *objection) << testing::PrintToString(in);
+    } else {
+      const auto wanted = Judge::judge(network_, in);
+      if (!wanted.reason.empty()) {
+        ASSERT_EQ(found, wanted.reason) << testing::PrintToString(in);
+      } else if (found.empty()) {
+        const std::uint64_t mac = oracle::mac(out, 0);
+        ASSERT_TRUE(wanted.next_hops.contains({verdict.value, mac})) << testing::PrintToString(in);
+        const PortInfo& egress = network_.ports[verdict.value];
+        ASSERT_EQ(out, Judge::forwarded(in, mac, egress.mac.value, egress.mtu));
+      } else {
+        ASSERT_TRUE(wanted.member_reasons.contains(found)) << found << testing::PrintToString(in);
+      }
+    }
+    if (!found.empty()) {
+      ASSERT_EQ(out, in) << "a packet that is not sent stays as it came";
+    }
+    ++seen[found];
+  }
+
+  NoReaders no_readers_;
+  typename Judge::Network network_;
+  Function function_;
+  Runner runner_{function_};
+  Chunk chunk_;
+  std::vector<Packet> packets_;
+  Bytes last_;
+};
 
 }  // namespace penumbra::forwarding::testing_support

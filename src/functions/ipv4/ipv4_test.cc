@@ -31,16 +31,10 @@ control::RouteTarget shared(std::initializer_list<control::NextHop> hops) {
   return target;
 }
 
-class Ipv4Test : public testing::Test {
+class Ipv4Test : public testing::Test, protected RouterUnderTest {
  protected:
-  void add_route(const std::string& prefix, const control::RouteTarget& target, std::uint32_t metric = 0) {
-    network_.routes[{net(prefix), metric}] = target;
-    function_.fib().add_route(net(prefix), metric, target);
-  }
-  void add_neighbour(const std::string& address, const std::string& port, std::uint64_t mac) {
-    network_.neighbours[{port, ip(address)}] = {mac};
-    function_.fib().set_neighbour({.address = ip(address), .port = port, .mac = {mac}});
-  }
+  Ipv4Test() : RouterUnderTest(router_ports()) {}
+
   /// Routes of every kind, to neighbours known and unknown.
   void fill() {
     add_neighbour("192.0.2.254", "wan", 0x0A0000000001);
@@ -62,48 +56,6 @@ class Ipv4Test : public testing::Test {
     function_.fib().replace_route(net("8.1.1.0/31"), 0, Target{.kind = Target::Kind::unreachable_by_host, .hops = {}});
     function_.fib().commit();
   }
-
-  Verdict process(Bytes frame, std::uint16_t rx_port = 0) {
-    packets_.clear();
-    packets_.emplace_back(std::move(frame));
-    runner_.process(chunk_, packets_, rx_port);
-    last_ = packets_[0].frame();
-    return chunk_.verdicts[0];
-  }
-  std::string reason(Bytes frame) { return reason_of(function_, process(std::move(frame))); }
-
-  /// Whether what the function did with a packet is what the oracle wants.
-  void check(const Bytes& in, const Bytes& out, Verdict verdict, const PortInfo& rx_port,
-             std::map<std::string, int>& seen) {
-    std::string found = reason_of(function_, verdict);
-    if (const auto objection = oracle::objection(in, rx_port.mac.value, rx_port.promiscuous)) {
-      ASSERT_EQ(found, *objection) << testing::PrintToString(in);
-    } else {
-      const auto wanted = network_.judge({oracle::address(in, 30)}, in[22], oracle::word(in, 16));
-      if (!wanted.reason.empty()) {
-        ASSERT_EQ(found, wanted.reason) << testing::PrintToString(in);
-      } else if (found.empty()) {
-        const std::uint64_t mac = oracle::mac(out, 0);
-        ASSERT_TRUE(wanted.next_hops.contains({verdict.value, mac})) << testing::PrintToString(in);
-        ASSERT_EQ(out, oracle::forwarded(in, mac, network_.ports[verdict.value].mac.value,
-                                         network_.ports[verdict.value].mtu));
-      } else {
-        ASSERT_TRUE(wanted.member_reasons.contains(found)) << found << testing::PrintToString(in);
-      }
-    }
-    if (!found.empty()) {
-      ASSERT_EQ(out, in) << "a packet that is not sent stays as it came";
-    }
-    ++seen[found];
-  }
-
-  NoReaders no_readers_;
-  oracle::Network network_{.ports = router_ports(), .routes = {}, .neighbours = {}};
-  Ipv4Function function_{{network_.ports, no_readers_}};
-  Runner runner_{function_};
-  Chunk chunk_;
-  std::vector<Packet> packets_;
-  Bytes last_;
 };
 
 Bytes random_frame(std::mt19937_64& random) {

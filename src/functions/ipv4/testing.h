@@ -18,41 +18,17 @@ using forwarding::testing_support::Packet;
 using forwarding::testing_support::reason_of;
 using forwarding::testing_support::Runner;
 
-inline Ipv4Address ip(const std::string& text) {
-  const auto parsed = parse_ipv4_address(text);
-  if (!parsed) throw std::invalid_argument(text);
-  return *parsed;
-}
-inline Ipv4Prefix net(const std::string& text) {
-  const auto parsed = parse_ipv4_prefix(text);
-  if (!parsed) throw std::invalid_argument(text);
-  return *parsed;
-}
-
-inline control::RouteTarget via(const std::string& gateway, const std::string& port) {
-  control::RouteTarget target;
-  target.next_hops = {{.gateway = ip(gateway), .port = port, .weight = 1}};
-  return target;
-}
-inline control::RouteTarget dev(const std::string& port) {
-  control::RouteTarget target;
-  target.next_hops = {{.gateway = std::nullopt, .port = port, .weight = 1}};
-  return target;
-}
+using Words = forwarding::testing_support::Words<Ipv4>;
+inline constexpr auto ip = &Words::ip;
+inline constexpr auto net = &Words::net;
+inline constexpr auto via = &Words::via;
+inline constexpr auto dev = &Words::dev;
 inline const control::RouteTarget kBlackhole{.kind = control::RouteTarget::Kind::blackhole, .next_hops = {}};
 inline const control::RouteTarget kUnreachable{.kind = control::RouteTarget::Kind::unreachable, .next_hops = {}};
 
 /// Ports wan 192.0.2.1/24, lan 10.0.0.1/16 and 10.9.0.1/31, dmz 172.16.0.1/30 with a short MTU, and bare, without any.
 inline std::vector<PortInfo> router_ports() {
-  const auto port = [](std::string name, std::uint16_t index, std::uint16_t mtu) {
-    PortInfo info;
-    info.name = std::move(name);
-    info.index = index;
-    info.mac = {0x020000000001U + index};
-    info.mtu = mtu;
-    return info;
-  };
-  std::vector<PortInfo> ports{port("wan", 0, 1500), port("lan", 1, 1500), port("dmz", 2, 576), port("bare", 3, 1500)};
+  auto ports = forwarding::testing_support::ports_without_addresses(576);
   ports[0].addresses = {{ip("192.0.2.1"), net("192.0.2.0/24")}};
   ports[1].addresses = {{ip("10.0.0.1"), net("10.0.0.0/16")}, {ip("10.9.0.1"), net("10.9.0.0/31")}};
   ports[2].addresses = {{ip("172.16.0.1"), net("172.16.0.0/30")}};
@@ -79,5 +55,15 @@ inline oracle::Bytes udp_frame(Ipv4Address source, Ipv4Address destination, std:
   oracle::fix_checksum(frame);
   return frame;
 }
+
+struct Judge {
+  using Network = oracle::Network;
+  static constexpr auto objection = &oracle::objection;
+  static constexpr auto forwarded = &oracle::forwarded;
+  static auto judge(const Network& network, const oracle::Bytes& in) {
+    return network.judge({oracle::address(in, 30)}, in[22], oracle::word(in, 16));
+  }
+};
+using RouterUnderTest = forwarding::testing_support::RouterUnderTest<Ipv4Function, Words, Judge>;
 
 }  // namespace penumbra::ipv4::testing_support

@@ -22,41 +22,18 @@ using forwarding::testing_support::Runner;
 using NextHop = control::NextHopOf<Ipv6>;
 using RouteTarget = control::RouteTargetOf<Ipv6>;
 
-inline Ipv6Address ip(const std::string& text) {
-  const auto parsed = parse_ipv6_address(text);
-  if (!parsed) throw std::invalid_argument(text);
-  return *parsed;
-}
-inline Ipv6Prefix net(const std::string& text) {
-  const auto parsed = parse_ipv6_prefix(text);
-  if (!parsed) throw std::invalid_argument(text);
-  return *parsed;
-}
-
-inline RouteTarget via(const std::string& gateway, const std::string& port) {
-  RouteTarget target;
-  target.next_hops = {{.gateway = ip(gateway), .port = port, .weight = 1}};
-  return target;
-}
-inline RouteTarget dev(const std::string& port) {
-  RouteTarget target;
-  target.next_hops = {{.gateway = std::nullopt, .port = port, .weight = 1}};
-  return target;
-}
+using Words = forwarding::testing_support::Words<Ipv6>;
+inline constexpr auto ip = &Words::ip;
+inline constexpr auto net = &Words::net;
+inline constexpr auto via = &Words::via;
+inline constexpr auto dev = &Words::dev;
 inline const RouteTarget kBlackhole{.kind = control::RouteKind::blackhole, .next_hops = {}};
 inline const RouteTarget kUnreachable{.kind = control::RouteKind::unreachable, .next_hops = {}};
 
 /// Ports wan 2001:db8:1::1/64, lan 2001:db8:2::1/64 and 2001:db8:3::/127, dmz 2001:db8:4::1/126 with a short MTU, and
 /// bare, without any.
 inline std::vector<PortInfo> router_ports() {
-  std::vector<PortInfo> ports(4);
-  const std::vector<std::string> names{"wan", "lan", "dmz", "bare"};
-  for (std::uint16_t i = 0; i < 4; ++i) {
-    ports[i].name = names[i];
-    ports[i].index = i;
-    ports[i].mac = {0x020000000001U + i};
-    ports[i].mtu = i == 2 ? 1280 : 1500;
-  }
+  auto ports = forwarding::testing_support::ports_without_addresses(1280);
   ports[0].ipv6_addresses = {{ip("2001:db8:1::1"), net("2001:db8:1::/64")}};
   ports[1].ipv6_addresses = {{ip("2001:db8:2::1"), net("2001:db8:2::/64")},
                              {ip("2001:db8:3::"), net("2001:db8:3::/127")}};
@@ -91,5 +68,15 @@ inline oracle::Bytes udp_frame(Ipv6Address source, Ipv6Address destination, std:
   payload.resize(payload_bytes, 0x5A);
   return frame_of(source, destination, 17, hop_limit, payload, flow_label);
 }
+
+struct Judge {
+  using Network = oracle::Network;
+  static constexpr auto objection = &oracle::objection;
+  static constexpr auto forwarded = &oracle::forwarded;
+  static auto judge(const Network& network, const oracle::Bytes& in) {
+    return network.judge(oracle::address(in, 38), in[21], 40 + oracle::word(in, 18));
+  }
+};
+using RouterUnderTest = forwarding::testing_support::RouterUnderTest<Ipv6Function, Words, Judge>;
 
 }  // namespace penumbra::ipv6::testing_support
