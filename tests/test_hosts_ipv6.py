@@ -10,8 +10,8 @@ import pytest
 
 import conftest
 import netns
-from test_netns import DEVICES
-from test_twin import Network, ping
+from test_hosts import SMALL_MTU, driver, iperf3, network  # noqa: F401 - fixtures
+from test_twin import ping
 
 TOOLS = ("ping", "traceroute", "iperf3")
 pytestmark = [
@@ -19,8 +19,6 @@ pytestmark = [
     pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
     *(pytest.mark.skipif(shutil.which(tool) is None, reason=f"needs {tool}") for tool in TOOLS),
 ]
-SMALL_MTU = 1400
-PORT = 5201
 BOTH = "  - ipv4: {follow: [kernel]}\n  - ipv6: {follow: [kernel]}"
 RADVD = """interface twin-a {
   AdvSendAdvert on;
@@ -29,18 +27,6 @@ RADVD = """interface twin-a {
   prefix fd00:1::/64 { };
 };
 """
-
-
-@pytest.fixture(params=DEVICES)
-def driver(request):
-    return request.param
-
-
-@pytest.fixture
-def network():
-    network = Network(offloads=True)
-    yield network
-    network.close()
 
 
 @pytest.fixture
@@ -62,22 +48,6 @@ def neighbours(router):
     return {row["address"]: row.get("mac") for row in router.show("neighbours")["ipv6"]}
 
 
-def iperf3(network, *arguments):
-    """What the server says of a transfer from h1 to h2."""
-    command = network.h2.command("iperf3", "-s", "-1", "-J", "-p", str(PORT))
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-
-        def listens():
-            assert server.poll() is None
-            return f":{PORT:04X} " in network.h2.run("cat", "/proc/net/tcp", "/proc/net/tcp6").stdout
-
-        conftest.wait_until("iperf3", listens)
-        command = ("iperf3", "-6", "-c", "fd00:2::2", "-t", "1", "-p", str(PORT), *arguments)
-        client = network.h1.run(*command, check=False, timeout=netns.PATIENCE)
-        assert client.returncode == 0, client.stdout + client.stderr
-        return json.loads(server.communicate(timeout=netns.PATIENCE)[0])["end"]
-
-
 def test_what_hosts_see_of_it(network, router):
     assert "ttl=64" in ping(network.h1, "fd00:1::1")
     assert "ttl=63" in ping(network.h1, "fd00:2::2")
@@ -85,9 +55,9 @@ def test_what_hosts_see_of_it(network, router):
     hops = network.h1.run("traceroute", "-6", "-n", "-q", "1", "-w", "5", "fd00:2::2", timeout=netns.PATIENCE).stdout
     assert [line.split()[1] for line in hops.splitlines()[1:]] == ["fd00:1::1", "fd00:2::2"], hops
 
-    assert iperf3(network)["sum_received"]["bytes"] > 100_000  # its segments, of 1,500 bytes, became smaller on the way:
+    assert iperf3(network, "fd00:2::2")["sum_received"]["bytes"] > 100_000  # its segments, of 1,500 bytes, became smaller on the way:
     assert f"mtu {SMALL_MTU}" in network.h1.ip("-6", "route", "get", "fd00:2::2")
-    datagrams = iperf3(network, "-u", "-b", "5M", "-l", "1000")["sum"]
+    datagrams = iperf3(network, "fd00:2::2", "-u", "-b", "5M", "-l", "1000")["sum"]
     assert datagrams["packets"] > 100 and datagrams["lost_packets"] == 0
     summary = router.stop()
     assert summary.reasons[("punt", "packet_too_big")] > 0

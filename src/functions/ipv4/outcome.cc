@@ -1,48 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/ipv4/outcome.h"
 
+#include "functions/forwarding/reasons.h"
+
 namespace penumbra::ipv4 {
 namespace {
 
-std::vector<Reason> reasons(Verdict::Kind no_route) {
+forwarding::Reasons all_reasons() {
   constexpr auto kDrop = Verdict::Kind::drop;
   constexpr auto kPunt = Verdict::Kind::punt;
-  return {
-      {"runt", kDrop, "frame shorter than an Ethernet header"},
-      {"wrong_mac", kDrop, "unicast frame to another station's MAC address"},
-      {"arp", kPunt, "ARP"},
-      {"ipv6", kPunt, "IPv6 to a global address"},
-      {"ipv6_neighbour_discovery", kPunt, "IPv6 neighbour discovery (RFC 4861)"},
-      {"ipv6_link", kPunt, "other IPv6 to a link-local address or a group: routing protocols, for instance"},
-      {"other_ethertype", kPunt, "neither IPv4, IPv6 nor ARP (VLAN tags and 802.3 frames too)"},
-      {"truncated", kDrop, "frame shorter than its IPv4 header or total length says"},
-      {"bad_version", kDrop, "IP version is not 4"},
-      {"bad_header_length", kDrop, "header length under 20 bytes"},
-      {"bad_total_length", kDrop, "total length shorter than the header"},
-      {"bad_checksum", kDrop, "wrong header checksum"},
-      {"broadcast", kPunt, "to 255.255.255.255 or a connected network's broadcast address"},
-      {"multicast", kPunt, "to 224.0.0.0/4"},
-      {"martian_source", kDrop, "source that no packet may have (0/8, 127/8, 224/4, 240/4)"},
-      {"martian_destination", kDrop, "destination that no packet may have (0/8, 127/8, 240/4)"},
-      {"link_broadcast", kDrop, "unicast packet in a broadcast or multicast frame"},
-      {"options", kPunt, "header with options"},
-      {"local", kPunt, "to an address of this router"},
-      {"no_route", no_route, "no route to the destination"},
-      {"blackhole", kDrop, "a blackhole route"},
-      {"unreachable", kDrop, "an unreachable route"},
-      {"unreachable_by_host", kPunt, "an unreachable or prohibit route of the host's, which tells the sender"},
-      {"via_host", kPunt, "the route leads to an interface of the host that is no port's"},
-      {"ttl_expired", kPunt, "time to live used up"},
-      {"unknown_neighbour", kPunt, "the next hop's MAC address is not known"},
-      {"fragmentation_needed", kPunt, "longer than the egress port's MTU"},
-  };
+  return forwarding::with_looked_up(
+      {
+          {"runt", kDrop, "frame shorter than an Ethernet header"},
+          {"wrong_mac", kDrop, "unicast frame to another station's MAC address"},
+          {"arp", kPunt, "ARP"},
+          {"ipv6", kPunt, "IPv6 to a global address"},
+          {"ipv6_neighbour_discovery", kPunt, "IPv6 neighbour discovery (RFC 4861)"},
+          {"ipv6_link", kPunt, "other IPv6 to a link-local address or a group: routing protocols, for instance"},
+          {"other_ethertype", kPunt, "neither IPv4, IPv6 nor ARP (VLAN tags and 802.3 frames too)"},
+          {"truncated", kDrop, "frame shorter than its IPv4 header or total length says"},
+          {"bad_version", kDrop, "IP version is not 4"},
+          {"bad_header_length", kDrop, "header length under 20 bytes"},
+          {"bad_total_length", kDrop, "total length shorter than the header"},
+          {"bad_checksum", kDrop, "wrong header checksum"},
+          {"broadcast", kPunt, "to 255.255.255.255 or a connected network's broadcast address"},
+          {"multicast", kPunt, "to 224.0.0.0/4"},
+          {"martian_source", kDrop, "source that no packet may have (0/8, 127/8, 224/4, 240/4)"},
+          {"martian_destination", kDrop, "destination that no packet may have (0/8, 127/8, 240/4)"},
+          {"link_broadcast", kDrop, "unicast packet in a broadcast or multicast frame"},
+          {"options", kPunt, "header with options"},
+      },
+      "ttl_expired", "time to live", "fragmentation_needed");
 }
 
 }  // namespace
 
 const std::vector<Reason>& outcome_reasons(bool host_has_routes) {
-  static const std::vector<Reason> kAlone = reasons(Verdict::Kind::drop), kBesideHost = reasons(Verdict::Kind::punt);
-  return host_has_routes ? kBesideHost : kAlone;
+  static const forwarding::Reasons kReasons = all_reasons();
+  return host_has_routes ? kReasons.beside_host : kReasons.alone;
 }
 
 }  // namespace penumbra::ipv4

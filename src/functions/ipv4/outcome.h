@@ -40,8 +40,7 @@ enum class Outcome : std::uint8_t {
   forward,
 };
 
-/// The name, kind and help of every outcome but `forward`, by index. Where the host has the same routes as the table it
-/// is given what has none, and tells the sender (RFC 1812, 5.2.7.1).
+/// The name, kind and help of every outcome but `forward`, by index; see forwarding::Reasons.
 const std::vector<Reason>& outcome_reasons(bool host_has_routes = false);
 
 }  // namespace penumbra::ipv4
