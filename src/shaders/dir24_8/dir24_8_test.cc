@@ -176,7 +176,8 @@ TEST_P(Dir24_8LookupOfAnyCount, AnswersAllAndNoMore) {
   for (std::uint32_t count = 0; count <= addresses.size(); ++count) {
     std::vector<std::uint16_t> found(count + 1, 0x1234);
     run_({addresses.data()}, {found.data()}, count, 1000);
-    for (std::uint32_t i = 0; i < count; ++i) ASSERT_EQ(found[i], oracle.lookup({addresses[i]})) << i << " of " << count;
+    for (std::uint32_t i = 0; i < count; ++i)
+      ASSERT_EQ(found[i], oracle.lookup({addresses[i]})) << i << " of " << count;
     ASSERT_EQ(found[count], 0x1234) << count;
   }
 }
