@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/learning/learner.h"
+
+#include <pthread.h>
+#include <rte_ring.h>
+#include <rte_ring_elem.h>
+#include <sys/epoll.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+#include <system_error>
+
+namespace penumbra {
+namespace {
+
+/// In ordinary memory, for functions are created before there is an EAL. A worker that is interrupted while it tells
+/// does not keep others waiting (relaxed tail synchronization).
+rte_ring* make_learning_ring(std::size_t capacity, std::uint32_t event_bytes) {
+  const auto slots = static_cast<unsigned>(std::bit_ceil(capacity + 1));
+  const auto bytes = rte_ring_get_memsize_elem(event_bytes, slots);
+  if (bytes < 0) throw std::bad_alloc();
+  auto* ring = static_cast<rte_ring*>(std::aligned_alloc(RTE_CACHE_LINE_SIZE, static_cast<std::size_t>(bytes)));
+  if (ring == nullptr) throw std::bad_alloc();
+  rte_ring_init(ring, "learning", slots, RING_F_MP_RTS_ENQ | RING_F_SC_DEQ);
+  return ring;
+}
+
+}  // namespace
+
+void LearnerOfBytes::Free::operator()(rte_ring* ring) const {
+  std::free(ring);
+}
+
+LearnerOfBytes::LearnerOfBytes(std::string name, std::size_t capacity, std::size_t event_bytes,
+                               std::chrono::milliseconds turn, Take take)
+    : name_(std::move(name)),
+      event_bytes_(static_cast<std::uint32_t>(event_bytes)),
+      turn_(turn),
+      take_(std::move(take)),
+      ring_(make_learning_ring(capacity, event_bytes_)),
+      events_(kMost * event_bytes / sizeof(std::uint32_t)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  if (!epoll_) throw std::system_error(errno, std::generic_category(), "cannot make an epoll set");
+  bell_.join(epoll_);
+}
+
+LearnerOfBytes::~LearnerOfBytes() {
+  thread_.request_stop();
+  bell_.ring();
+  if (thread_.joinable()) thread_.join();
+}
+
+void LearnerOfBytes::start() {
+  if (thread_.joinable()) return;
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+bool LearnerOfBytes::tell(const void* event) noexcept {
+  if (rte_ring_mp_rts_enqueue_burst_elem(ring_.get(), event, event_bytes_, 1, nullptr) == 0) return false;
+  bell_.ring();
+  return true;
+}
+
+void LearnerOfBytes::run(const std::stop_token& stop) {
+  pthread_setname_np(pthread_self(), name_.c_str());
+  auto next_turn = std::chrono::steady_clock::now();
+  for (;;) {
+    const bool last = stop.stop_requested();  // before the ring is looked into: nothing comes after
+    const bool took = take();
+    if (last && !took) return;
+    if (const auto now = std::chrono::steady_clock::now(); now >= next_turn) {
+      take_(nullptr, 0);
+      next_turn = now + turn_;
+    }
+    if (!took && !last) sleep();
+  }
+}
+
+bool LearnerOfBytes::take() {
+  const unsigned count = rte_ring_sc_dequeue_burst_elem(ring_.get(), events_.data(), event_bytes_, kMost, nullptr);
+  if (count > 0) take_(events_.data(), count);
+  return count > 0;
+}
+
+void LearnerOfBytes::sleep() {
+  bell_.listen();
+  epoll_event event{};
+  if (rte_ring_empty(ring_.get()) != 0) epoll_wait(epoll_.get(), &event, 1, static_cast<int>(turn_.count()));
+  bell_.ignore();
+}
+
+}  // namespace penumbra

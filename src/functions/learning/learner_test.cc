@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/learning/learner.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace penumbra {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Seen {
+  std::uint32_t worker = 0;
+  std::uint32_t number = 0;
+};
+
+TEST(LearnerTest, TakesAllThatWasToldInEachWorkersOrder) {
+  constexpr std::uint32_t kWorkers = 3, kEach = 20'000;
+  std::array<std::uint32_t, kWorkers> next{};
+  std::uint64_t out_of_order = 0;
+  {
+    Learner<Seen> learner("learner", 1000, milliseconds(1), [&](std::span<const Seen> events) {
+      for (const Seen& seen : events) {
+        if (seen.number != next[seen.worker]++) ++out_of_order;
+      }
+    });
+    learner.start();
+    std::vector<std::jthread> workers;
+    for (std::uint32_t worker = 0; worker < kWorkers; ++worker) {
+      workers.emplace_back([&learner, worker] {
+        for (std::uint32_t number = 0; number < kEach; ++number) {
+          while (!learner.tell({worker, number})) std::this_thread::yield();
+        }
+      });
+    }
+    workers.clear();
+  }
+  EXPECT_EQ(out_of_order, 0U);
+  for (const std::uint32_t told : next) EXPECT_EQ(told, kEach);
+}
+
+TEST(LearnerTest, SaysSoWhenTooMuchIsWaiting) {
+  std::vector<std::uint32_t> taken;
+  constexpr std::uint32_t kCapacity = 1023;  // a power of two less one: as many as it is told, no more
+  {
+    Learner<std::uint32_t> learner("learner", kCapacity, milliseconds(1), [&](std::span<const std::uint32_t> events) {
+      taken.insert(taken.end(), events.begin(), events.end());
+    });
+    for (std::uint32_t i = 0; i < kCapacity; ++i) ASSERT_TRUE(learner.tell(i));
+    EXPECT_FALSE(learner.tell(kCapacity));
+    learner.start();
+  }
+  ASSERT_EQ(taken.size(), kCapacity);
+  for (std::uint32_t i = 0; i < kCapacity; ++i) EXPECT_EQ(taken[i], i);
+}
+
+TEST(LearnerTest, TakesItsTurnsWithNothingToLearn) {
+  std::atomic<int> turns = 0;
+  Learner<std::uint32_t> learner("learner", 1, milliseconds(1),
+                                 [&](std::span<const std::uint32_t> events) { turns += events.empty() ? 1 : 0; });
+  learner.start();
+  while (turns < 3) std::this_thread::yield();
+}
+
+TEST(LearnerTest, TakesItsTurnsAlsoWhileItIsToldWithoutPause) {
+  std::atomic<int> turns = 0;
+  Learner<std::uint32_t> learner("learner", 1000, milliseconds(1),
+                                 [&](std::span<const std::uint32_t> events) { turns += events.empty() ? 1 : 0; });
+  learner.start();
+  while (turns < 3) learner.tell(1);
+}
+
+TEST(LearnerTest, EndsWithoutHavingBegun) {
+  Learner<std::uint32_t> learner("learner", 1, milliseconds(1), [](std::span<const std::uint32_t>) {});
+  EXPECT_TRUE(learner.tell(1));
+}
+
+}  // namespace
+}  // namespace penumbra
