@@ -73,11 +73,13 @@ inline std::string reason_of(const Function& function, Verdict verdict) {
 inline std::vector<PortInfo> ports_without_addresses(std::uint16_t dmz_mtu) {
   std::vector<PortInfo> ports(4);
   const std::array<const char*, 4> names{"wan", "lan", "dmz", "bare"};
-  for (std::uint16_t i = 0; i < ports.size(); ++i) {
-    ports[i].name = names[i];
-    ports[i].index = i;
-    ports[i].mac = {0x020000000001U + i};
-    ports[i].mtu = i == 2 ? dmz_mtu : 1500;
+  std::uint16_t index = 0;
+  for (PortInfo& port : ports) {
+    port.name = names.at(index);
+    port.index = index;
+    port.mac = {0x020000000001U + index};
+    port.mtu = index == 2 ? dmz_mtu : 1500;
+    ++index;
   }
   return ports;
 }

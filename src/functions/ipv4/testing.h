@@ -19,10 +19,18 @@ using forwarding::testing_support::reason_of;
 using forwarding::testing_support::Runner;
 
 using Words = forwarding::testing_support::Words<Ipv4>;
-inline constexpr auto ip = &Words::ip;
-inline constexpr auto net = &Words::net;
-inline constexpr auto via = &Words::via;
-inline constexpr auto dev = &Words::dev;
+inline Ipv4Address ip(const std::string& text) {
+  return Words::ip(text);
+}
+inline Ipv4Prefix net(const std::string& text) {
+  return Words::net(text);
+}
+inline Words::Target via(const std::string& gateway, const std::string& port) {
+  return Words::via(gateway, port);
+}
+inline Words::Target dev(const std::string& port) {
+  return Words::dev(port);
+}
 inline const control::RouteTarget kBlackhole{.kind = control::RouteTarget::Kind::blackhole, .next_hops = {}};
 inline const control::RouteTarget kUnreachable{.kind = control::RouteTarget::Kind::unreachable, .next_hops = {}};
 
@@ -58,8 +66,12 @@ inline oracle::Bytes udp_frame(Ipv4Address source, Ipv4Address destination, std:
 
 struct Judge {
   using Network = oracle::Network;
-  static constexpr auto objection = &oracle::objection;
-  static constexpr auto forwarded = &oracle::forwarded;
+  static auto objection(const oracle::Bytes& frame, std::uint64_t port_mac, bool promiscuous) {
+    return oracle::objection(frame, port_mac, promiscuous);
+  }
+  static auto forwarded(const oracle::Bytes& frame, std::uint64_t neighbour, std::uint64_t own, std::size_t mtu) {
+    return oracle::forwarded(frame, neighbour, own, mtu);
+  }
   static auto judge(const Network& network, const oracle::Bytes& in) {
     return network.judge({oracle::address(in, 30)}, in[22], oracle::word(in, 16));
   }

@@ -23,10 +23,18 @@ using NextHop = control::NextHopOf<Ipv6>;
 using RouteTarget = control::RouteTargetOf<Ipv6>;
 
 using Words = forwarding::testing_support::Words<Ipv6>;
-inline constexpr auto ip = &Words::ip;
-inline constexpr auto net = &Words::net;
-inline constexpr auto via = &Words::via;
-inline constexpr auto dev = &Words::dev;
+inline Ipv6Address ip(const std::string& text) {
+  return Words::ip(text);
+}
+inline Ipv6Prefix net(const std::string& text) {
+  return Words::net(text);
+}
+inline Words::Target via(const std::string& gateway, const std::string& port) {
+  return Words::via(gateway, port);
+}
+inline Words::Target dev(const std::string& port) {
+  return Words::dev(port);
+}
 inline const RouteTarget kBlackhole{.kind = control::RouteKind::blackhole, .next_hops = {}};
 inline const RouteTarget kUnreachable{.kind = control::RouteKind::unreachable, .next_hops = {}};
 
@@ -71,8 +79,12 @@ inline oracle::Bytes udp_frame(Ipv6Address source, Ipv6Address destination, std:
 
 struct Judge {
   using Network = oracle::Network;
-  static constexpr auto objection = &oracle::objection;
-  static constexpr auto forwarded = &oracle::forwarded;
+  static auto objection(const oracle::Bytes& frame, std::uint64_t port_mac, bool promiscuous) {
+    return oracle::objection(frame, port_mac, promiscuous);
+  }
+  static auto forwarded(const oracle::Bytes& frame, std::uint64_t neighbour, std::uint64_t own, std::size_t mtu) {
+    return oracle::forwarded(frame, neighbour, own, mtu);
+  }
   static auto judge(const Network& network, const oracle::Bytes& in) {
     return network.judge(oracle::address(in, 38), in[21], 40 + oracle::word(in, 18));
   }
