@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaded_worker.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "bench.h"
@@ -64,15 +62,6 @@ void LoadedWorker::submit_waiting() {
   }
 }
 
-void LoadedWorker::compare(const Flight& flight) const {
-  const auto right = work_.right.begin() + static_cast<std::ptrdiff_t>(flight.first);
-  const auto end = flight.found.begin() + flight.items;
-  const auto wrong = std::mismatch(flight.found.begin(), end, right);
-  if (wrong.first == end) return;
-  throw WrongAnswer(fmt::format("look-up {} of a chunk of {} gives {}, the oracle says {}",
-                                wrong.first - flight.found.begin(), flight.items, *wrong.first, *wrong.second));
-}
-
 template <bool kChecked>
 LoadedWorker::Figures LoadedWorker::go(double rate) {
   delays_.clear();
@@ -80,7 +69,7 @@ LoadedWorker::Figures LoadedWorker::go(double rate) {
   double taken = 0, answered = 0, moment = begin;
   while (moment < end || head_ != tail_) {
     if (Batch* const batch = queue_->poll()) static_cast<Flight*>(batch)->is_back = true;
-    if (moment < end && tail_ - head_ < kFlights) {
+    if (moment < end && tail_ - head_ < kMostInFlight) {
       const double arrived = rate == kNoLimit ? taken + kRing : (moment - begin) * rate;
       taken = std::max(taken, arrived - kRing);  // the ring was full
       const auto items = static_cast<std::uint32_t>(std::min(arrived - taken, static_cast<double>(kMost)));
@@ -94,7 +83,7 @@ LoadedWorker::Figures LoadedWorker::go(double rate) {
     submit_waiting();
     moment = now();
     for (; head_ != unsubmitted_ && at(head_).is_back; ++head_) {
-      if (kChecked) compare(at(head_));
+      if (kChecked) work_.check(at(head_).first, std::span(at(head_).found).first(at(head_).items));
       if (moment < end) answered += at(head_).items;
       if (delays_.size() < delays_.capacity()) delays_.push_back(static_cast<float>(moment - at(head_).came));
     }

@@ -2,7 +2,7 @@
 //
 // What a worker does with an engine, without packets: look-ups come at a steady rate, whether it keeps up or not; it
 // takes what has come, 64 at most, does for each as long something else as receiving and sending take, and keeps up to
-// 16 chunks in flight.
+// kMostInFlight chunks in flight.
 #pragma once
 
 #include <array>
@@ -34,23 +34,21 @@ class LoadedWorker {
   void check(double rate) { go<true>(rate); }
 
  private:
-  static constexpr std::size_t kFlights = 16;
   struct Flight : Batch {
     std::size_t first = 0;  ///< address
     double came = 0;        ///< its oldest look-up
     bool is_back = false;
     std::array<std::uint16_t, kMost> found{};
   };
-  Flight& at(std::uint64_t number) { return flights_[number % kFlights]; }
+  Flight& at(std::uint64_t number) { return flights_[number % kMostInFlight]; }
 
   template <bool kChecked>
   Figures go(double rate);
   void prepare(std::uint32_t items, double came, bool is_pressed);
   void submit_waiting();
-  void compare(const Flight& flight) const;
 
   const gpu::Ipv4Work& work_;
-  std::array<Flight, kFlights> flights_;
+  std::array<Flight, kMostInFlight> flights_;
   std::unique_ptr<EngineQueue> queue_;                   ///< ends before what it may still write
   std::uint64_t head_ = 0, unsubmitted_ = 0, tail_ = 0;  ///< chunks; these count on for ever
   std::size_t next_ = 0;                                 ///< address

@@ -297,10 +297,10 @@ def test_show(bench):
         assert ports["wan"]["mac"] == "02:00:00:00:00:01" and ports["wan"]["rx_packets"] > 0
         assert {row["direction"] for row in router.show("ports", "wan")} == {"rx", "tx"}
         assert [row["worker"] for row in router.show("workers")] == [0]
-        engines = {row["engine"]: row for row in router.show("engines")}  # the best first
-        best = next(name for name, row in engines.items() if row["available"])
-        assert "scalar" in engines and engines[best]["used_by"] == ["ipv4"]
-        assert [(row["function"], row["engine"]) for row in router.show("functions")] == [("ipv4", best)]
+        engines = {row["engine"]: row for row in router.show("engines")}
+        used = [name for name, row in engines.items() if row["used_by"] == ["ipv4"]]
+        assert "scalar" in engines and len(used) == 1 and engines[used[0]]["available"]
+        assert [(row["function"], row["engine"]) for row in router.show("functions")] == [("ipv4", used[0])]
         assert all(row["packets"] > 0 for row in router.show("drops"))
         assert {row["reason"] for row in router.show("drops", "all")} >= {
             "runt",

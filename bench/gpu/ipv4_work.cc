@@ -27,6 +27,13 @@ Ipv4Work::Ipv4Work(const Options& options, std::size_t count) : input(input_tabl
   table.load(input.entries);
 }
 
+void Ipv4Work::check(std::size_t first, std::span<const std::uint16_t> found) const {
+  const auto wrong = std::ranges::mismatch(found, std::span(right).subspan(first, found.size()));
+  if (wrong.in1 == found.end()) return;
+  throw WrongAnswer(fmt::format("look-up {} of a batch of {} gives {}, the oracle says {}", wrong.in1 - found.begin(),
+                                found.size(), *wrong.in1, *wrong.in2));
+}
+
 OpenedEngine open_engine(const std::string& choice, Ipv4Work& work) {
   try {
     auto engine = create_engine(choice);
@@ -75,14 +82,6 @@ void LookupStream::prepare(Flight& flight) {
   next_ += flight.items;
 }
 
-void LookupStream::compare(const Flight& flight) const {
-  const auto right = work_.right.begin() + static_cast<std::ptrdiff_t>(flight.first);
-  const auto wrong = std::mismatch(flight.found.begin(), flight.found.end(), right);
-  if (wrong.first == flight.found.end()) return;
-  throw WrongAnswer(fmt::format("look-up {} of a batch of {} gives {}, the oracle says {}",
-                                wrong.first - flight.found.begin(), flight.items, *wrong.first, *wrong.second));
-}
-
 template <bool kChecked>
 std::uint64_t LookupStream::go(std::uint64_t batches, std::uint32_t in_flight, double end) {
   std::uint64_t submitted = 0, back = 0, back_in_time = 0;
@@ -103,7 +102,7 @@ std::uint64_t LookupStream::go(std::uint64_t batches, std::uint32_t in_flight, d
     }
     if (Batch* batch = queue_->poll()) static_cast<Flight*>(batch)->is_back = true;
     for (; back < submitted && at(back).is_back; ++back) {
-      if constexpr (kChecked) compare(at(back));
+      if constexpr (kChecked) work_.check(at(back).first, at(back).found);
     }
     if (is_over || end == kNoEnd) continue;
     is_over = now() >= end;

@@ -23,6 +23,9 @@ struct Ipv4Work {
 
   explicit Ipv4Work(const Options& options, std::size_t count = kAddresses);
 
+  /// Throws WrongAnswer unless these are the answers for the addresses from `first` on.
+  void check(std::size_t first, std::span<const std::uint16_t> found) const;
+
   InputTable input;
   std::shared_ptr<const HugeMemory> memory;  ///< of the addresses
   std::span<const std::uint32_t> addresses;
@@ -71,7 +74,6 @@ class LookupStream {
   template <bool kChecked>
   std::uint64_t go(std::uint64_t batches, std::uint32_t in_flight, double end);
   void prepare(Flight& flight);
-  void compare(const Flight& flight) const;
 
   const Ipv4Work& work_;
   std::shared_ptr<const HugeMemory> found_;

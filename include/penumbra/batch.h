@@ -15,7 +15,14 @@
 
 namespace penumbra {
 
-inline constexpr std::size_t kMaxColumns = 8;  ///< of each direction in one batch
+inline constexpr std::size_t kMaxColumns = 8;        ///< of each direction in one batch
+inline constexpr std::size_t kColumnAlignment = 64;  ///< bytes: a cache line
+inline constexpr std::uint32_t kMostInFlight = 16;   ///< batches that a worker has in flight in a queue
+
+/// The bytes of a column with what stands behind it until the next one may begin.
+constexpr std::size_t padded(std::size_t bytes) {
+  return (bytes + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
+}
 
 /// A shader's signature, read off its source by shader_entry.h. All engines' variants of one shader share it.
 struct Shader {

@@ -35,11 +35,11 @@ class ColumnSpace {
  public:
   static constexpr std::size_t kBytes = 8192;
 
-  /// An uninitialised column of `count` elements, aligned to 64 bytes. What one function takes for one chunk must fit
-  /// in kBytes altogether: the program ends if it does not.
+  /// An uninitialised column of `count` elements, aligned to kColumnAlignment. What one function takes for one chunk
+  /// must fit in kBytes altogether: the program ends if it does not.
   template <class Element>
   Element* take(std::size_t count) {
-    const std::size_t begin = (used_ + 63) / 64 * 64;
+    const std::size_t begin = padded(used_);
     used_ = begin + count * sizeof(Element);
     if (used_ > kBytes) [[unlikely]] {
       std::fputs("a function takes more column space for a chunk than there is\n", stderr);
@@ -50,7 +50,7 @@ class ColumnSpace {
   void clear() { used_ = 0; }
 
  private:
-  alignas(64) std::array<std::byte, kBytes> bytes_;
+  alignas(kColumnAlignment) std::array<std::byte, kBytes> bytes_;
   std::size_t used_ = 0;
 };
 

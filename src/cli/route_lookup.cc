@@ -34,8 +34,8 @@ std::vector<PortInfo> ports_of(const control::RouteList& routes) {
 
 RouteLookup::RouteLookup(const control::RouteList& routes, const std::string& engine)
     : fib_(ports_of(routes), grace_periods_),
-      engine_(create_engine(engine == kAuto ? engine_at_once(fib_.table().name())
-                                            : resolve_engine(engine, fib_.table().name()))),
+      engine_(create_engine(engine_name(engine) == kAuto ? engine_at_once(fib_.table().name())
+                                                         : resolve_engine(engine, fib_.table().name()))),
       shader_(engine_->find_shader(fib_.table().name())),
       targets_(Dir24_8::kMaxNextHops) {
   fib_.load(routes);

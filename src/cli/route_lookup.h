@@ -25,7 +25,7 @@ class RouteLookup {
     const std::string* target = nullptr;  ///< "via A dev P", "blackhole", ...; of both, null without a route
   };
 
-  /// Loads the routes; For "auto", as one batch goes at a time, it is the best CPU engine. Throws std::exception if a
+  /// Loads the routes. For "auto", as one batch goes at a time, it is the best CPU engine. Throws std::exception if a
   /// limit is passed or the engine not available.
   RouteLookup(const control::RouteList& routes, const std::string& engine);
 

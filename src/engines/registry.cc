@@ -125,9 +125,8 @@ std::string resolve_engine(const std::string& choice, const std::string& shader)
   check_engine(choice);
   const auto having = engines_with(shader);
   if (having.empty()) refuse(name, shader);
-  const auto others = std::ranges::count(having, false, &EngineInfo::at_once);
-  const bool is_a_choice = others > 1 || (others == 1 && having.size() > 1);
-  return is_a_choice ? choice : having.front()->name;
+  const bool has_accelerator = std::ranges::find(having, false, &EngineInfo::at_once) != having.end();
+  return has_accelerator && having.size() > 1 ? choice : having.front()->name;
 }
 
 std::string engine_at_once(const std::string& shader) {

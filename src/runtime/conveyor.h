@@ -23,7 +23,7 @@ namespace penumbra::runtime {
 class Conveyor {
  public:
   /// Chunks of one worker in flight at once. With engines that answer at once it is always the same one.
-  static constexpr std::uint32_t kFlights = 16;
+  static constexpr std::uint32_t kFlights = kMostInFlight;
 
   Conveyor(const Pipeline& pipeline, std::vector<std::unique_ptr<EngineQueue>> queues, WorkerCounters& counters,
            Tracer& tracer, Captures& captures, Egress& egress);

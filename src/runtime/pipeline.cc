@@ -184,9 +184,11 @@ void Pipeline::each_engine(Use use) const {
 
 std::map<std::string, std::vector<EngineFinding>> Pipeline::findings() const {
   std::map<std::string, std::vector<EngineFinding>> all;
-  each_engine([&all](const std::string& name, const Engine& engine) {
+  each_engine([&](const std::string& name, const Engine& engine) {
+    const auto conditions = conditions_.find(&engine);
+    if (conditions == conditions_.end()) return;
     for (EngineFinding& each : engine.findings()) {
-      each.conditions = engine.conditions();
+      each.conditions = conditions->second;
       all[name].push_back(std::move(each));
     }
   });
@@ -194,10 +196,11 @@ std::map<std::string, std::vector<EngineFinding>> Pipeline::findings() const {
 }
 
 void Pipeline::recall(const std::map<std::string, std::vector<EngineFinding>>& findings) {
-  each_engine([&findings](const std::string& name, Engine& engine) {
+  each_engine([&](const std::string& name, Engine& engine) {
+    const std::string& conditions = conditions_[&engine] = engine.conditions();
     const auto found = findings.find(name);
     std::vector<EngineFinding> its = found != findings.end() ? found->second : std::vector<EngineFinding>();
-    std::erase_if(its, [conditions = engine.conditions()](const auto& each) { return each.conditions != conditions; });
+    std::erase_if(its, [&conditions](const auto& each) { return each.conditions != conditions; });
     engine.recall(std::move(its));
   });
 }

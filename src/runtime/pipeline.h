@@ -77,9 +77,10 @@ class Pipeline {
   /// A queue per stage for one worker on this core; null for a stage without a shader. Throws std::runtime_error when
   /// an engine has no more.
   std::vector<std::unique_ptr<EngineQueue>> open_queues(unsigned core);
-  /// What the engines have found out by measuring, by engine's name; from any thread. And what they did in an earlier
-  /// run, to begin with: before the first packet.
+  /// What the engines have found out by measuring, by engine's name, under the conditions of recall(); from any thread
+  /// behind that.
   std::map<std::string, std::vector<EngineFinding>> findings() const;
+  /// What they did in an earlier run, to begin with: before the first packet, once.
   void recall(const std::map<std::string, std::vector<EngineFinding>>& findings);
 
  private:
@@ -93,6 +94,7 @@ class Pipeline {
   std::vector<std::uint16_t> over_limit_;
   std::vector<Stage> stages_;
   std::map<std::string, std::unique_ptr<Engine>> engines_;  ///< destroyed before the tables that they mirror
+  std::map<const Engine*, std::string> conditions_;         ///< of theirs and their members'
 };
 
 /// The pipeline of a configuration beside the one that runs: tables filled, and no packet ever goes through.

@@ -158,14 +158,17 @@ TEST(Pipeline, OpensAnEngineQueueAStage) {
 
 TEST(Pipeline, KeepsFindingsUnderTheirEnginesNamesAndConditions) {
   for (const std::string engine : {test::kAsync, "auto"}) {
-    Pipeline pipeline = make(test::test_config({"a"}, 1, 1, engine));
-    const auto queues = pipeline.open_queues(0);
-    auto findings = pipeline.findings();
+    Pipeline first = make(test::test_config({"a"}, 1, 1, engine)),
+             second = make(test::test_config({"a"}, 1, 1, engine));
+    const auto queues = first.open_queues(0), others = second.open_queues(0);
+    EXPECT_THAT(first.findings(), testing::IsEmpty()) << "nobody knows yet under which conditions";
+    first.recall({});
+    auto findings = first.findings();
     ASSERT_THAT(findings[test::kAsync], testing::SizeIs(1)) << engine;
     EXPECT_EQ(findings[test::kAsync][0].conditions, "made for tests");
     findings[test::kAsync].push_back({.shader = "test_shader", .value = 4, .conditions = "on another accelerator"});
-    pipeline.recall(findings);
-    EXPECT_THAT(pipeline.stages()[0].engine_of(test::kAsync)->notes(), testing::Contains("recalls 1")) << engine;
+    second.recall(findings);
+    EXPECT_THAT(second.stages()[0].engine_of(test::kAsync)->notes(), testing::Contains("recalls 1")) << engine;
   }
 }
 

@@ -81,7 +81,7 @@ nlohmann::ordered_json show_engines(const Pipeline& pipeline) {
     for (const auto& stage : pipeline.stages()) {
       const Engine* const engine = stage.engine_of(info.name);
       if (engine == nullptr) continue;
-      users.push_back(stage.name);
+      if (engine == stage.engine) users.push_back(stage.name);
       for (std::string& note : engine->notes()) {
         if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
       }

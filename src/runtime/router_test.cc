@@ -58,6 +58,20 @@ TEST(Router, ConservesPacketsAndOrderWithSeveralPortsWorkersAndStages) {
   EXPECT_GT(test::times_full(), full);
 }
 
+TEST(Router, TellsEnginesWhenMoreIsWaitingAndFunctionsWhenToFetchAhead) {
+  const test::Watched before = test::watched();
+  const std::uint64_t ahead_before = test::chunks_fetched_ahead();
+  TestBed bed({{.name = "a", .packets_per_queue = 60000}}, 1, 1, test::kWatch);
+  bed.run_and_check({});
+  const test::Watched after = test::watched();
+  EXPECT_GT(after.whole, before.whole);
+  EXPECT_EQ(after.whole_pressed - before.whole_pressed, after.whole - before.whole);
+  EXPECT_GT(after.smaller, before.smaller);
+  EXPECT_EQ(after.smaller_pressed, before.smaller_pressed);
+  EXPECT_GT(after.ahead, before.ahead);
+  EXPECT_EQ(test::chunks_fetched_ahead() - ahead_before, after.ahead - before.ahead);
+}
+
 /// Most packets are decided before the second stage, a few wait there: the many must not overtake the few.
 TEST(Router, KeepsTheOrderOfFlowsWhoseChunksNeedNoShader) {
   TestBed bed({{.name = "a", .packets_per_queue = 60000, .flows = 1, .orders = {Order::pass, Order::late_pass}}}, 1, 3,

@@ -52,6 +52,31 @@ class StuckQueue final : public EngineQueue {
   Batch* poll() noexcept override { return nullptr; }
 };
 
+struct Watching {
+  std::atomic<std::uint64_t> whole{0}, whole_pressed{0}, smaller{0}, smaller_pressed{0}, ahead{0};
+} watching;
+
+class WatchQueue final : public EngineQueue {
+ public:
+  Submitted submit(Batch& batch) noexcept override {
+    const bool is_whole = batch.items == Chunk::kCapacity;
+    ++(is_whole ? watching.whole : watching.smaller);
+    if (batch.is_pressed) ++(is_whole ? watching.whole_pressed : watching.smaller_pressed);
+    ++batches_;
+    shade(batch);
+    return Submitted::done;
+  }
+  bool fetches_ahead() const noexcept override {
+    if (batches_ % 2 == 0) return false;
+    ++watching.ahead;
+    return true;
+  }
+  Batch* poll() noexcept override { return nullptr; }
+
+ private:
+  std::uint64_t batches_ = 0;
+};
+
 class AsyncQueue final : public EngineQueue {
  public:
   Submitted submit(Batch& batch) noexcept override {
@@ -167,12 +192,15 @@ bool add_engine(const char* name, int priority, bool at_once) {
 [[maybe_unused]] const bool kTestEngines =
     add_engine<TestEngine<SyncQueue>>(kSync, 2, true) && add_engine<TestEngine<AsyncQueue>>(kAsync, 1, false) &&
     add_engine<TestEngine<HoarderQueue>>(kHoarder, 0, false) && add_engine<TestEngine<StuckQueue>>(kStuck, -1, true) &&
-    add_engine<EngineWithout>(kWithout, 1000, false);
+    add_engine<TestEngine<WatchQueue>>(kWatch, -2, true) && add_engine<EngineWithout>(kWithout, 1000, false);
 
 }  // namespace
 
 std::uint64_t batches_reordered() {
   return reordered.load();
+}
+Watched watched() {
+  return {watching.whole, watching.whole_pressed, watching.smaller, watching.smaller_pressed, watching.ahead};
 }
 std::uint64_t times_full() {
   return full.load();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::uint32_t kView = 0x5A5AA5A5;
 GracePeriods* last_grace_periods = nullptr;
+std::atomic<std::uint64_t> ahead{0};
 
 /// Does with each packet what its frame says for this stage.
 class Judge final : public Function {
@@ -45,6 +47,7 @@ class Judge final : public Function {
     std::swap(revision_, other.revision_);
   }
   void pre_shade(Chunk& chunk) noexcept override {
+    if (chunk.fetch_ahead) ahead.fetch_add(1);
     auto* in = chunk.columns.take<std::uint32_t>(chunk.size);
     auto* out = chunk.columns.take<std::uint32_t>(chunk.size);
     std::uint32_t items = 0;
@@ -131,6 +134,9 @@ class Judge final : public Function {
 
 GracePeriods& grace_periods() {
   return *last_grace_periods;
+}
+std::uint64_t chunks_fetched_ahead() {
+  return ahead.load();
 }
 
 }  // namespace penumbra::runtime::test

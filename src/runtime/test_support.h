@@ -140,22 +140,32 @@ control::RouterConfig test_config(const std::vector<std::string>& ports, std::ui
 
 /// What the last test_judge was given: the router's.
 GracePeriods& grace_periods();
+/// The chunks for which any test_judge was to fetch ahead.
+std::uint64_t chunks_fetched_ahead();
 
 /// A count by stage and reason. Fails the test if there is none of that name.
 std::uint64_t count_of(const Statistics& statistics, const std::string& stage, const std::string& reason);
 
 /// The engines: test_sync answers at once; test_async takes its time, finishes batches in any order, hands them back in
 /// theirs, is sometimes full and sometimes answers at once; test_hoarder has always one in flight while chunks keep
-/// coming; test_stuck answers at once, but hangs once if told; test_without knows no shader.
+/// coming; test_stuck answers at once, but hangs once if told; test_watch answers at once, fetches ahead every other
+/// time, and counts; test_without knows no shader.
 inline constexpr const char* kSync = "test_sync";
 inline constexpr const char* kAsync = "test_async";
 inline constexpr const char* kHoarder = "test_hoarder";
 inline constexpr const char* kStuck = "test_stuck";
+inline constexpr const char* kWatch = "test_watch";
 inline constexpr const char* kWithout = "test_without";
 /// The batches that any test_async queue had finished later than a younger one: proof that it reorders.
 std::uint64_t batches_reordered();
 /// How often any test_async queue said full.
 std::uint64_t times_full();
+/// Of all test_watch queues: batches of a chunk's capacity and smaller ones, how many of either were pressed, and how
+/// often they said that they fetch ahead.
+struct Watched {
+  std::uint64_t whole = 0, whole_pressed = 0, smaller = 0, smaller_pressed = 0, ahead = 0;
+};
+Watched watched();
 /// Lets the next worker that asks a test_stuck queue hang in it; returns once it does.
 void let_one_worker_hang();
 /// Lets it go on.

@@ -8,10 +8,10 @@
 
 namespace penumbra::cuda {
 
-/// What runs shaders while a GPU does not: the best engine of this build that does so on the worker's own core.
+/// What runs shaders while a GPU does not: the best engine that does so on the worker's own core. There always is one.
 inline std::unique_ptr<Engine> create_cpu_engine() {
-  const bool has_gopt = std::ranges::find(engines(), "gopt", &EngineInfo::name) != engines().end();
-  return create_engine(has_gopt ? "gopt" : "scalar");
+  const auto is_one = [](const EngineInfo& info) { return info.at_once && info.probe().available; };
+  return std::ranges::find_if(engines(), is_one)->create({});
 }
 
 }  // namespace penumbra::cuda

@@ -32,12 +32,6 @@ class DeviceError : public std::runtime_error {
   bool is_final_;
 };
 
-/// Where columns begin, so that every element type is aligned and every copy of a batch's columns is a whole one.
-inline constexpr std::size_t kColumnAlignment = 64;
-constexpr std::size_t padded(std::size_t bytes) {
-  return (bytes + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
-}
-
 /// A piece of a batch as a launch sees it: where its columns begin, in the order of the shader's arguments.
 struct Segment {
   std::array<const std::byte*, kMaxColumns> inputs{};

@@ -21,22 +21,6 @@ ResidentOptions options_of(const EngineSettings& settings) {
   return options;
 }
 
-/// For a worker that gets no slots.
-class CpuQueue final : public EngineQueue {
- public:
-  explicit CpuQueue(Engine& cpu) : cpu_(cpu), queue_(cpu.open_queue()) {}
-  Submitted submit(Batch& batch) noexcept override {
-    Batch own = batch;
-    own.shader = cpu_.find_shader(batch.shader->name);
-    return queue_->submit(own);
-  }
-  Batch* poll() noexcept override { return nullptr; }
-
- private:
-  const Engine& cpu_;
-  const std::unique_ptr<EngineQueue> queue_;
-};
-
 }  // namespace
 
 EngineInfo description() {
@@ -73,9 +57,7 @@ std::unique_ptr<EngineQueue> ResidentEngine::open_queue_for(unsigned core) {
 
 std::unique_ptr<EngineQueue> ResidentEngine::open_queue() {
   keeper_.start();
-  auto row = keeper_.add_row();
-  if (row == nullptr) return std::make_unique<CpuQueue>(*cpu_);
-  return std::make_unique<ResidentQueue>(keeper_, std::move(row), *cpu_, cpu_->open_queue());
+  return std::make_unique<ResidentQueue>(keeper_, keeper_.add_row(), *cpu_, cpu_->open_queue());
 }
 
 }  // namespace penumbra::cuda_resident

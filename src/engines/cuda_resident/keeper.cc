@@ -42,8 +42,10 @@ std::shared_ptr<SlotRow> Keeper::add_row() {
     }
     if (device_ != nullptr) reach(*row->range);
   });
-  if (row == nullptr) without_slots_.fetch_add(1, std::memory_order_relaxed);
-  return row;
+  if (row != nullptr) return row;
+  throw std::runtime_error("all " + std::to_string(options_.blocks) +
+                           " blocks of the GPU that it may take are taken, " + std::to_string(options_.slots) +
+                           " for each queue of a worker; choose fewer with slots=, or more in all with blocks=");
 }
 
 void Keeper::remove(const SlotRow& row) {
@@ -227,11 +229,6 @@ std::vector<std::string> Keeper::notes() const {
   if (!name_.empty()) {
     lines.push_back(name_ + ": " + std::to_string(slots) + " slots, groups of " + std::to_string(whole_warps_) +
                     " threads");
-  }
-  if (const auto without = without_slots_.load(std::memory_order_relaxed); without > 0) {
-    lines.push_back(std::to_string(without) + " queues got no slots, and run on the CPU: all " +
-                    std::to_string(options_.blocks) + " blocks were taken, " + std::to_string(options_.slots) +
-                    " a worker; choose fewer with slots=, or more in all with blocks=");
   }
   if (by_gpu > 0) lines.push_back(std::to_string(by_gpu) + " batches by the kernel");
   if (by_cpu > 0) lines.push_back(std::to_string(by_cpu) + " batches on the CPU: the GPU was not ready for them");

@@ -46,7 +46,7 @@ class Keeper final : public cuda::DeviceThread {
 
   // Any thread; these wait for the keeper.
 
-  /// Slots for a worker; null when no block is left.
+  /// Slots for a worker. Throws std::runtime_error when no block is left.
   std::shared_ptr<SlotRow> add_row();
   void remove(const SlotRow& row);
   /// Lets the GPU reach host memory, as often let go as shared.
@@ -102,7 +102,6 @@ class Keeper final : public cuda::DeviceThread {
   TableLeases tables_;
   std::atomic<std::uint32_t> openings_{0};
   std::atomic<bool> is_lost_{false};
-  std::atomic<std::uint32_t> without_slots_{0};  ///< queues that came when no block was left
 
   // The keeper's own.
   std::unique_ptr<ResidentDevice> device_;

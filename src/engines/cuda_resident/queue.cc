@@ -200,7 +200,7 @@ bool ResidentQueue::find_places(const Batch& batch, Addresses& addresses, Staged
     for (std::size_t i = 0; i < shader.input_bytes.size(); ++i) {
       const std::size_t bytes = shader.input_bytes[i] * batch.items;
       std::memcpy(to, batch.inputs[i], bytes);
-      to += cuda::padded(bytes);
+      to += padded(bytes);
     }
   }
   return true;
@@ -226,7 +226,7 @@ bool ResidentQueue::find_place(const std::array<Column*, kMaxColumns>& columns,
   std::byte* place = seen + (staging - row_->range->host->data()) + begin;
   for (const std::size_t each : element_bytes) {
     *addresses++ = place;
-    place += cuda::padded(each * items);
+    place += padded(each * items);
   }
   return true;
 }
@@ -307,7 +307,7 @@ void ResidentQueue::take_staged(const Part& part) const noexcept {
   for (std::size_t i = 0; i < element_bytes.size(); ++i) {
     std::memcpy(cuda::item_of(part.batch->outputs[i], part.first, element_bytes[i]),
                 from + part.first * element_bytes[i], element_bytes[i] * part.items);
-    from += cuda::padded(element_bytes[i] * part.batch->items);
+    from += padded(element_bytes[i] * part.batch->items);
   }
 }
 

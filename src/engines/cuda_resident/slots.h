@@ -39,7 +39,7 @@ struct SlotRow {
   /// `before_first`: the number before each slot's first batch's.
   SlotRow(std::uint32_t slots, std::uint32_t before_first)
       : count(slots),
-        staging_begin(cuda::padded(slots * sizeof(Slot))),
+        staging_begin(padded(slots * sizeof(Slot))),
         range(std::make_shared<SharedRange>(std::make_shared<HugeMemory>(staging_begin + 2 * kStaging), true)),
         lines(slots) {
     for (std::uint32_t i = 0; i < count; ++i) {

@@ -9,25 +9,26 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace penumbra::opportunistic {
 
-/// Of a batch of one size, in nanoseconds.
-struct Cost {
-  double alone = 0;   ///< from submit to the answer, nothing else in flight
-  double busy = 0;    ///< of the worker's time, for submitting and taking back
-  double period = 0;  ///< between answers, when as many as a worker has are in flight, of every worker
+/// Items of a batch under light load, and of a whole chunk.
+inline constexpr std::uint32_t kFew = 8, kChunk = 64;
 
-  bool operator==(const Cost&) const = default;
+/// Of batches on an engine, in nanoseconds.
+struct Costs {
+  double few = 0;     ///< from submit to the answer of kFew items, nothing else in flight
+  double chunk = 0;   ///< likewise of kChunk items
+  double busy = 0;    ///< of the worker's time for kChunk items, for submitting and taking back
+  double period = 0;  ///< between answers of kChunk items, when as many as a worker has are in flight, of every worker
+
+  bool operator==(const Costs&) const = default;
 };
+/// As EngineFinding::figures has them.
+inline constexpr std::size_t kCostFigures = 4;
 
-/// Items of a batch: one packet, a few, a whole chunk.
-inline constexpr std::array<std::uint32_t, 3> kSizes{1, 8, 64};
-using Costs = std::array<Cost, kSizes.size()>;
-
-/// As EngineFinding::figures has them, and back; none if these are not figures of ours.
-std::vector<double> to_figures(const Costs& costs);
+std::array<double, kCostFigures> to_figures(const Costs& costs);
+/// Back; none if these are not figures of ours.
 std::optional<Costs> costs_of(std::span<const double> figures);
 
 /// What is known of an engine, by its place in a list.
@@ -52,7 +53,7 @@ Taken take_best(std::span<const MemberCosts> known, std::uint64_t max_delay);
 /// How many times as many whole chunks `one` gets done as `other` with many in flight.
 double gain(const Costs& other, const Costs& one);
 
-/// For people: "0.05, 0.12, 0.61 us alone; 0.60 us each of many, 0.60 us of the worker".
+/// For people: "8, 64 items 0.12, 0.61 us alone; 64 items 0.60 us each of many, 0.60 us of the worker".
 std::string describe(const Costs& costs);
 
 }  // namespace penumbra::opportunistic

@@ -8,11 +8,6 @@
 #include "opportunistic/queue.h"
 
 namespace penumbra::opportunistic {
-namespace {
-
-constexpr std::size_t kFigures = 3 * kSizes.size();  ///< of a member
-
-}  // namespace
 
 AutoEngine::AutoEngine(std::vector<Member> members, std::uint64_t max_delay, Now now)
     : members_(std::move(members)), max_delay_(max_delay), now_(now) {}
@@ -68,6 +63,17 @@ Taken AutoEngine::taken_for(const SharedShader& shader, const Table& table) cons
   return taken;
 }
 
+std::size_t AutoEngine::in_its_place(const SharedShader& shader,
+                                     std::span<const std::unique_ptr<EngineQueue>> queues) const noexcept {
+  std::size_t found = members_.size();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (queues[i] == nullptr || shader.of_members[i] == nullptr) continue;
+    if (members_[i].at_once) return i;
+    found = std::min(found, i);
+  }
+  return found;
+}
+
 const SharedShader& AutoEngine::shader_of(std::size_t member, const Shader& own) const noexcept {
   return std::ranges::find_if(shaders_, [&](const auto& each) { return each.second.of_members[member] == &own; })
       ->second;
@@ -86,6 +92,10 @@ std::unique_ptr<EngineQueue> AutoEngine::open(std::optional<unsigned> core) {
       if (std::ranges::find(words_, word) == words_.end()) words_.push_back(word);
     }
   }
+  for (const Route& route : routes_) {
+    if (in_its_place(*route.shader, queues) < members_.size()) continue;
+    throw std::runtime_error("no engine has a queue left for the shader '" + route.shader->name + "'");
+  }
   auto queue = std::make_unique<AutoQueue>(*this, std::move(queues), core, max_delay_, now_);
   const std::lock_guard lock(mutex_);
   queues_.push_back(queue.get());
@@ -97,7 +107,6 @@ void AutoEngine::remove(const AutoQueue& queue) {
   std::erase(queues_, &queue);
 }
 
-/// As many as there are workers: each has a queue for every stage.
 std::vector<AutoQueue*> AutoEngine::one_queue_a_core() const {
   std::vector<AutoQueue*> found;
   for (AutoQueue* queue : queues_) {
@@ -122,14 +131,14 @@ std::optional<Costs> AutoEngine::measure_member(const Route& route, std::size_t 
 void AutoEngine::choose(Route& route, const std::vector<EngineFinding>& findings) {
   const auto is_its = [&](const EngineFinding& each) {
     return each.shader == route.shader->name && each.size_class == route.table->size_class() &&
-           each.figures.size() == kFigures * members_.size();
+           each.figures.size() == kCostFigures * members_.size();
   };
   const auto known = std::ranges::find_if(findings, is_its);
   route.is_recalled = known != findings.end();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (!is_candidate(*route.shader, i)) continue;
     std::optional<Costs> costs;
-    if (route.is_recalled) costs = costs_of(std::span(known->figures).subspan(kFigures * i, kFigures));
+    if (route.is_recalled) costs = costs_of(std::span(known->figures).subspan(kCostFigures * i, kCostFigures));
     if (!costs) {
       costs = measure_member(route, i);
       if (costs) route.is_recalled = false;
@@ -140,11 +149,11 @@ void AutoEngine::choose(Route& route, const std::vector<EngineFinding>& findings
 }
 
 void AutoEngine::recall(std::vector<EngineFinding> findings) {
-  const auto can_be_measured = [](const Route& route) {
-    return !route.shader->has_arena && route.table->view() != nullptr;
-  };
-  if (queues_.empty() || routes_.empty() || !std::ranges::all_of(routes_, can_be_measured)) return;
-  for (Route& route : routes_) choose(route, findings);
+  if (queues_.empty() || routes_.empty()) return;
+  for (Route& route : routes_) {
+    const bool can_be_measured = !route.shader->has_arena && route.table->view() != nullptr;
+    if (can_be_measured) choose(route, findings);
+  }
   const std::lock_guard lock(mutex_);
   for (const Route& route : routes_) add_words(route);
   close_what_is_not_taken();
@@ -164,7 +173,7 @@ void AutoEngine::add_words(const Route& route) {
   const std::string& heavy = members_[route.taken.heavy].name;
   words_.push_back(of + ": " + (light == heavy ? light : light + " under light load, " + heavy + " under heavy load"));
   for (const auto& [member, costs] : route.costs) {
-    words_.push_back(of + " on " + members_[member].name + ": 1, 8, 64 items " + describe(costs) +
+    words_.push_back(of + " on " + members_[member].name + ": " + describe(costs) +
                      (route.is_recalled ? ", in an earlier run" : ""));
   }
 }
@@ -190,9 +199,10 @@ std::vector<EngineFinding> AutoEngine::findings() const {
     finding.size_class = route.table->size_class();
     finding.value = route.taken.heavy;
     finding.gain = gain(costs_of_member(route.taken.light), costs_of_member(route.taken.heavy));
-    finding.figures.resize(kFigures * members_.size());  // zeros: not known
+    finding.figures.resize(kCostFigures * members_.size());  // zeros: not known
     for (const auto& [member, costs] : route.costs) {
-      std::ranges::copy(to_figures(costs), finding.figures.begin() + static_cast<std::ptrdiff_t>(kFigures * member));
+      std::ranges::copy(to_figures(costs),
+                        finding.figures.begin() + static_cast<std::ptrdiff_t>(kCostFigures * member));
     }
   }
   return found;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,6 +66,10 @@ class AutoEngine final : public Engine {
   const std::vector<Member>& all() const noexcept { return members_; }
   /// Of what was not expected: the best member that answers at once, and the best of the others.
   Taken taken_for(const SharedShader& shader, const Table& table) const noexcept;
+  /// For a queue that has none into the member that is taken: the best member that it has one into, if possible one
+  /// that answers at once.
+  std::size_t in_its_place(const SharedShader& shader,
+                           std::span<const std::unique_ptr<EngineQueue>> queues) const noexcept;
   /// The shader that a member has as `own`.
   const SharedShader& shader_of(std::size_t member, const Shader& own) const noexcept;
   void remove(const AutoQueue& queue);
@@ -72,6 +77,7 @@ class AutoEngine final : public Engine {
  private:
   std::unique_ptr<EngineQueue> open(std::optional<unsigned> core);
   bool is_candidate(const SharedShader& shader, std::size_t member) const noexcept;
+  /// As many as there are workers: each has a queue for every stage.
   std::vector<AutoQueue*> one_queue_a_core() const;
   std::optional<Costs> measure_member(const Route& route, std::size_t member) const;
   void choose(Route& route, const std::vector<EngineFinding>& findings);

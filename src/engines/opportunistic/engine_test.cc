@@ -169,13 +169,13 @@ TEST(Auto, LeavesLightLoadToTheCpuAndHeavyLoadToTheGpu) {
   EXPECT_EQ(world.seen[1].batches, 0U);
   traffic.press(1000);
   EXPECT_EQ(world.seen[1].batches, 1000U - 2 * LoadChoice::kRound);
-  EXPECT_THAT(world.notes(), HasSubstr("core 0: gpu, heavy load, changed 1 times; fell behind at"));
+  EXPECT_THAT(world.notes(), HasSubstr("core 0, one: gpu, heavy load, changed 1 times; fell behind at"));
   traffic.press(20'000);
   traffic.trickle(1000);
   const std::uint64_t by_gpu = world.seen[1].batches;
   traffic.trickle(1000);
   EXPECT_EQ(world.seen[1].batches, by_gpu) << "the load has gone";
-  EXPECT_THAT(world.notes(), HasSubstr("core 0: cpu, light load, changed 2 times"));
+  EXPECT_THAT(world.notes(), HasSubstr("core 0, one: cpu, light load, changed 2 times"));
 }
 
 TEST(Auto, LetsFunctionsFetchAheadWhileTheCpuIsUsed) {
@@ -195,24 +195,24 @@ TEST(Auto, MeasuresWhatEachMemberCosts) {
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].shader, "one");
   EXPECT_EQ(findings[0].size_class, world.table.size_class());
-  ASSERT_THAT(findings[0].figures, SizeIs(18));
-  const auto cpu = costs_of(std::span(findings[0].figures).first(9));
-  const auto gpu = costs_of(std::span(findings[0].figures).last(9));
+  ASSERT_THAT(findings[0].figures, SizeIs(2 * kCostFigures));
+  const auto cpu = costs_of(std::span(findings[0].figures).first(kCostFigures));
+  const auto gpu = costs_of(std::span(findings[0].figures).last(kCostFigures));
   ASSERT_TRUE(cpu && gpu);
-  for (std::size_t i = 0; i < kSizes.size(); ++i) {
-    const double of_cpu = 20 + 10.0 * kSizes[i], of_gpu = 50 + 1.0 * kSizes[i];
-    EXPECT_DOUBLE_EQ((*cpu)[i].alone, of_cpu);
-    EXPECT_DOUBLE_EQ((*cpu)[i].busy, of_cpu);
-    EXPECT_NEAR((*cpu)[i].period, of_cpu, 0.01);
-    EXPECT_NEAR((*gpu)[i].alone, of_gpu + 3000, TimedQueue::kPoll);
-    EXPECT_NEAR((*gpu)[i].busy, of_gpu + TimedQueue::kPoll, 1e-9);
-    // 16 in flight: the latency bounds it.
-    EXPECT_NEAR((*gpu)[i].period, (of_gpu + 3000) / 16, 40) << kSizes[i];
-  }
+  const auto of_cpu = [](std::uint32_t items) { return 20 + 10.0 * items; };
+  const auto of_gpu = [](std::uint32_t items) { return 50 + 1.0 * items; };
+  EXPECT_DOUBLE_EQ(cpu->few, of_cpu(kFew));
+  EXPECT_DOUBLE_EQ(cpu->chunk, of_cpu(kChunk));
+  EXPECT_DOUBLE_EQ(cpu->busy, of_cpu(kChunk));
+  EXPECT_NEAR(cpu->period, of_cpu(kChunk), 0.01);
+  EXPECT_NEAR(gpu->few, of_gpu(kFew) + 3000, TimedQueue::kPoll);
+  EXPECT_NEAR(gpu->chunk, of_gpu(kChunk) + 3000, TimedQueue::kPoll);
+  EXPECT_NEAR(gpu->busy, of_gpu(kChunk) + TimedQueue::kPoll, 1e-9);
+  EXPECT_NEAR(gpu->period, (of_gpu(kChunk) + 3000) / kMostInFlight, 40) << "the latency bounds it";
   EXPECT_THAT(world.engine->notes(),
               AllOf(Contains("one: cpu under light load, gpu under heavy load"),
-                    Contains(HasSubstr("one on cpu: 1, 8, 64 items 0.03, 0.10, 0.66 us alone; 0.66 us each of many")),
-                    Contains(HasSubstr("one on gpu: 1, 8, 64 items 3."))));
+                    Contains(HasSubstr("one on cpu: 8, 64 items 0.10, 0.66 us alone; 64 items 0.66 us each of many")),
+                    Contains(HasSubstr("one on gpu: 8, 64 items 3."))));
 }
 
 TEST(Auto, ChoosesByWhatAnEarlierRunMeasured) {
@@ -236,7 +236,7 @@ TEST(Auto, MeasuresAnewWhatAnEarlierRunCannotHaveMeasured) {
   wrong[0][0].shader = "two";
   wrong[1][0].size_class += 1;
   wrong[2][0].figures.pop_back();
-  wrong[3][0].figures.assign(18, 0);
+  wrong[3][0].figures.assign(2 * kCostFigures, 0);
   wrong[4][0].figures[3] = -1;
   for (const auto& findings : wrong) {
     AutoWorld second({{"cpu", kCpu}, {"gpu", kGpu}});
@@ -293,6 +293,35 @@ TEST(Auto, UsesAGpuAlwaysIfThatAnswersSooner) {
   traffic.trickle(10);
   traffic.press(100);
   EXPECT_EQ(world.seen[1].batches, 110U);
+}
+
+/// A worker for which the GPU has no queue left, and one for which the other engines have none either.
+TEST(Auto, FallsBackOnTheCpuWhereTheGpuIsTakenForEverything) {
+  constexpr Timing kHeavyCpu{.of_item = 5000};
+  Timing scarce = kGpu;
+  scarce.queues = 1;
+  AutoWorld world({{"cpu", kHeavyCpu}, {"gpu", scarce}});
+  world.expect_and_open();
+  const auto second = world.engine->open_queue_for(1);
+  world.engine->recall({});
+  for (Seen& each : world.seen) each.batches = 0;
+  Traffic traffic(world, *second);
+  traffic.trickle(10);
+  traffic.press(100);
+  EXPECT_EQ(world.seen[0].batches, 110U);
+  AutoWorld alone({{"gpu", scarce}});
+  alone.expect_and_open();
+  EXPECT_THROW(alone.engine->open_queue_for(1), std::runtime_error);
+}
+
+TEST(Auto, MeasuresWhatCanBeMeasuredBesideWhatCannot) {
+  AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu}});
+  Table empty{"nothing yet"};
+  world.engine->use_table(empty);
+  world.engine->expect(*world.engine->find_shader("two"), empty);
+  world.calibrate();
+  EXPECT_THAT(world.engine->findings(), SizeIs(1));
+  EXPECT_THAT(world.notes(), HasSubstr("two: cpu under light load, gpu under heavy load"));
 }
 
 TEST(Auto, KeepsWithinTheDelayThatItWasTold) {

@@ -6,8 +6,8 @@
 namespace penumbra::opportunistic {
 
 bool LoadChoice::took(std::uint32_t items, bool is_pressed, std::uint64_t now) noexcept {
-  const bool was_heavy = is_heavy_;
-  if (now - last_ > kGap) {
+  const bool is_gap = now - last_ > kGap;
+  if (is_gap) {
     if (is_heavy_) become(false, now);
     behind_ = 0;
     begin_round(now);
@@ -15,8 +15,9 @@ bool LoadChoice::took(std::uint32_t items, bool is_pressed, std::uint64_t now) n
   last_ = now;
   items_ += items;
   if (is_pressed) pressed_items_ += items;
-  if (++batches_ == kRound) end_round(now);
-  return is_heavy_ != was_heavy;
+  const bool is_whole = ++batches_ == kRound;
+  if (is_whole) end_round(now);
+  return is_gap || is_whole;
 }
 
 void LoadChoice::begin_round(std::uint64_t now) noexcept {

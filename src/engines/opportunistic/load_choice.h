@@ -33,8 +33,10 @@ class LoadChoice {
   explicit LoadChoice(std::uint64_t max_delay = 0) : max_delay_(max_delay) {}
 
   bool is_heavy() const noexcept { return is_heavy_; }
-  /// A batch of so many items was taken at this time. Whether is_heavy() has changed.
+  /// A batch of so many items was taken at this time. Whether a round has ended: only then does anything change.
   bool took(std::uint32_t items, bool is_pressed, std::uint64_t now) noexcept;
+  /// A batch is there that the engine does not take yet: that is no gap.
+  void waits(std::uint64_t now) noexcept { last_ = now; }
   /// One under heavy load came back after so long.
   void came_back(std::uint64_t after) noexcept {
     delay_ += after;
@@ -57,7 +59,7 @@ class LoadChoice {
 
   const std::uint64_t max_delay_;
   bool is_heavy_ = false;
-  std::uint64_t last_ = 0;   ///< batch
+  std::uint64_t last_ = 0;   ///< batch, taken or waiting
   std::uint64_t begin_ = 0;  ///< of the round
   std::uint32_t batches_ = 0, delays_ = 0;
   std::uint64_t items_ = 0, pressed_items_ = 0, delay_ = 0;  ///< of the round

@@ -44,7 +44,8 @@ class World {
         now_ += 100;
       } else {
         const bool was_heavy = choice_.is_heavy();
-        if (choice_.took(items, items == kMost, static_cast<std::uint64_t>(now_))) ++changes_;
+        choice_.took(items, items == kMost, static_cast<std::uint64_t>(now_));
+        if (choice_.is_heavy() != was_heavy) ++changes_;
         if (was_heavy) choice_.came_back(delay);
         now_ += (kChunk + items * (kItem + (was_heavy ? heavy_ : light_))) * disturbance();
         done_ += items;
@@ -174,6 +175,23 @@ TEST(LoadChoice, TakesAGapForTheEndOfTheLoad) {
   world.run(1e-6, 10 * kMillisecond);
   EXPECT_FALSE(world.choice().is_heavy());
   EXPECT_EQ(world.changes(), 1);
+}
+
+TEST(LoadChoice, DoesNotTakeAnEngineThatIsFullForAGap) {
+  LoadChoice choice;
+  std::uint64_t now = 1;
+  const auto press = [&](std::uint32_t batches, std::uint64_t apart) {
+    for (std::uint32_t i = 0; i < batches; ++i) choice.took(64, true, now += apart);
+  };
+  press(LoadChoice::kRounds * LoadChoice::kRound, 1000);
+  ASSERT_TRUE(choice.is_heavy());
+  for (int i = 0; i < 100; ++i) {
+    for (std::uint64_t waited = 0; waited < 2 * LoadChoice::kGap; waited += LoadChoice::kGap / 2) {
+      choice.waits(now += LoadChoice::kGap / 2);
+    }
+    press(1, 1);
+    ASSERT_TRUE(choice.is_heavy()) << i;
+  }
 }
 
 TEST(LoadChoice, DoesNotUseWhatTakesTooLong) {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "penumbra/huge_memory.h"
@@ -18,17 +19,11 @@
 namespace penumbra::opportunistic {
 namespace {
 
-constexpr std::size_t kDepth = 16;              ///< batches in flight, as of a worker
 constexpr std::uint64_t kDuration = 1'000'000;  ///< ns, of each measurement
 constexpr int kTimes = 3;                       ///< of many: the best counts, for another program may have had the core
 constexpr std::size_t kSamples = 255;           ///< of one batch alone, at most; their median counts
 /// So many bytes of inputs that a table's lines do not come again soon.
 constexpr std::size_t kPool = std::size_t{4} << 20;
-constexpr std::size_t kColumnAlignment = 64;
-
-constexpr std::size_t padded(std::size_t bytes) {
-  return (bytes + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
-}
 
 /// The values that all inputs are cut from.
 HugeMemory random_bytes() {
@@ -48,30 +43,31 @@ class Worker {
          Now now)
       : shader_(shader), queue_(queue), pool_(pool), cursor_(first), now_(now) {
     std::size_t bytes = 0;
-    for (const std::size_t each : shader.output_bytes) bytes += padded(each * kSizes.back());
-    outputs_ = HugeMemory(std::max<std::size_t>(bytes * kDepth, 1));
+    for (const std::size_t each : shader.output_bytes) bytes += padded(each * kChunk);
+    outputs_ = HugeMemory(std::max<std::size_t>(bytes * kMostInFlight, 1));
     std::byte* output = outputs_.data();
     for (Batch& batch : batches_) {
       batch.shader = &shader;
       batch.table = &table;
       for (std::size_t i = 0; i < shader.output_bytes.size(); ++i) {
         batch.outputs[i] = output;
-        output += padded(shader.output_bytes[i] * kSizes.back());
+        output += padded(shader.output_bytes[i] * kChunk);
       }
     }
   }
 
-  /// As many in flight as go: busy and period.
-  void measure_many(std::uint32_t items, Cost& cost) {
+  /// Whole chunks, as many in flight as go: busy and period.
+  void measure_many(Costs& costs) {
     for (int i = 0; i < kTimes; ++i) {
-      const Cost found = cost_of_many(items);
-      if (i > 0 && found.period >= cost.period) continue;
-      cost.busy = found.busy;
-      cost.period = found.period;
+      const auto [busy, period] = cost_of_many();
+      if (i > 0 && period >= costs.period) continue;
+      costs.busy = busy;
+      costs.period = period;
     }
   }
 
-  void measure_alone(std::uint32_t items, Cost& cost) {
+  /// From submit to the answer.
+  double measure_alone(std::uint32_t items) {
     std::vector<std::uint64_t> samples;
     const std::uint64_t begin = now_();
     do {
@@ -84,19 +80,19 @@ class Worker {
     } while (samples.size() < kSamples && now_() - begin < kDuration);
     const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
     std::nth_element(samples.begin(), middle, samples.end());
-    cost.alone = static_cast<double>(*middle);
+    return static_cast<double>(*middle);
   }
 
  private:
-  Cost cost_of_many(std::uint32_t items) {
+  std::pair<double, double> cost_of_many() {
     const std::uint64_t begin = now_();
     std::uint64_t busy = 0, taken = 0;
     std::size_t in_flight = 0;
     for (bool is_over = false; !is_over || in_flight > 0;) {
       const std::uint64_t before = now_();
       is_over = before - begin >= kDuration && taken > 0;
-      if (!is_over && in_flight < kDepth) {
-        const auto answer = queue_.submit(prepared(batches_[taken % kDepth], items));
+      if (!is_over && in_flight < kMostInFlight) {
+        const auto answer = queue_.submit(prepared(batches_[taken % kMostInFlight], kChunk));
         if (answer != EngineQueue::Submitted::full) {
           busy += now_() - before;
           ++taken;
@@ -110,10 +106,10 @@ class Worker {
         --in_flight;
       }
     }
-    Cost cost;
-    cost.busy = static_cast<double>(std::max<std::uint64_t>(busy, 1)) / static_cast<double>(taken);
-    cost.period = static_cast<double>(std::max<std::uint64_t>(now_() - begin, 1)) / static_cast<double>(taken);
-    return cost;
+    const auto of_each = [taken](std::uint64_t time) {
+      return static_cast<double>(std::max<std::uint64_t>(time, 1)) / static_cast<double>(taken);
+    };
+    return {of_each(busy), of_each(now_() - begin)};
   }
 
   /// With inputs that it did not have just before.
@@ -134,7 +130,7 @@ class Worker {
   std::size_t cursor_;
   const Now now_;
   HugeMemory outputs_;
-  std::array<Batch, kDepth> batches_;
+  std::array<Batch, kMostInFlight> batches_;
 };
 
 /// In vain where this process may not use the core: its worker then says so.
@@ -155,13 +151,13 @@ Costs measure(const Shader& shader, const Table& table, std::span<const WorkersQ
     if (queues[index].core) run_on(*queues[index].core);
     Worker worker(shader, table, *queues[index].queue, pool, padded(kPool / queues.size() * index), now);
     Costs& costs = found[index];
-    worker.measure_many(kSizes.back(), costs.back());  // the engine may have to find out something first
-    for (std::size_t size = kSizes.size(); size-- > 0;) {
-      together.arrive_and_wait();
-      worker.measure_many(kSizes[size], costs[size]);
-      together.arrive_and_wait();
-      worker.measure_alone(kSizes[size], costs[size]);
-    }
+    worker.measure_many(costs);  // the engine may have to find out something first
+    together.arrive_and_wait();
+    worker.measure_many(costs);
+    together.arrive_and_wait();
+    costs.chunk = worker.measure_alone(kChunk);
+    together.arrive_and_wait();
+    costs.few = worker.measure_alone(kFew);
   };
   {
     std::vector<std::jthread> threads;
@@ -171,11 +167,10 @@ Costs measure(const Shader& shader, const Table& table, std::span<const WorkersQ
   Costs mean{};
   const auto count = static_cast<double>(queues.size());
   for (const Costs& each : found) {
-    for (std::size_t size = 0; size < kSizes.size(); ++size) {
-      mean[size].alone += each[size].alone / count;
-      mean[size].busy += each[size].busy / count;
-      mean[size].period += each[size].period / count;
-    }
+    mean.few += each.few / count;
+    mean.chunk += each.chunk / count;
+    mean.busy += each.busy / count;
+    mean.period += each.period / count;
   }
   return mean;
 }

@@ -35,7 +35,7 @@ void AutoQueue::know(const SharedShader& shader, const Table& table) noexcept {
   shader_ = &shader;
   table_ = &table;
   const Taken taken = engine_.taken_for(shader, table);
-  light_ = taken.light;
+  light_ = queues_[taken.light] != nullptr ? taken.light : engine_.in_its_place(shader, queues_);
   heavy_ = queues_[taken.heavy] != nullptr ? taken.heavy : light_;
 }
 
@@ -50,14 +50,17 @@ EngineQueue::Submitted AutoQueue::submit(Batch& batch) noexcept {
   }
   const Shader* const own = std::exchange(batch.shader, shader_->of_members[member]);
   const bool is_a_choice = light_ != heavy_;
-  const std::uint64_t now = is_a_choice ? now_() : 0;
   const std::uint32_t items = batch.items;
   const bool is_pressed = batch.is_pressed;
   const Submitted answer = queues_[member]->submit(batch);
   if (answer != Submitted::queued) batch.shader = own;
-  if (answer == Submitted::full) return answer;
   if (answer == Submitted::queued) ++in_flight_;
   if (!is_a_choice) return answer;
+  const std::uint64_t now = now_();
+  if (answer == Submitted::full) {
+    choice_.waits(now);
+    return answer;
+  }
   if (answer == Submitted::queued && watched_ == nullptr && choice_.is_heavy()) {
     watched_ = &batch;
     watched_since_ = now;
@@ -81,9 +84,10 @@ Batch* AutoQueue::poll() noexcept {
 }
 
 void AutoQueue::publish() noexcept {
-  if (has_begun_.load(std::memory_order_relaxed)) {
+  if (has_begun_.load(std::memory_order_relaxed) && is_heavy_.load(std::memory_order_relaxed) != choice_.is_heavy()) {
     changes_.store(changes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
+  seen_shader_.store(shader_, std::memory_order_relaxed);
   used_.store(next_member(), std::memory_order_relaxed);
   is_heavy_.store(choice_.is_heavy(), std::memory_order_relaxed);
   light_rate_.store(choice_.light_rate(), std::memory_order_relaxed);
@@ -94,7 +98,8 @@ void AutoQueue::publish() noexcept {
 
 std::string AutoQueue::note() const {
   if (!has_begun_.load(std::memory_order_relaxed)) return "";
-  std::string line = (core_ ? "core " + std::to_string(*core_) : std::string("a worker")) + ": " +
+  std::string line = (core_ ? "core " + std::to_string(*core_) : std::string("a worker")) + ", " +
+                     seen_shader_.load(std::memory_order_relaxed)->name + ": " +
                      engine_.all()[used_.load(std::memory_order_relaxed)].name +
                      (is_heavy_.load(std::memory_order_relaxed) ? ", heavy load" : ", light load");
   const double light = light_rate_.load(std::memory_order_relaxed), heavy = heavy_rate_.load(std::memory_order_relaxed);

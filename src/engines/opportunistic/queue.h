@@ -22,14 +22,15 @@ namespace penumbra::opportunistic {
 
 class AutoQueue final : public EngineQueue {
  public:
-  /// `queues` of the members in their order; null: that member had none to give. One that answers at once is there.
+  /// `queues` of the members in their order; null: that member had none to give. Those of members that answer at once
+  /// are there.
   AutoQueue(AutoEngine& engine, std::vector<std::unique_ptr<EngineQueue>> queues, std::optional<unsigned> core,
             std::uint64_t max_delay, Now now);
   ~AutoQueue() override;
 
   Submitted submit(Batch& batch) noexcept override;
   Batch* poll() noexcept override;
-  bool fetches_ahead() const noexcept override { return queues_[next_member()]->fetches_ahead(); }
+  bool fetches_ahead() const noexcept override { return in_use().fetches_ahead(); }
   void share(std::shared_ptr<const HugeMemory> memory) override;
 
   // Before the first batch.
@@ -43,6 +44,7 @@ class AutoQueue final : public EngineQueue {
 
  private:
   void know(const SharedShader& shader, const Table& table) noexcept;
+  const EngineQueue& in_use() const noexcept { return *queues_[next_member()]; }
   std::size_t next_member() const noexcept { return choice_.is_heavy() ? heavy_ : light_; }
   void publish() noexcept;
 
@@ -61,6 +63,7 @@ class AutoQueue final : public EngineQueue {
   std::uint64_t watched_since_ = 0;
 
   // For note().
+  std::atomic<const SharedShader*> seen_shader_{nullptr};
   std::atomic<std::size_t> used_;
   std::atomic<bool> is_heavy_{false}, has_begun_{false};
   std::atomic<std::uint64_t> changes_{0};
