@@ -41,7 +41,7 @@ void StationKeeper::configure(const Configuration& configuration) {
 
 void StationKeeper::apply(const Configuration& configuration) {
   max_stations_ = configuration.max_stations;
-  phase_ = std::chrono::seconds(configuration.ageing) / kPhases;
+  phase_ = Clock::duration(std::chrono::seconds(configuration.ageing)) / kPhases;
   phase_began_ = Clock::now();
   full_.store(stations_.size() >= max_stations_, std::memory_order_relaxed);
 }
