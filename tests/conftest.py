@@ -58,6 +58,7 @@ class Summary:
         self.received = self.json["received"]["packets"]
         self.from_host = self.json["from_host"]["packets"]
         self.sent = self.json["sent"]["packets"]
+        self.replicated = self.json["replicated"]
         self.dropped, self.punted = self.json["dropped"], self.json["punted"]
         #: (kind, reason) -> packets, without the reasons that did not occur
         self.reasons = {}
@@ -67,7 +68,7 @@ class Summary:
                 self.reasons[key] = self.reasons.get(key, 0) + r["packets"]
         self.received_by_port = {p["name"]: p["received"]["packets"] for p in self.json["ports"]}
         self.sent_by_port = {p["name"]: p["sent"]["packets"] for p in self.json["ports"]}
-        assert self.received + self.from_host == self.sent + self.dropped + self.punted
+        assert self.received + self.from_host + self.replicated == self.sent + self.dropped + self.punted
         assert self.dropped == sum(n for (kind, _), n in self.reasons.items() if kind == "drop")
         assert self.punted == sum(n for (kind, _), n in self.reasons.items() if kind == "punt")
         assert self.received == sum(self.received_by_port.values())

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 
 #include "penumbra/batch.h"
 
@@ -18,16 +19,28 @@ namespace penumbra {
 /// What shall become of a packet.
 struct Verdict {
   enum class Kind : std::uint8_t {
-    pass,  ///< undecided: the next function's turn; dropped as `undecided` after the last one
-    send,  ///< out of port `value`
-    drop,  ///< for reason `value`
-    punt,  ///< to the host's stack, for reason `value`
+    pass,       ///< undecided: the next function's turn; dropped as `undecided` after the last one
+    send,       ///< out of port `value`
+    replicate,  ///< out of several ports: what the chunk's `replications` says of it
+    drop,       ///< for reason `value`
+    punt,       ///< to the host's stack, for reason `value`
   };
   Kind kind = Kind::pass;
   std::uint16_t value = 0;  ///< a port's index, or a reason's index in the pipeline's list
 
   static Verdict send(std::uint16_t port) { return {Kind::send, port}; }
+  static Verdict replicate() { return {Kind::replicate, 0}; }
   bool operator==(const Verdict&) const = default;
+};
+
+/// Where a packet goes that leaves by several ports: by each of these, each named once, but the one that it came from.
+/// The lists stay as they are while the packet is in flight.
+struct Replication {
+  std::span<const std::uint16_t> ports;  ///< these get the packet itself
+  rte_mbuf* other = nullptr;             ///< its likeness with another header, the chunk's too; or null
+  /// These get that; none of `ports`.
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  std::span<const std::uint16_t> other_ports = {};
 };
 
 /// Room for the columns of one batch; emptied before each pre-shade.
@@ -67,6 +80,7 @@ struct Chunk {
   bool fetch_ahead = false;
   std::array<rte_mbuf*, kCapacity> packets;
   std::array<Verdict, kCapacity> verdicts;
+  std::array<Replication, kCapacity> replications;  ///< of the packets whose verdict is to replicate them
 
   Batch batch;                                         ///< of the current function
   std::array<std::uint8_t, kCapacity> packet_of_item;  ///< which packet the batch's item i belongs to

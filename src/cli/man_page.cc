@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view kDescription = R"(.SH DESCRIPTION
 Penumbra is a software data plane. It receives packets from ports (DPDK devices, captures, synthetic traffic), passes
 them through a pipeline of network functions, and sends, drops or punts each one. Every packet that is not sent is
-counted under a named reason, and packets received are at all times those sent, dropped and punted and those in flight.
+counted under a named reason, and packets received, with the copies of those that leave by several ports, are at all times those
+sent, dropped and punted and those in flight.
 )";
 
 constexpr std::string_view kConfiguration = R"(.SH CONFIGURATION

@@ -108,6 +108,7 @@ json totals_table(const Statistics& statistics) {
   if (statistics.from_host.packets > 0) {
     rows.push_back(total_row("from the host", statistics.from_host, statistics.elapsed));
   }
+  if (statistics.replicated > 0) rows.push_back({{"", "replicated"}, {"packets", statistics.replicated}});
   rows.push_back(total_row("sent", statistics.sent, statistics.elapsed));
   rows.push_back({{"", "dropped"}, {"packets", statistics.dropped}});
   rows.push_back({{"", "punted"}, {"packets", statistics.punted}});
@@ -192,12 +193,14 @@ double packets_per_second(const Traffic& traffic, nanoseconds elapsed) {
 }
 
 std::string contradiction(const Statistics& statistics) {
-  const std::uint64_t came = statistics.received.packets + statistics.from_host.packets;
+  const std::uint64_t came = statistics.received.packets + statistics.from_host.packets + statistics.replicated;
   const std::uint64_t accounted = statistics.sent.packets + statistics.dropped + statistics.punted;
   if (came != accounted) {
-    return fmt::format("{} packets were received and {} came from the host, but {} sent + {} dropped + {} punted = {}",
-                       statistics.received.packets, statistics.from_host.packets, statistics.sent.packets,
-                       statistics.dropped, statistics.punted, accounted);
+    return fmt::format(
+        "{} packets were received, {} came from the host and {} were replicated, but {} sent + {} dropped + {} punted "
+        "= {}",
+        statistics.received.packets, statistics.from_host.packets, statistics.replicated, statistics.sent.packets,
+        statistics.dropped, statistics.punted, accounted);
   }
   const auto differs = [](const Traffic& a, const Traffic& b) { return a.packets != b.packets || a.bytes != b.bytes; };
   if (differs(sum_of(statistics.received_by_port), statistics.received)) return "ports do not add up to all received";
@@ -223,6 +226,7 @@ json to_json(const RunSummary& summary) {
           {"received", traffic_json(statistics.received, statistics.elapsed)},
           {"from_host", traffic_json(statistics.from_host, statistics.elapsed)},
           {"sent", traffic_json(statistics.sent, statistics.elapsed)},
+          {"replicated", statistics.replicated},
           {"dropped", statistics.dropped},
           {"punted", statistics.punted},
           {"conserved", contradiction(statistics).empty()},
@@ -241,8 +245,9 @@ std::string to_text(const RunSummary& summary) {
                             reasons_table(statistics), steps_table(statistics)}) {
     if (!table.empty()) text += "\n" + render(table);
   }
-  return text + fmt::format("\nreceived{} = sent + dropped + punted: {}\n",
+  return text + fmt::format("\nreceived{}{} = sent + dropped + punted: {}\n",
                             statistics.from_host.packets > 0 ? " + from the host" : "",
+                            statistics.replicated > 0 ? " + replicated" : "",
                             contradiction(statistics).empty() ? "holds" : "does NOT hold");
 }
 

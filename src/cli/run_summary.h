@@ -17,8 +17,8 @@ namespace penumbra::cli {
 double wire_bits_per_second(const runtime::Traffic& traffic, std::chrono::nanoseconds elapsed);
 double packets_per_second(const runtime::Traffic& traffic, std::chrono::nanoseconds elapsed);
 
-/// Where the counters contradict each other: received is not sent + dropped + punted, or the parts of a sum do not make
-/// it up. Empty if all is well, which it must be at the end of a run.
+/// Where the counters contradict each other: received and replicated are not sent + dropped + punted, or the parts of a
+/// sum do not make it up. Empty if all is well, which it must be at the end of a run.
 std::string contradiction(const runtime::Statistics& statistics);
 
 struct RunSummary {

@@ -34,6 +34,14 @@ TEST(RunSummary, SaysWhatDevicesLost) {
 TEST(RunSummary, SaysWhetherPacketsAreConserved) {
   RunSummary summary = some_summary();
   EXPECT_THAT(to_text(summary), HasSubstr("\nreceived = sent + dropped + punted: holds\n"));
+  summary.statistics.replicated = 3;
+  summary.statistics.dropped = 3;
+  summary.statistics.reasons = {{.stage = "router", .reason = "tx_full", .packets = 3}};
+  EXPECT_THAT(to_text(summary), HasSubstr("\nreceived + replicated = sent + dropped + punted: holds\n"));
+  EXPECT_THAT(to_text(summary), HasSubstr("replicated        3\n"));
+  EXPECT_EQ(to_json(summary).at("replicated"), 3);
+  summary.statistics.replicated = summary.statistics.dropped = 0;
+  summary.statistics.reasons.clear();
   ++summary.statistics.received.packets;
   EXPECT_THAT(to_text(summary), HasSubstr("\nreceived = sent + dropped + punted: does NOT hold\n"));
   EXPECT_EQ(to_json(summary).at("conserved"), false);

@@ -8,11 +8,11 @@
 #include <memory>
 #include <vector>
 
+#include "base/rate_limiter.h"
 #include "io/frames.h"
 #include "io/mbuf_time.h"
 #include "io/packet_pool.h"
 #include "io/port.h"
-#include "io/rate_limiter.h"
 
 namespace penumbra::io {
 

@@ -83,6 +83,7 @@ class WorkerCounters {
   std::vector<QueueCounters> sent;       ///< by port: the worker's transmit queue there
   std::vector<QueueCounters> from_host;  ///< by port: what the host gave to be sent there
   std::vector<StepCounters> steps;
+  Counter replicated;  ///< copies that were made of packets which leave by several ports: one less than these
   SleepCounters asleep;
 
   Counter& reason(std::size_t index) { return reasons_[index / kPerLine].counters[index % kPerLine]; }

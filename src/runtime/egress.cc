@@ -27,22 +27,22 @@ Egress::Egress(std::uint16_t worker, std::size_t reasons, std::vector<io::TxQueu
       tracer_(tracer),
       captures_(captures),
       groups_(queues_.size()),
+      busy_(queues_.size()),
       refused_by_host_(counters.received.size()) {}
 
 void Egress::finish(Flight& flight, std::uint64_t now) noexcept {
   constexpr auto kUndecided = static_cast<std::uint16_t>(RuntimeReason::undecided);
-  Refused refused;
-  std::array<std::uint16_t, Chunk::kCapacity> ports;  // those that packets go to, each once
-  std::uint16_t port_count = 0;
+  Group refused;  // to be freed
+  refused.count = 0;
   bool host_has_work = false;
   const bool captured = captures_.armed();
   for (std::uint16_t i = 0; i < flight.size; ++i) {
     Verdict& verdict = flight.verdicts[i];
     if (verdict.kind == Verdict::Kind::send && verdict.value < groups_.size()) {
-      Group& group = groups_[verdict.value];
-      if (group.count == 0) ports[port_count++] = verdict.value;
-      group.packets[group.count++] = flight.packets[i];
-      continue;
+      if (add(verdict.value, flight.packets[i])) continue;
+    } else if (verdict.kind == Verdict::Kind::replicate) {
+      if (replicate(flight, i)) continue;
+      verdict = {};
     }
     // A function that names a port or a reason that does not exist has not decided.
     const bool decided = verdict.kind >= Verdict::Kind::drop && verdict.value < reasons_;
@@ -66,19 +66,53 @@ void Egress::finish(Flight& flight, std::uint64_t now) noexcept {
     }
     refused.packets[refused.count++] = flight.packets[i];
   }
-  const std::uint16_t decided_against = refused.count;
   if (host_has_work) host_->wake();
-  for (std::uint16_t i = 0; i < port_count; ++i) send(ports[i], refused);
-  if (flight.traced) {
-    Refused unsent;
-    unsent.count = static_cast<std::uint16_t>(refused.count - decided_against);
-    std::copy_n(refused.packets.begin() + decided_against, unsent.count, unsent.packets.begin());
-    note_traces(flight, unsent);
-  }
+  traced_ = flight.traced;
+  for (std::uint16_t i = 0; i < busy_count_; ++i) send(busy_[i]);
+  busy_count_ = 0;
+  if (flight.traced) note_traces(flight);
   if (refused.count > 0) rte_pktmbuf_free_bulk(refused.packets.data(), refused.count);
 }
 
-void Egress::send(std::uint16_t port, Refused& refused) noexcept {
+/// False if there is no room: a port was named more than once for some packet.
+bool Egress::add(std::uint16_t port, rte_mbuf* packet) noexcept {
+  Group& group = groups_[port];
+  if (group.count == Chunk::kCapacity) [[unlikely]]
+    return false;
+  if (group.count == 0) busy_[busy_count_++] = port;
+  group.packets[group.count++] = packet;
+  return true;
+}
+
+/// Returns false, having done nothing but to free its likeness, if it leaves by no port at all.
+bool Egress::replicate(const Flight& flight, std::uint16_t packet) noexcept {
+  const Replication& replication = flight.replications[packet];
+  std::uint16_t copies = add_copies(flight, replication.ports, *flight.packets[packet]);
+  const bool itself = copies > 0;
+  if (replication.other != nullptr) {
+    const std::uint16_t others = add_copies(flight, replication.other_ports, *replication.other);
+    if (others == 0) rte_pktmbuf_free(replication.other);
+    copies = static_cast<std::uint16_t>(copies + others);
+  }
+  if (copies == 0) return false;
+  if (!itself) rte_pktmbuf_free(flight.packets[packet]);
+  counters_.replicated.add(copies - 1U);  // before any of them is sent (see Counter)
+  return true;
+}
+
+/// They are references to the packet, which no driver writes to. Returns their number; at 0 the packet is as it was.
+std::uint16_t Egress::add_copies(const Flight& flight, std::span<const std::uint16_t> ports,
+                                 rte_mbuf& packet) noexcept {
+  std::uint16_t copies = 0;
+  for (const std::uint16_t port : ports) {
+    if (port == flight.rx_port || port >= groups_.size()) continue;
+    if (add(port, &packet)) ++copies;
+  }
+  if (copies > 1) rte_pktmbuf_refcnt_update(&packet, static_cast<std::int16_t>(copies - 1));
+  return copies;
+}
+
+void Egress::send(std::uint16_t port) noexcept {
   Group& group = groups_[port];
   const std::uint16_t count = group.count;
   group.count = 0;
@@ -100,44 +134,61 @@ void Egress::send(std::uint16_t port, Refused& refused) noexcept {
   if (captured) captures_.sent(worker_, port, taken);
   for (std::uint16_t i = taken; i < count; ++i) {
     bytes -= lengths[i];
-    refused.packets[refused.count++] = group.packets[i];
     if (captured) captures_.refused(worker_, *group.packets[i], drop_as(RuntimeReason::tx_full));
+    if (traced_) unsent_.emplace_back(group.packets[i], port);
   }
   counters_.sent[port].add(taken, bytes);
   if (taken < count) {
     counters_.reason(static_cast<std::size_t>(RuntimeReason::tx_full)).add(static_cast<std::uint64_t>(count - taken));
+    rte_pktmbuf_free_bulk(group.packets.data() + taken, static_cast<unsigned>(count - taken));
   }
 }
 
 void Egress::send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept {
-  Refused refused;
+  traced_ = false;
   for (std::uint16_t i = 0; i < count; ++i) {
-    Group& group = groups_[packets[i]->port];
+    const std::uint16_t port = packets[i]->port;
+    Group& group = groups_[port];
+    // One port after the other: those of a burst mostly are of one.
+    const bool last = i + 1 == count || packets[i + 1]->port != port;
     if (host_->is_too_long(*packets[i])) [[unlikely]] {
       counters_.reason(static_cast<std::size_t>(RuntimeReason::host_too_long)).add(1);
       if (captures_.armed()) captures_.refused(worker_, *packets[i], drop_as(RuntimeReason::host_too_long));
-      refused.packets[refused.count++] = packets[i];
+      rte_pktmbuf_free(packets[i]);
     } else {
       group.packets[group.count++] = packets[i];
     }
-    // One port after the other: those of a burst mostly are of one.
-    if (i + 1 == count || packets[i + 1]->port != packets[i]->port) send(packets[i]->port, refused);
+    if (last) send(port);
   }
-  if (refused.count > 0) rte_pktmbuf_free_bulk(refused.packets.data(), refused.count);
 }
 
-void Egress::note_traces(Flight& flight, const Refused& unsent) const {
-  const auto* end = unsent.packets.begin() + unsent.count;
+bool Egress::is_unsent(const rte_mbuf* packet, std::uint16_t port) const {
+  return std::ranges::find(unsent_, std::pair(packet, port)) != unsent_.end();
+}
+
+void Egress::note_traces(Flight& flight) {
   for (auto& trace : flight.traces) {
-    Verdict verdict = flight.verdicts[trace.packet];
-    if (std::find(unsent.packets.begin(), end, flight.packets[trace.packet]) != end) {
-      verdict = drop_as(RuntimeReason::tx_full);
+    const rte_mbuf* const packet = flight.packets[trace.packet];
+    const auto note = [&](Verdict verdict, const rte_mbuf* sent) {
+      const bool lost = verdict.kind == Verdict::Kind::send && is_unsent(sent, verdict.value);
+      tracer_.note_verdict(trace, lost ? drop_as(RuntimeReason::tx_full) : verdict);
+    };
+    const Verdict verdict = flight.verdicts[trace.packet];
+    if (verdict.kind == Verdict::Kind::replicate) {
+      const Replication& replication = flight.replications[trace.packet];
+      for (const std::uint16_t port : replication.ports) {
+        if (port != flight.rx_port) note(Verdict::send(port), packet);
+      }
+      for (const std::uint16_t port : replication.other_ports) {
+        if (port != flight.rx_port) note(Verdict::send(port), replication.other);
+      }
+    } else if (verdict.kind == Verdict::Kind::pass) {
+      note(drop_as(RuntimeReason::undecided), packet);
+    } else {
+      note(verdict, packet);
     }
-    if (verdict.kind == Verdict::Kind::pass) {
-      verdict = drop_as(RuntimeReason::undecided);
-    }
-    tracer_.note_verdict(trace, verdict);
   }
+  unsent_.clear();
   tracer_.finish(flight.traces);
 }
 

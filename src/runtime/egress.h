@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "io/port.h"
@@ -43,11 +44,12 @@ class Egress {
     std::uint16_t count = 0;
     std::array<rte_mbuf*, Chunk::kCapacity> packets;
   };
-  /// A list of packets to be freed.
-  using Refused = Group;
-
-  void send(std::uint16_t port, Refused& refused) noexcept;
-  void note_traces(Flight& flight, const Refused& unsent) const;
+  bool add(std::uint16_t port, rte_mbuf* packet) noexcept;
+  bool replicate(const Flight& flight, std::uint16_t packet) noexcept;
+  std::uint16_t add_copies(const Flight& flight, std::span<const std::uint16_t> ports, rte_mbuf& packet) noexcept;
+  void send(std::uint16_t port) noexcept;
+  bool is_unsent(const rte_mbuf* packet, std::uint16_t port) const;
+  void note_traces(Flight& flight);
 
   std::uint16_t worker_;
   std::size_t reasons_;
@@ -56,8 +58,12 @@ class Egress {
   WorkerCounters& counters_;
   Tracer& tracer_;
   Captures& captures_;
-  std::vector<Group> groups_;                   ///< by port; empty between chunks
-  std::vector<std::uint64_t> refused_by_host_;  ///< by receive queue
+  std::vector<Group> groups_;        ///< by port; empty between chunks
+  std::vector<std::uint16_t> busy_;  ///< the ports whose groups are not empty, each once; room for all
+  std::uint16_t busy_count_ = 0;
+  bool traced_ = false;                                            ///< some packet of the chunk is
+  std::vector<std::pair<const rte_mbuf*, std::uint16_t>> unsent_;  ///< of a traced chunk, by which port
+  std::vector<std::uint64_t> refused_by_host_;                     ///< by receive queue
 };
 
 }  // namespace penumbra::runtime

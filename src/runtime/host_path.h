@@ -19,12 +19,12 @@
 
 #include "base/doorbell.h"
 #include "base/file_descriptor.h"
+#include "base/rate_limiter.h"
 #include "control/config.h"
 #include "io/packet_pool.h"
 #include "io/packet_ring.h"
 #include "io/port.h"
 #include "io/quiet_interface.h"
-#include "io/rate_limiter.h"
 #include "io/tap.h"
 #include "penumbra/chunk.h"
 #include "runtime/counters.h"
@@ -102,7 +102,7 @@ class HostPath {
   std::vector<Twin*> twin_of_port_;
   io::PacketPool pool_;                              ///< of what the host sends; before the rings, which give back
   std::vector<io::PacketRing> to_host_, from_host_;  ///< by worker
-  std::deque<io::RateLimiter> limits_;               ///< by reason
+  std::deque<RateLimiter> limits_;                   ///< by reason
   std::vector<std::uint16_t> over_limit_;            ///< by reason of a punt: the drop in its place
   std::vector<Counter> lost_;                        ///< by reason
   std::vector<std::string> warnings_;

@@ -98,6 +98,12 @@ void add_reasons(const Statistics& statistics, Families& families) {
   }
 }
 
+void add_replicated(const Statistics& statistics, Families& families) {
+  families.count("penumbra_replicated_packets_total",
+                 "Copies made of packets that leave by several ports, the packets themselves not counted", {},
+                 statistics.replicated);
+}
+
 void add_workers(const MetricsSource& source, Families& families) {
   const auto names = step_names(source.pipeline);
   for (std::size_t i = 0; i < source.workers.size(); ++i) {
@@ -154,6 +160,7 @@ std::vector<prometheus::MetricFamily> collect_metrics(const MetricsSource& sourc
   add_ports(source, statistics, families);
   add_queues(source, families);
   add_reasons(statistics, families);
+  add_replicated(statistics, families);
   add_workers(source, families);
   return families.take();
 }

@@ -51,12 +51,13 @@ struct StepCost {
   std::uint64_t chunks = 0;
 };
 
-/// A moment's sum over all workers. received + from_host = sent + dropped + punted + in flight; nothing is in flight
-/// after run().
+/// A moment's sum over all workers. received + from_host + replicated = sent + dropped + punted + in flight; nothing is
+/// in flight after run().
 struct Statistics {
   std::chrono::nanoseconds elapsed{0};
   Traffic received, sent;
-  Traffic from_host;  ///< what the host gave to be sent, by way of the ports' twins
+  Traffic from_host;             ///< what the host gave to be sent, by way of the ports' twins
+  std::uint64_t replicated = 0;  ///< copies of packets that leave by several ports, the packets themselves not counted
   std::uint64_t dropped = 0;
   std::uint64_t punted = 0;
   std::vector<Traffic> received_by_port, sent_by_port, from_host_by_port;

@@ -19,8 +19,17 @@ using test::Order;
 using test::TestBed;
 using test::TestPortSetup;
 
-const std::vector<Order> kAnything{Order::pass, Order::late_pass, Order::send,      Order::late_send,
-                                   Order::drop, Order::late_drop, Order::late_punt, Order::misdirect};
+const std::vector<Order> kAnything{Order::pass,
+                                   Order::late_pass,
+                                   Order::send,
+                                   Order::late_send,
+                                   Order::drop,
+                                   Order::late_drop,
+                                   Order::late_punt,
+                                   Order::misdirect,
+                                   Order::replicate,
+                                   Order::replicate_other,
+                                   Order::replicate_nowhere};
 
 TEST(Router, CountsEveryPacketUnderWhatBecameOfIt) {
   for (const char* engine : {test::kSync, test::kAsync, kAuto}) {
@@ -35,9 +44,46 @@ TEST(Router, CountsEveryPacketUnderWhatBecameOfIt) {
     EXPECT_EQ(count_of(statistics, "test_judge", "late_punted"), given(Order::late_punt));
     EXPECT_EQ(statistics.punted, given(Order::late_punt));
     EXPECT_EQ(count_of(statistics, "router", "undecided"),
-              given(Order::pass) + given(Order::late_pass) + given(Order::misdirect));
+              given(Order::pass) + given(Order::late_pass) + given(Order::misdirect) + given(Order::replicate) +
+                  given(Order::replicate_other) + given(Order::replicate_nowhere))
+        << "of one port nothing leaves by another";
     EXPECT_EQ(count_of(statistics, "router", "tx_full"), 0U);
+    EXPECT_EQ(statistics.replicated, 0U);
   }
+}
+
+/// Both ways, a packet leaves once by every port but its own, in order with those that leave by one.
+TEST(Router, SendsAReplicatedPacketOutOfEveryPortButItsOwn) {
+  for (const char* engine : {test::kSync, test::kAsync}) {
+    for (const Order order : {Order::replicate, Order::replicate_other}) {
+      constexpr std::uint64_t kPackets = 5000;
+      TestBed bed({{.name = "a", .packets_per_queue = kPackets, .orders = {order}},
+                   {.name = "b"},
+                   {.name = "c", .packets_per_queue = kPackets, .orders = {order, order, Order::late_drop}},
+                   {.name = "d"},
+                   {.name = "e"}},
+                  2, 1, engine);
+      const Statistics statistics = bed.run_and_check({});
+      const std::uint64_t of_c = kPackets - bed.port(2).given(0, Order::late_drop);
+      EXPECT_EQ(statistics.replicated, 3 * (kPackets + of_c));
+      EXPECT_EQ(statistics.sent_by_port[0].packets, of_c);
+      EXPECT_EQ(statistics.sent_by_port[2].packets, kPackets);
+      for (const std::size_t port : {1, 3, 4}) EXPECT_EQ(statistics.sent_by_port[port].packets, kPackets + of_c);
+    }
+  }
+}
+
+TEST(Router, CountsEveryCopyThatAnEgressQueueRefuses) {
+  TestBed bed({{.name = "a", .packets_per_queue = 5000, .orders = {Order::replicate, Order::replicate_other}},
+               {.name = "b", .refuse_probability = 1},
+               {.name = "c", .refuse_probability = 0.5},
+               {.name = "d"}},
+              1, 1, test::kSync);
+  const Statistics statistics = bed.run_and_check({});
+  EXPECT_EQ(statistics.replicated, 2U * 5000);
+  EXPECT_EQ(statistics.sent_by_port[1].packets, 0U);
+  EXPECT_EQ(statistics.sent_by_port[3].packets, 5000U);
+  EXPECT_EQ(count_of(statistics, "router", "tx_full"), 2U * 5000 - statistics.sent_by_port[2].packets);
 }
 
 TEST(Router, ConservesPacketsAndOrderWithSeveralPortsWorkersAndStages) {
@@ -134,6 +180,7 @@ TEST(Router, StopsAtAnyMomentAndFinishesWhatSoftwareRssHolds) {
   std::mt19937 random(5);
   for (unsigned round = 0; round < 20; ++round) {
     TestBed bed({{.name = "a", .queues = 2, .endless = true, .held_at_drain = 300, .orders = kAnything},
+                 {.name = "c", .refuse_probability = 0.7},
                  {.name = "b", .endless = true, .held_at_drain = 20, .refuse_probability = 0.2}},
                 2, 2, test::kAsync);
     const std::chrono::microseconds delay(random() % 20000);
@@ -308,8 +355,9 @@ TEST(Router, ShowsColumnsInTheOrderOfThePipelineAndWhatWasLostLast) {
               testing::ElementsAre("name", "driver", "mac", "mtu", "rx_queues", "rx_packets", "rx_bytes", "tx_packets",
                                    "tx_bytes", "missed"));
   const auto worker = bed.router().show("workers", {})[0];
-  EXPECT_THAT(keys_of(worker), testing::ElementsAre("worker", "core", "rx_queues", "packets", "burst", "busy", "asleep",
-                                                    "sleeps", "cycles_per_packet", "packets_per_chunk", "counters"));
+  EXPECT_THAT(keys_of(worker),
+              testing::ElementsAre("worker", "core", "rx_queues", "packets", "replicated", "burst", "busy", "asleep",
+                                   "sleeps", "cycles_per_packet", "packets_per_chunk", "counters"));
   EXPECT_THAT(keys_of(worker["cycles_per_packet"]),
               testing::ElementsAre("all", "receive", "test_judge.pre", "test_judge.shade", "test_judge.post", "send"));
   EXPECT_THAT(keys_of(worker["packets_per_chunk"]),

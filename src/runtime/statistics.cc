@@ -138,6 +138,7 @@ Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const Hos
     statistics.from_host_by_port.push_back(port.from_host);
     add(statistics.from_host, port.from_host);
   }
+  for (const auto& worker : workers) statistics.replicated += worker->counters().replicated.get();
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const auto& [stage, reason] = pipeline.reasons()[i];
     (reason.kind == Verdict::Kind::punt ? statistics.punted : statistics.dropped) += reasons[i];
@@ -219,6 +220,7 @@ nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline
          {"core", worker.core()},
          {"rx_queues", queue_names(worker, ports)},
          {"packets", packets},
+         {"replicated", worker.counters().replicated.get()},
          {"burst", ratio(packets, chunks)},
          {"busy", ratio(busy, all)},
          {"asleep", ratio(asleep.cycles.get(), all)},

@@ -20,7 +20,7 @@ using Workers = std::span<const std::unique_ptr<Worker>>;
 using Ports = std::span<const std::unique_ptr<io::Port>>;
 
 /// This moment's sum over all workers, elapsed time and clock rate left 0. What is sent, dropped or punted in it was
-/// received in it. `host` may be null.
+/// received in it, or is a copy that was made before. `host` may be null.
 Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const HostPath* host);
 
 /// The names of the steps (counters.h), in their order: "receive", "ipv4.pre", ...; of a stage without a shader the

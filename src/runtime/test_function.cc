@@ -20,7 +20,8 @@ std::atomic<std::uint64_t> ahead{0};
 class Judge final : public Function {
  public:
   Judge(std::size_t stage, std::uint64_t revision, std::size_t ports)
-      : stage_(stage), revision_(revision), ports_(ports), table_("test_table") {
+      : stage_(stage), revision_(revision), table_("test_table") {
+    count_ports(ports);
     table_.publish(kView, std::vector<TableRegion>{});
   }
 
@@ -33,7 +34,7 @@ class Judge final : public Function {
   }
   std::string shader() const override { return "test_shader"; }
   Table* table() override { return &table_; }
-  void bind(std::span<const PortInfo> ports) override { ports_ = ports.size(); }
+  void bind(std::span<const PortInfo> ports) override { count_ports(ports.size()); }
 
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override {
     const std::uint64_t revision = dynamic_cast<const Judge&>(next).revision_;
@@ -62,6 +63,18 @@ class Judge final : public Function {
           break;
         case Order::drop:
           chunk.verdicts[i] = drop(kDropped);
+          break;
+        case Order::replicate:
+          chunk.replications[i] = {.ports = all_};
+          chunk.verdicts[i] = Verdict::replicate();
+          break;
+        case Order::replicate_other:
+          chunk.replications[i] = {.ports = even_, .other = likeness(*chunk.packets[i]), .other_ports = odd_};
+          chunk.verdicts[i] = Verdict::replicate();
+          break;
+        case Order::replicate_nowhere:
+          chunk.replications[i] = {.ports = nowhere_, .other = likeness(*chunk.packets[i])};
+          chunk.verdicts[i] = Verdict::replicate();
           break;
         default:
           in[items] = key(frame);
@@ -94,6 +107,17 @@ class Judge final : public Function {
   }
 
  private:
+  void count_ports(std::size_t ports) {
+    ports_ = ports;
+    nowhere_ = {static_cast<std::uint16_t>(ports)};
+    for (auto* list : {&all_, &even_, &odd_}) list->clear();
+    for (std::uint16_t i = 0; i < ports; ++i) {
+      all_.push_back(i);
+      (i % 2 == 0 ? even_ : odd_).push_back(i);
+    }
+  }
+  static rte_mbuf* likeness(rte_mbuf& packet) { return rte_pktmbuf_copy(&packet, packet.pool, 0, UINT32_MAX); }
+
   static std::uint32_t key(const Frame& frame) { return frame.flow * 0x9E3779B9U + frame.sequence; }
   std::uint16_t egress(const Frame& frame) const { return static_cast<std::uint16_t>(frame.egress[stage_] % ports_); }
 
@@ -114,7 +138,8 @@ class Judge final : public Function {
 
   std::size_t stage_;
   std::uint64_t revision_;
-  std::size_t ports_;
+  std::size_t ports_ = 0;
+  std::vector<std::uint16_t> all_, even_, odd_, nowhere_;
   Table table_;
 };
 

@@ -206,7 +206,7 @@ TestBed::~TestBed() = default;
 
 Statistics TestBed::run_and_check(const RunLimits& limits) {
   router_->run(limits, [](const Statistics& now) {
-    EXPECT_GE(now.received.packets, now.sent.packets + now.dropped + now.punted);
+    EXPECT_GE(now.received.packets + now.replicated, now.sent.packets + now.dropped + now.punted);
   });
   const Statistics statistics = router_->statistics();
   check(statistics);
@@ -215,7 +215,8 @@ Statistics TestBed::run_and_check(const RunLimits& limits) {
 }
 
 void TestBed::check(const Statistics& statistics) {
-  EXPECT_EQ(statistics.received.packets, statistics.sent.packets + statistics.dropped + statistics.punted);
+  EXPECT_EQ(statistics.received.packets + statistics.replicated,
+            statistics.sent.packets + statistics.dropped + statistics.punted);
   std::uint64_t received = 0, sent = 0;
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     const TestPort& port = *ports_[i];

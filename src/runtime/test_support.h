@@ -23,8 +23,22 @@
 namespace penumbra::runtime::test {
 
 /// What the function `test_judge` does with a packet. `late` ones go through the shader first.
-enum class Order : std::uint8_t { pass, late_pass, send, late_send, drop, late_drop, late_punt, misdirect };
-inline constexpr std::uint8_t kOrders = 8;
+/// `replicate` leaves by every port but its own, `replicate_other` by those of even index as it is and by the others in
+/// a likeness, `replicate_nowhere` by none.
+enum class Order : std::uint8_t {
+  pass,
+  late_pass,
+  send,
+  late_send,
+  drop,
+  late_drop,
+  late_punt,
+  misdirect,
+  replicate,
+  replicate_other,
+  replicate_nowhere
+};
+inline constexpr std::uint8_t kOrders = 11;
 
 /// test_judge's reasons.
 enum JudgeReason : std::uint16_t { kDropped, kLateDropped, kLatePunted, kWrongAnswer };

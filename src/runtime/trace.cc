@@ -135,6 +135,8 @@ std::string Tracer::in_words(Verdict verdict) const {
       return "pass";
     case Verdict::Kind::send:
       return "send " + (verdict.value < ports_.size() ? ports_[verdict.value] : std::to_string(verdict.value));
+    case Verdict::Kind::replicate:
+      return "replicate";
     case Verdict::Kind::drop:
       return "drop " + pipeline_.reason_name(verdict.value);
     case Verdict::Kind::punt:

@@ -17,6 +17,7 @@ using test::TestBed;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;
+using testing::UnorderedElementsAre;
 
 using Words = std::vector<std::string>;
 
@@ -49,6 +50,20 @@ TEST(Trace, FollowsTheNextPacketsThroughTheStages) {
   }
 }
 
+TEST(Trace, TellsWhatBecameOfEachCopy) {
+  for (const Order order : {Order::replicate, Order::replicate_other}) {
+    TestBed bed({{.name = "wan", .packets_per_queue = 10, .orders = {order}},
+                 {.name = "lan"},
+                 {.name = "dmz"},
+                 {.name = "full", .refuse_probability = 1}},
+                1, 1, test::kSync);
+    bed.router().trace("add", Words{"1"});
+    bed.run_and_check({});
+    EXPECT_THAT(bed.router().trace("show", {}).at(0).at("lines").get<Words>(),
+                UnorderedElementsAre(HasSubstr("-> replicate"), "send lan", "send dmz", "drop router.tx_full"));
+  }
+}
+
 TEST(Trace, EndsWithWhatBecameOfThePacket) {
   const auto lines_of = [](Order order, double refuse) {
     TestBed bed({{.name = "wan", .packets_per_queue = 10, .refuse_probability = refuse, .orders = {order}}}, 1, 2,
@@ -59,6 +74,7 @@ TEST(Trace, EndsWithWhatBecameOfThePacket) {
   };
   EXPECT_THAT(lines_of(Order::late_send, 0), ElementsAre(HasSubstr("-> send wan"), "send wan"));
   EXPECT_THAT(lines_of(Order::late_send, 1), ElementsAre(HasSubstr("-> send wan"), "drop router.tx_full"));
+  EXPECT_THAT(lines_of(Order::replicate, 0), ElementsAre(HasSubstr("-> replicate"), "drop router.undecided"));
   EXPECT_THAT(lines_of(Order::drop, 0),
               ElementsAre(HasSubstr("-> drop test_judge.dropped"), "drop test_judge.dropped"));
   EXPECT_THAT(lines_of(Order::late_punt, 0),

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace penumbra::io {
+namespace penumbra {
 
 /// A token bucket that any number of threads draw from without a lock: the generic cell rate algorithm (ITU-T I.371)
 /// with time in clock ticks. The bucket holds 64 packets, or two milliseconds' worth if that is more: a worker may
@@ -40,4 +40,4 @@ class RateLimiter {
   std::atomic<double> paid_until_{0};
 };
 
-}  // namespace penumbra::io
+}  // namespace penumbra

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/l2/l2.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "penumbra/errors.h"
+
+namespace penumbra::l2 {
+namespace {
+
+std::uint64_t nanoseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+}
+
+/// Puts the frame into the form in which it leaves. False if there is no room for a tag.
+bool set_form(rte_mbuf& packet, bool is_tagged, bool leaves_tagged, std::uint16_t tag) {
+  if (leaves_tagged) return set_tag(packet, is_tagged, tag);
+  if (is_tagged) remove_tag(packet);
+  return true;
+}
+
+/// The first of the ports that is not this one.
+std::uint16_t first_but(std::span<const std::uint16_t> ports, std::uint16_t but) {
+  return ports[0] != but ? ports[0] : ports[1];
+}
+
+/// What becomes of a frame before anybody is looked up; if it is to be forwarded, in which VLAN.
+Outcome classify(const SwitchPort& port, const FrameHeader& header, std::uint16_t& vlan) {
+  if ((header.source & kGroupBit) != 0 || header.source == 0) return Outcome::bad_source;
+  if ((header.destination & kReservedMask) == kReserved) [[unlikely]]
+    return Outcome::reserved_group;
+  vlan = header.tag & kVlanMask;
+  if (vlan == 0) {  // no tag, or one of priority alone (IEEE 802.1Q, 6.9)
+    vlan = port.native;
+    if (vlan == 0) return Outcome::untagged;
+  } else if (vlan > kMostVlan || !port.vlans.test(vlan)) {
+    return Outcome::vlan_not_allowed;
+  }
+  return header.destination == port.mac ? Outcome::local : Outcome::forward;
+}
+
+}  // namespace
+
+Switch::Switch(Configuration configuration, const FunctionContext& context)
+    : grace_periods_(context.grace_periods),
+      ports_(context.ports.begin(), context.ports.end()),
+      others_(context.taken_behind.begin(), context.taken_behind.end()),
+      configuration_(std::move(configuration)),
+      keeper_(context.grace_periods),
+      owned_vlans_(std::make_unique<const VlanTable>(configuration_, ports_)),
+      vlans_(owned_vlans_.get()) {
+  keeper_.configure(configuration_);
+}
+
+Switch::~Switch() = default;
+
+const std::vector<Reason>& Switch::reasons() const {
+  constexpr auto kDrop = Verdict::Kind::drop;
+  constexpr auto kPunt = Verdict::Kind::punt;
+  static const std::vector<Reason> kReasons{
+      {"runt", kDrop, "frame shorter than its Ethernet header or tag"},
+      {"bad_source", kDrop, "source that no station has: a group address, or 0"},
+      {"reserved_group", kPunt, "to 01:80:c2:00:00:00 to 0f, which no bridge forwards (STP, LACP, LLDP, pause)"},
+      {"untagged", kDrop, "untagged frame on a trunk without a native VLAN"},
+      {"vlan_not_allowed", kDrop, "tagged with a VLAN that the port is no member of"},
+      {"local", kPunt, "to the port's own MAC address"},
+      {"static_moved", kDrop, "source that is static on another port"},
+      {"broadcast_storm", kDrop, "broadcast over the port's limit"},
+      {"multicast_storm", kDrop, "multicast over the port's limit"},
+      {"unknown_unicast_storm", kDrop, "to unknown stations over the port's limit"},
+      {"same_port", kDrop, "the destination is where the frame came from"},
+      {"no_egress", kDrop, "the VLAN has no other port"},
+      {"too_long", kDrop, "longer than the egress port's MTU, or than the least of those that it is flooded to"},
+      {"no_buffer", kDrop, "no memory for a copy, or no room for a tag"},
+  };
+  return kReasons;
+}
+
+Verdict Switch::verdict(Outcome outcome) const {
+  const auto index = static_cast<std::uint16_t>(outcome);
+  return reasons()[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
+}
+
+void Switch::bind(std::span<const PortInfo> ports) {
+  ports_.assign(ports.begin(), ports.end());
+  owned_vlans_ = std::make_unique<const VlanTable>(configuration_, ports_);
+  vlans_.store(owned_vlans_.get(), std::memory_order_release);
+  keeper_.start();
+}
+
+bool Switch::is_for_another(const std::uint8_t* frame) const {
+  return std::ranges::find(others_, load_be16(frame + kEthertypeAt)) != others_.end();
+}
+
+void Switch::pre_shade(Chunk& chunk) noexcept {
+  const SwitchPort& port = vlans_.load(std::memory_order_acquire)->port(chunk.rx_port);
+  auto* const keys = chunk.columns.take<std::uint64_t>(2 * Chunk::kCapacity);  // of destination and source in turn
+  std::uint32_t count = 0;
+  for (std::uint16_t i = 0; i < chunk.size; ++i) {
+    if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
+    const rte_mbuf* const packet = chunk.packets[i];
+    const auto* const frame = rte_pktmbuf_mtod(packet, const std::uint8_t*);
+    FrameHeader header;
+    std::uint16_t vlan = 0;
+    const Outcome outcome = read_header(frame, packet->data_len, header) ? classify(port, header, vlan) : Outcome::runt;
+    if (outcome != Outcome::forward) [[unlikely]] {
+      if (outcome != Outcome::local || !is_for_another(frame)) chunk.verdicts[i] = verdict(outcome);
+      continue;
+    }
+    keys[2 * count] = std::uint64_t{vlan} << 48 | header.destination;
+    keys[2 * count + 1] = std::uint64_t{vlan} << 48 | header.source;
+    chunk.packet_of_item[count++] = static_cast<std::uint8_t>(i);
+  }
+  chunk.batch.items = 2 * count;
+  chunk.batch.inputs[0] = keys;
+  chunk.batch.outputs[0] = chunk.columns.take<std::uint16_t>(2 * Chunk::kCapacity);
+}
+
+void Switch::post_shade(Chunk& chunk) noexcept {
+  const VlanTable& vlans = *vlans_.load(std::memory_order_acquire);
+  const auto* const keys = static_cast<const std::uint64_t*>(chunk.batch.inputs[0]);
+  const auto* const values = static_cast<const std::uint16_t*>(chunk.batch.outputs[0]);
+  const unsigned stamp = keeper_.stamp();
+  std::uint64_t last_told = 0;
+  for (std::uint32_t item = 0; item < chunk.batch.items; item += 2) {
+    const std::uint8_t i = chunk.packet_of_item[item / 2];
+    const std::uint64_t source = keys[item + 1];
+    const Entry from(values[item + 1]);
+    if (from.is_static() ? from.port() != chunk.rx_port : from.value() != Entry(chunk.rx_port, stamp).value())
+        [[unlikely]] {
+      if (from.is_static()) {
+        chunk.verdicts[i] = verdict(Outcome::static_moved);
+        continue;
+      }
+      // A chunk often has many packets of one station that is new.
+      if (source != last_told) keeper_.tell(source, chunk.rx_port, !from.is_known());
+      last_told = source;
+    }
+    rte_mbuf* const packet = chunk.packets[i];
+    FrameHeader header;
+    read_header(rte_pktmbuf_mtod(packet, const std::uint8_t*), packet->data_len, header);
+    const auto vlan = static_cast<std::uint16_t>(source >> 48);
+    const Arrival arrival{.packet = packet,
+                          .rx_port = chunk.rx_port,
+                          .vlan = vlan,
+                          .is_tagged = header.is_tagged,
+                          .tag = static_cast<std::uint16_t>((header.tag & kPriorityMask) | vlan),
+                          .payload_bytes = packet->pkt_len - static_cast<std::uint32_t>(header.bytes)};
+    const Outcome outcome = judge(vlans, arrival, header.destination, Entry(values[item]), chunk, i);
+    if (outcome != Outcome::forward) chunk.verdicts[i] = verdict(outcome);
+  }
+}
+
+/// Gives the packet its verdict and its form if it is forwarded.
+Outcome Switch::judge(const VlanTable& vlans, const Arrival& arrival, std::uint64_t destination, Entry to, Chunk& chunk,
+                      std::uint16_t packet) const noexcept {
+  Storm storm = Storm::unknown_unicast;
+  if ((destination & kGroupBit) != 0) {
+    storm = destination == kBroadcast ? Storm::broadcast : Storm::multicast;
+  } else if (to.is_known() && vlans.port(to.port()).vlans.test(arrival.vlan)) {
+    const Outcome outcome = forward(vlans, arrival, to.port());
+    if (outcome == Outcome::forward) chunk.verdicts[packet] = Verdict::send(to.port());
+    return outcome;
+  }
+  const SwitchPort& port = vlans.port(arrival.rx_port);
+  if (port.has_limits && !vlans.within_limit(arrival.rx_port, storm, nanoseconds())) {
+    return static_cast<Outcome>(static_cast<std::uint16_t>(Outcome::broadcast_storm) +
+                                static_cast<std::uint16_t>(storm));
+  }
+  return flood(vlans, arrival, chunk, packet);
+}
+
+Outcome Switch::forward(const VlanTable& vlans, const Arrival& arrival, std::uint16_t egress) const noexcept {
+  if (egress == arrival.rx_port) return Outcome::same_port;
+  const SwitchPort& port = vlans.port(egress);
+  if (arrival.payload_bytes > port.mtu) return Outcome::too_long;
+  const bool leaves_tagged = port.native != arrival.vlan;
+  return set_form(*arrival.packet, arrival.is_tagged, leaves_tagged, arrival.tag) ? Outcome::forward
+                                                                                  : Outcome::no_buffer;
+}
+
+Outcome Switch::flood(const VlanTable& vlans, const Arrival& arrival, Chunk& chunk,
+                      std::uint16_t packet) const noexcept {
+  const Vlan& vlan = vlans.vlan(arrival.vlan);
+  // Where it came from is among one of these, unless a reload has just taken the port out of the VLAN.
+  const auto others = [&](const auto& ports) {
+    return ports.size() - static_cast<std::size_t>(std::ranges::count(ports, arrival.rx_port));
+  };
+  const std::size_t untagged = others(vlan.untagged), tagged = others(vlan.tagged);
+  if (untagged + tagged == 0) return Outcome::no_egress;
+  if (arrival.payload_bytes > vlan.mtu) return Outcome::too_long;
+  Replication& replication = chunk.replications[packet];
+  replication = {.ports = untagged > 0 ? vlan.untagged : vlan.tagged};
+  if (untagged > 0 && tagged > 0) {
+    replication.other = rte_pktmbuf_copy(arrival.packet, arrival.packet->pool, 0, UINT32_MAX);
+    if (replication.other == nullptr) return Outcome::no_buffer;
+    replication.other_ports = vlan.tagged;
+    if (!set_tag(*replication.other, arrival.is_tagged, arrival.tag)) {
+      rte_pktmbuf_free(replication.other);
+      return Outcome::no_buffer;
+    }
+  }
+  if (!set_form(*arrival.packet, arrival.is_tagged, untagged == 0, arrival.tag)) return Outcome::no_buffer;
+  chunk.verdicts[packet] =
+      untagged + tagged == 1 ? Verdict::send(first_but(replication.ports, arrival.rx_port)) : Verdict::replicate();
+  return Outcome::forward;
+}
+
+std::vector<std::string> Switch::differences(const Function& next, const ConfigNode& /*config*/) const {
+  return l2::differences(configuration_, dynamic_cast<const Switch&>(next).configuration_, ports_);
+}
+
+void Switch::exchange(Function& next) {
+  Configuration& other = dynamic_cast<Switch&>(next).configuration_;
+  auto vlans = std::make_unique<const VlanTable>(other, ports_);
+  keeper_.reconfigure(configuration_, other);
+  vlans_.store(vlans.get(), std::memory_order_release);
+  grace_periods_.elapsed(grace_periods_.start(), true);
+  const std::lock_guard lock(mutex_);
+  owned_vlans_ = std::move(vlans);
+  std::swap(configuration_, other);
+}
+
+std::string Switch::trace(const Chunk& chunk, std::uint16_t packet) const {
+  const rte_mbuf* const mbuf = chunk.packets[packet];
+  FrameHeader header;
+  if (!read_header(rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len, header)) {
+    return fmt::format("no Ethernet header, {} bytes", mbuf->pkt_len);
+  }
+  std::string line =
+      fmt::format("{} > {}", to_string(MacAddress{header.source}), to_string(MacAddress{header.destination}));
+  for (std::uint32_t item = 0; item < chunk.batch.items; item += 2) {
+    if (chunk.packet_of_item[item / 2] != packet) continue;
+    const auto* const values = static_cast<const std::uint16_t*>(chunk.batch.outputs[0]);
+    const auto name = [&](Entry entry) {
+      return entry.is_known() ? ports_[entry.port()].name : std::string("unknown");
+    };
+    line += fmt::format(" VLAN {}, source {}, destination {}",
+                        static_cast<const std::uint64_t*>(chunk.batch.inputs[0])[item] >> 48,
+                        name(Entry(values[item + 1])), name(Entry(values[item])));
+  }
+  const Verdict reached = chunk.verdicts[packet];
+  for (std::size_t i = 0; i < reasons().size(); ++i) {
+    if (verdict(static_cast<Outcome>(i)) == reached) line += ": " + reasons()[i].name;
+  }
+  return line;
+}
+
+nlohmann::ordered_json Switch::show(std::string_view topic, std::span<const std::string> arguments) const {
+  if (topic == "stations") return show_stations(arguments);
+  if (!arguments.empty()) throw std::invalid_argument(fmt::format("show {} takes no arguments", topic));
+  return topic == "vlans" ? show_vlans() : show_learning();
+}
+
+nlohmann::ordered_json Switch::show_stations(std::span<const std::string> arguments) const {
+  if (arguments.size() > 1) throw std::invalid_argument("expected show stations [MAC|PORT|VLAN]");
+  std::function<bool(Station, Entry)> wanted = [](Station, Entry) { return true; };
+  if (!arguments.empty()) {
+    const std::string& text = arguments[0];
+    const auto port = std::ranges::find(ports_, text, &PortInfo::name);
+    std::uint16_t vlan = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), vlan);
+    if (const auto mac = parse_mac_address(text); mac.has_value()) {
+      wanted = [mac = *mac](Station station, Entry) { return station.mac == mac; };
+    } else if (port != ports_.end()) {
+      wanted = [index = port->index](Station, Entry entry) { return entry.port() == index; };
+    } else if (failure == std::errc{} && end == text.data() + text.size()) {
+      wanted = [vlan](Station station, Entry) { return station.vlan == vlan; };
+    } else {
+      throw std::invalid_argument(fmt::format("'{}' is no MAC address, port or VLAN", text));
+    }
+  }
+  std::vector<std::pair<Station, Entry>> found;
+  keeper_.for_each([&](Station station, Entry entry) {
+    if (wanted(station, entry)) found.emplace_back(station, entry);
+  });
+  std::ranges::sort(found, {}, [](const auto& each) { return each.first; });
+  auto table = nlohmann::ordered_json::array();
+  for (const auto& [station, entry] : found) {
+    nlohmann::ordered_json row{{"vlan", station.vlan},
+                               {"mac", to_string(station.mac)},
+                               {"port", ports_[entry.port()].name},
+                               {"type", entry.is_static() ? "static" : "learned"},
+                               {"age", nullptr}};
+    if (!entry.is_static()) row["age"] = keeper_.silence(entry).count();
+    table.push_back(std::move(row));
+  }
+  return table;
+}
+
+nlohmann::ordered_json Switch::show_vlans() const {
+  std::vector<std::size_t> stations(kMostVlan + 1);
+  keeper_.for_each([&](Station station, Entry) { ++stations[station.vlan]; });
+  const std::lock_guard lock(mutex_);
+  auto table = nlohmann::ordered_json::array();
+  for (std::uint16_t number = 1; number <= kMostVlan; ++number) {
+    const Vlan& vlan = owned_vlans_->vlan(number);
+    if (vlan.untagged.empty() && vlan.tagged.empty()) continue;
+    const auto names = [&](const std::vector<std::uint16_t>& ports) {
+      auto list = nlohmann::ordered_json::array();
+      for (const std::uint16_t port : ports) list.push_back(ports_[port].name);
+      return list;
+    };
+    table.push_back({{"vlan", number},
+                     {"untagged", names(vlan.untagged)},
+                     {"tagged", names(vlan.tagged)},
+                     {"stations", stations[number]}});
+  }
+  return table;
+}
+
+nlohmann::ordered_json Switch::show_learning() const {
+  const LearningCounts counts = keeper_.counts();
+  const std::lock_guard lock(mutex_);
+  return {{"stations", keeper_.size()},
+          {"max_stations", configuration_.max_stations},
+          {"static", configuration_.static_stations.size()},
+          {"ageing", configuration_.ageing},
+          {"memory_bytes", keeper_.memory_bytes()},
+          {"learned", counts.learned},
+          {"moved", counts.moved},
+          {"aged", counts.aged},
+          {"removed", counts.removed},
+          {"not_learned", counts.not_learned},
+          {"untold", counts.untold}};
+}
+
+namespace {
+
+std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
+  Configuration configuration = read_configuration(config, context.ports);
+  try {
+    return std::make_unique<Switch>(std::move(configuration), context);
+  } catch (const std::length_error& error) {
+    throw config.error(error.what());
+  }
+}
+
+[[maybe_unused]] const bool kRegistered =
+    register_function({.name = "l2",
+                       .summary = "switches Ethernet frames between ports, with VLANs (IEEE 802.1Q)",
+                       .topics = {{"stations", "[MAC|PORT|VLAN]: who is where"},
+                                  {"vlans", "the VLANs and their ports"},
+                                  {"learning", "how many stations there are, came, moved and went"}},
+                       .create = create});
+
+}  // namespace
+}  // namespace penumbra::l2

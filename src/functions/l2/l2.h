@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The function that switches: a transparent bridge with VLANs (IEEE 802.1Q) that learns stations from the frames they
+// send. docs/functions/l2.md says what it does with which frame.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "functions/l2/configuration.h"
+#include "functions/l2/frame.h"
+#include "functions/l2/station_keeper.h"
+#include "functions/l2/vlan_table.h"
+#include "penumbra/function.h"
+
+namespace penumbra::l2 {
+
+/// Its reasons, by index.
+enum class Outcome : std::uint16_t {
+  runt,
+  bad_source,
+  reserved_group,
+  untagged,
+  vlan_not_allowed,
+  local,
+  static_moved,
+  broadcast_storm,
+  multicast_storm,
+  unknown_unicast_storm,
+  same_port,
+  no_egress,
+  too_long,
+  no_buffer,
+  forward  ///< none of them
+};
+
+class Switch final : public Function {
+ public:
+  Switch(Configuration configuration, const FunctionContext& context);
+  ~Switch() override;
+
+  /// For benchmarks and tests.
+  StationKeeper& stations() { return keeper_; }
+
+  const std::vector<Reason>& reasons() const override;
+  std::string shader() const override { return "l2_lookup"; }
+  Table* table() override { return &keeper_.table(); }
+  void bind(std::span<const PortInfo> ports) override;
+  void pre_shade(Chunk& chunk) noexcept override;
+  void post_shade(Chunk& chunk) noexcept override;
+  std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;
+  void exchange(Function& next) override;
+  std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
+  nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
+
+ private:
+  /// A packet that was looked up, and how it leaves where it leaves tagged.
+  struct Arrival {
+    rte_mbuf* packet;
+    std::uint16_t rx_port;
+    std::uint16_t vlan;
+    bool is_tagged;  ///< now
+    std::uint16_t tag;
+    std::uint32_t payload_bytes;
+  };
+  Verdict verdict(Outcome outcome) const;
+  bool is_for_another(const std::uint8_t* frame) const;
+  Outcome judge(const VlanTable& vlans, const Arrival& arrival, std::uint64_t destination, Entry to, Chunk& chunk,
+                std::uint16_t packet) const noexcept;
+  Outcome forward(const VlanTable& vlans, const Arrival& arrival, std::uint16_t egress) const noexcept;
+  Outcome flood(const VlanTable& vlans, const Arrival& arrival, Chunk& chunk, std::uint16_t packet) const noexcept;
+  nlohmann::ordered_json show_stations(std::span<const std::string> arguments) const;
+  nlohmann::ordered_json show_vlans() const;
+  nlohmann::ordered_json show_learning() const;
+
+  GracePeriods& grace_periods_;
+  std::vector<PortInfo> ports_;
+  std::vector<std::uint16_t> others_;  ///< ethertypes of functions behind this one
+  mutable std::mutex mutex_;           ///< of what a reload changes, for who shows it; workers take none
+  Configuration configuration_;
+  StationKeeper keeper_;
+  std::unique_ptr<const VlanTable> owned_vlans_;
+  std::atomic<const VlanTable*> vlans_;
+};
+
+}  // namespace penumbra::l2

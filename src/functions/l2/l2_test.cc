@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The switch on every engine against an oracle that shares nothing with it, and what it does by the clock.
+#include "functions/l2/l2.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rte_mempool.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "base/sanitizer_scale.h"
+#include "engines/conformance.h"
+#include "functions/l2/oracle.h"
+#include "io/eal.h"
+#include "io/packet_pool.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::l2 {
+namespace {
+
+using oracle::Bytes;
+using oracle::Judgement;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::uint16_t kPorts = 6;
+constexpr std::size_t kSmallMtu = 900;
+
+rte_mempool* packet_memory() {
+  static const io::PacketPool kPool = [] {
+    io::start_eal({}, 1);
+    return io::create_pool({.packets = 8191, .data_room = 2048 + RTE_PKTMBUF_HEADROOM});
+  }();
+  return kPool.get();
+}
+
+/// p0 to p4 with MTU 1500, p5 with a small one.
+std::vector<PortInfo> some_ports() {
+  std::vector<PortInfo> ports(kPorts);
+  for (std::uint16_t i = 0; i < kPorts; ++i) {
+    ports[i].name = "p" + std::to_string(i);
+    ports[i].index = i;
+    ports[i].mac = {0x02AA00000000U + i};
+    ports[i].mtu = i == 5 ? kSmallMtu : 1500;
+  }
+  return ports;
+}
+
+ConfigNode parse(const std::string& text) {
+  return ConfigNode::parse(text, "test.yaml", ".");
+}
+
+void append(Bytes& bytes, std::uint64_t number, unsigned count) {
+  for (unsigned i = count; i-- > 0;) bytes.push_back(static_cast<std::uint8_t>(number >> 8 * i));
+}
+
+oracle::Address address(std::uint64_t mac) {
+  oracle::Address bytes;
+  append(bytes, mac, 6);
+  return bytes;
+}
+
+/// `tag` none: untagged.
+Bytes frame(std::uint64_t to, std::uint64_t from, std::optional<std::uint16_t> tag = {}, std::size_t payload = 46,
+            std::uint16_t ethertype = 0x88B5) {
+  Bytes bytes;
+  append(bytes, to, 6);
+  append(bytes, from, 6);
+  if (tag) append(bytes, 0x81000000U | *tag, 4);
+  append(bytes, ethertype, 2);
+  for (std::size_t i = 0; i < payload; ++i) bytes.push_back(static_cast<std::uint8_t>(i));
+  return bytes;
+}
+
+/// A switch on an engine, with what its worker does.
+class Bench {
+ public:
+  Bench(const std::string& engine, const std::string& config, std::vector<std::uint16_t> behind = {})
+      : ports_(some_ports()),
+        function_(read_configuration(parse(config), ports_),
+                  {.ports = ports_, .grace_periods = no_readers_, .taken_behind = behind}),
+        run_(engine, function_.shader(), *function_.table()) {
+    function_.bind(ports_);
+  }
+  ~Bench() { EXPECT_EQ(rte_mempool_in_use_count(packet_memory()), 0U); }
+
+  Switch& function() { return function_; }
+  /// One chunk; what became of each of its frames.
+  std::vector<Judgement> process(std::uint16_t port, const std::vector<Bytes>& frames) {
+    chunk_.size = static_cast<std::uint16_t>(frames.size());
+    chunk_.rx_port = port;
+    chunk_.verdicts.fill({});
+    chunk_.columns.clear();
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      chunk_.packets[i] = rte_pktmbuf_alloc(packet_memory());
+      char* const room = rte_pktmbuf_append(chunk_.packets[i], static_cast<std::uint16_t>(frames[i].size()));
+      std::copy(frames[i].begin(), frames[i].end(), room);
+    }
+    function_.pre_shade(chunk_);
+    const std::uint32_t items = chunk_.batch.items;
+    if (items > 0) run_({chunk_.batch.inputs[0]}, {chunk_.batch.outputs[0]}, items, items);
+    function_.post_shade(chunk_);
+    std::vector<Judgement> judgements;
+    for (std::uint16_t i = 0; i < chunk_.size; ++i) {
+      traces_.push_back(function_.trace(chunk_, i));
+      judgements.push_back(take(i));
+    }
+    return judgements;
+  }
+  Judgement process(std::uint16_t port, const Bytes& bytes) { return process(port, std::vector<Bytes>{bytes}).front(); }
+  /// The last one's.
+  const std::string& trace() const { return traces_.back(); }
+
+  /// Until it knows these stations and no others.
+  void wait_for(const oracle::Network& network) {
+    wait_until([&] {
+      std::map<oracle::Network::Key, unsigned> found;
+      function_.stations().for_each([&](Station station, Entry entry) {
+        if (!entry.is_static()) found.emplace(std::pair(station.vlan, address(station.mac.value)), entry.port());
+      });
+      return found == network.stations;
+    });
+  }
+  static void wait_until(const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  static Bytes bytes_of(const rte_mbuf* packet) {
+    const auto* const begin = rte_pktmbuf_mtod(packet, const std::uint8_t*);
+    EXPECT_EQ(packet->data_len, packet->pkt_len);
+    return {begin, begin + packet->data_len};
+  }
+  Judgement take(std::uint16_t i) {
+    Judgement judgement;
+    const Verdict verdict = chunk_.verdicts[i];
+    const Replication& replication = chunk_.replications[i];
+    const auto add = [&](std::span<const std::uint16_t> ports, const rte_mbuf* packet) {
+      for (const std::uint16_t port : ports) {
+        if (port != chunk_.rx_port) {
+          EXPECT_TRUE(judgement.sent.emplace(port, bytes_of(packet)).second);
+        }
+      }
+    };
+    if (verdict.kind == Verdict::Kind::send) {
+      add(std::vector{verdict.value}, chunk_.packets[i]);
+    } else if (verdict.kind == Verdict::Kind::replicate) {
+      add(replication.ports, chunk_.packets[i]);
+      if (replication.other != nullptr) add(replication.other_ports, replication.other);
+      rte_pktmbuf_free(replication.other);
+      EXPECT_GT(judgement.sent.size(), 1U) << "one copy is simply sent";
+    } else if (verdict.kind == Verdict::Kind::pass) {
+      judgement.reason = "pass";
+    } else {
+      const Reason& reason = function_.reasons().at(verdict.value);
+      judgement.reason = reason.kind == verdict.kind ? reason.name : "of the wrong kind";
+    }
+    rte_pktmbuf_free(chunk_.packets[i]);
+    return judgement;
+  }
+
+  NoReaders no_readers_;
+  std::vector<PortInfo> ports_;
+  Switch function_;
+  conformance::ShaderRun run_;
+  Chunk chunk_;
+  std::vector<std::string> traces_;
+};
+
+constexpr const char* kVlans = R"(
+ports:
+  p0: {access: 10}
+  p1: {access: 20}
+  p2: {trunk: {vlans: [10, 20-29], native: 20}}
+  p3: {trunk: {vlans: [10, 30]}}
+  p4: {trunk: {vlans: [20, 30-31], native: 10}}
+ageing: 0
+max_stations: 40
+static:
+  - {mac: "02:00:00:00:00:05", vlan: 10, port: p0}
+  - {mac: "02:00:00:00:00:06", vlan: 20, port: p4}
+)";
+
+oracle::Network network_of(const std::vector<oracle::Port>& ports) {
+  oracle::Network network{.ports = ports, .stations = {}, .statics = {}};
+  for (std::size_t i = 0; i < ports.size(); ++i) network.ports[i].mac = address(0x02AA00000000U + i);
+  network.ports[5].mtu = kSmallMtu;
+  return network;
+}
+
+std::set<unsigned> range(unsigned first, unsigned last) {
+  std::set<unsigned> numbers;
+  for (unsigned i = first; i <= last; ++i) numbers.insert(i);
+  return numbers;
+}
+
+oracle::Network vlans_network() {
+  std::set<unsigned> p2 = range(20, 29);
+  p2.insert(10);
+  auto network = network_of({{.native = 10, .vlans = {10}},
+                             {.native = 20, .vlans = {20}},
+                             {.native = 20, .vlans = p2},
+                             {.native = 0, .vlans = {10, 30}},
+                             {.native = 10, .vlans = {10, 20, 30, 31}},
+                             {}});
+  network.most = 40;
+  network.statics = {{{10, address(0x020000000005)}, 0}, {{20, address(0x020000000006)}, 4}};
+  return network;
+}
+
+class SwitchTest : public testing::TestWithParam<std::string> {};
+
+Bytes random_frame(Random& random) {
+  const auto station = [&random] { return std::uint64_t{0x020000000000} + random.below(12); };
+  std::uint64_t to = station(), from = station();
+  switch (random.below(12)) {
+    case 0:
+      to = kBroadcast;
+      break;
+    case 1:
+      to = 0x01005E000001;
+      break;
+    case 2:
+      to = 0x0180C2000000 + random.below(18);
+      break;
+    case 3:
+      to = 0x02AA00000000 + random.below(kPorts);
+      break;
+    default:
+      break;
+  }
+  if (random.below(40) == 0) from = random.below(2) == 0 ? 0 : 0x01005E000002;
+  std::optional<std::uint16_t> tag;
+  if (random.below(2) == 0) {
+    constexpr std::array<std::uint16_t, 10> kVlanNumbers{0, 1, 10, 20, 10, 20, 25, 30, 31, 4095};
+    tag = static_cast<std::uint16_t>(random.below(16) << 12 | kVlanNumbers[random.below(kVlanNumbers.size())]);
+  }
+  const std::size_t payload = random.below(10) == 0 ? 800 + random.below(800) : random.below(100);
+  Bytes bytes = frame(to, from, tag, payload, random.below(8) == 0 ? 0x88A8 : 0x0800);
+  if (random.below(30) == 0) bytes.resize(random.below(20));
+  return bytes;
+}
+
+void compare(Bench& bench, oracle::Network& network, Random& random, std::map<std::string, int>& seen) {
+  for (std::size_t i = 0; i < 6000 / kSanitizerScale; ++i) {
+    const auto port = static_cast<std::uint16_t>(random.below(kPorts));
+    const Bytes bytes = random_frame(random);
+    const Judgement found = bench.process(port, bytes);
+    ASSERT_EQ(found, network.take(port, bytes)) << "port " << port << testing::PrintToString(bytes) << bench.trace();
+    bench.wait_for(network);
+    if (testing::Test::HasFatalFailure()) return;
+    ++seen[found.reason.empty() ? std::to_string(found.sent.size()) : found.reason];
+  }
+}
+
+TEST_P(SwitchTest, DoesAsTheOracleWithVlans) {
+  Bench bench(GetParam(), kVlans);
+  oracle::Network network = vlans_network();
+  Random random(1);
+  std::map<std::string, int> seen;
+  compare(bench, network, random, seen);
+  for (const char* each : {"1", "2", "3", "bad_source", "reserved_group", "untagged", "vlan_not_allowed", "local",
+                           "static_moved", "same_port", "no_egress", "too_long"}) {
+    EXPECT_TRUE(seen.contains(each) || kSanitizerScale > 1) << each;
+  }
+  const auto learning = bench.function().show("learning", {});
+  EXPECT_GT(learning["moved"], 0);
+  EXPECT_GT(learning["not_learned"], 0);  // there are more stations than it takes
+  EXPECT_EQ(learning["stations"], 40);
+}
+
+/// `- l2: {}` is a plain switch.
+TEST_P(SwitchTest, DoesAsTheOracleWithoutConfiguration) {
+  Bench bench(GetParam(), "{}");
+  oracle::Network network = network_of(std::vector<oracle::Port>(kPorts));
+  Random random(2);
+  std::map<std::string, int> seen;
+  compare(bench, network, random, seen);
+  EXPECT_TRUE(seen.contains("5") && seen.contains("1"));
+}
+
+TEST_P(SwitchTest, ForwardsAChunkOfAnySizeToStationsThatItKnows) {
+  Bench bench(GetParam(), kVlans);
+  oracle::Network network = vlans_network();
+  for (std::uint16_t port = 0; port < 5; ++port) {
+    for (const std::uint16_t vlan : {0, 10, 20, 30}) {
+      const Bytes hello = frame(kBroadcast, 0x020000000100U + port, vlan);
+      bench.process(port, hello);
+      network.take(port, hello);
+    }
+  }
+  bench.wait_for(network);
+  Random random(3);
+  for (std::uint16_t size = 1; size <= Chunk::kCapacity; ++size) {
+    const auto port = static_cast<std::uint16_t>(random.below(5));
+    std::vector<Bytes> frames;
+    for (std::uint16_t i = 0; i < size; ++i) {
+      constexpr std::array<std::uint16_t, 4> kTags{0, 10, 20, 30};
+      frames.push_back(frame(0x020000000100U + random.below(5), 0x020000000100U + port,
+                             random.below(3) == 0 ? std::optional<std::uint16_t>{} : kTags[random.below(4)]));
+    }
+    const auto found = bench.process(port, frames);
+    for (std::size_t i = 0; i < frames.size(); ++i) ASSERT_EQ(found[i], network.take(port, frames[i]));
+  }
+}
+
+PENUMBRA_FOR_EACH_ENGINE(SwitchTest);
+
+TEST(Switch, KeepsAnotherTagAsPayload) {
+  Bench bench("scalar", "{}");
+  const Bytes provider = frame(kBroadcast, 0x020000000001, {}, 100, 0x88A8);
+  const Judgement found = bench.process(0, provider);
+  ASSERT_EQ(found.sent.size(), 5U);
+  EXPECT_EQ(found.sent.at(1), provider);
+}
+
+TEST(Switch, LeavesFramesToThePortToAFunctionBehindThatTakesThem) {
+  Bench bench("scalar", "{}", {0x0800});
+  EXPECT_EQ(bench.process(0, frame(0x02AA00000000, 2, {}, 46, 0x0800)).reason, "pass");
+  EXPECT_EQ(bench.process(0, frame(0x02AA00000000, 2, {}, 46, 0x0806)).reason, "local");
+  EXPECT_EQ(bench.process(1, frame(0x02AA00000000, 2, {}, 46, 0x0800)).sent.size(), 5U) << "another port's address";
+}
+
+TEST(Switch, TracesWhoWasFound) {
+  Bench bench("scalar", kVlans);
+  bench.process(2, frame(0x020000000005, 0x020000000044, 10));
+  EXPECT_EQ(bench.trace(), "02:00:00:00:00:44 > 02:00:00:00:00:05 VLAN 10, source unknown, destination p0");
+  bench.process(3, frame(0x020000000005, 0x020000000044));
+  EXPECT_EQ(bench.trace(), "02:00:00:00:00:44 > 02:00:00:00:00:05: untagged");
+}
+
+/// A bucket holds 64 packets and gets one a second.
+TEST(Switch, LimitsEachKindOfStorm) {
+  Bench bench("scalar",
+              "ports: {p0: {storm_control: {broadcast: 1, multicast: 1, unknown_unicast: 1}}, "
+              "p1: {storm_control: {broadcast: 1}}}");
+  const auto began = std::chrono::steady_clock::now();
+  const auto passed = [&](std::uint16_t port, std::uint64_t to, const std::string& reason) {
+    std::size_t count = 0;
+    for (int i = 0; i < 300; ++i) {
+      const Judgement found = bench.process(port, frame(to, 0x020000000001U + port));
+      if (found.reason.empty()) {
+        ++count;
+      } else {
+        EXPECT_EQ(found.reason, reason);
+      }
+    }
+    return count;
+  };
+  const std::vector<std::size_t> counts{
+      passed(0, kBroadcast, "broadcast_storm"), passed(0, 0x01005E000001, "multicast_storm"),
+      passed(0, 0x020000000099, "unknown_unicast_storm"), passed(1, kBroadcast, "broadcast_storm")};
+  EXPECT_EQ(passed(1, 0x01005E000001, ""), 300U) << "no limit";
+  EXPECT_EQ(passed(2, kBroadcast, ""), 300U) << "another port";
+  const auto lasted = std::chrono::steady_clock::now() - began;
+  for (const std::size_t count : counts) {
+    EXPECT_GE(count, 64U);
+    EXPECT_LE(count, 65U + static_cast<std::size_t>(std::chrono::ceil<std::chrono::seconds>(lasted).count()));
+  }
+}
+
+std::size_t stations_of(const Bench& bench, Switch& function) {
+  (void)bench;
+  return function.stations().size();
+}
+
+TEST(Switch, ForgetsWhoIsSilentAndKeepsWhoIsNot) {
+  Bench bench("scalar", "{ageing: 1, static: [{mac: \"02:00:00:00:00:09\", port: p3}]}");
+  Switch& function = bench.function();
+  const auto began = std::chrono::steady_clock::now();
+  bench.process(1, frame(kBroadcast, 0x020000000001));
+  const Bytes lively = frame(0x020000000001, 0x020000000002);
+  Bench::wait_until([&] {
+    bench.process(2, lively);
+    return stations_of(bench, function) == 3;
+  });
+  Bench::wait_until([&] {
+    bench.process(2, lively);
+    return stations_of(bench, function) == 2;
+  });
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
+  const auto rows = function.show("stations", {});
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].dump(), R"({"vlan":1,"mac":"02:00:00:00:00:02","port":"p2","type":"learned","age":0})");
+  EXPECT_EQ(rows[1].dump(), R"({"vlan":1,"mac":"02:00:00:00:00:09","port":"p3","type":"static","age":null})");
+  EXPECT_EQ(function.show("learning", {})["aged"], 1);
+  EXPECT_EQ(bench.process(2, lively).sent.size(), 5U);
+}
+
+TEST(Switch, TakesNoMoreStationsThanItMayAndMakesRoomAgain) {
+  Bench bench("scalar", "{ageing: 1, max_stations: 50}");
+  Switch& function = bench.function();
+  for (std::uint64_t i = 0; i < 500; ++i) bench.process(1, frame(kBroadcast, 0x020000001000 + i));
+  Bench::wait_until([&] { return stations_of(bench, function) == 50; });
+  EXPECT_EQ(bench.process(0, frame(0x020000001000 + 499, 0x020000001000)).sent.size(), 5U) << "not learned: flooded";
+  Bench::wait_until([&] { return function.show("learning", {})["not_learned"] >= 450; });
+  Bench::wait_until([&] { return stations_of(bench, function) == 0; });
+  bench.process(2, frame(kBroadcast, 0x020000002000));
+  Bench::wait_until([&] { return stations_of(bench, function) == 1; });
+}
+
+TEST(Switch, TakesOverAnotherConfigurationAndGivesItBack) {
+  Bench bench("scalar", kVlans);
+  Switch& function = bench.function();
+  const auto ports = some_ports();
+  NoReaders no_readers;
+  const std::string text = R"({ports: {p0: {access: 20}, p1: {access: 20}, p2: {trunk: {vlans: [20-29], native: 20},
+      storm_control: {broadcast: 100}}}, static: [{mac: "02:00:00:00:00:05", vlan: 20, port: p0}], ageing: 10})";
+  Switch next(read_configuration(parse(text), ports), {.ports = ports, .grace_periods = no_readers});
+  EXPECT_TRUE(function.differences(function, parse("{}")).empty());
+  EXPECT_THAT(
+      function.differences(next, parse(text)),
+      ElementsAre("port p0: access VLAN 20, was access VLAN 10",
+                  "port p2: trunk of VLANs 20-29, native 20, broadcast 100/s, was trunk of VLANs 10, 20-29, native 20",
+                  "port p3: access VLAN 1, was trunk of VLANs 10, 30",
+                  "port p4: access VLAN 1, was trunk of VLANs 10, 20, 30-31, native 10", "ageing: 10 s, was 0 s",
+                  "max_stations: 65536, was 40", "static stations: 1 added, 2 removed"));
+  bench.process(2, frame(kBroadcast, 0x020000000042, 10));
+  bench.process(2, frame(kBroadcast, 0x020000000043));
+  Bench::wait_until([&] { return function.stations().size() == 4; });
+  function.exchange(next);
+  const auto rows = function.show("stations", {});
+  ASSERT_EQ(rows.size(), 2U) << rows;
+  EXPECT_EQ(rows[0]["mac"], "02:00:00:00:00:05");
+  EXPECT_EQ(rows[0]["vlan"], 20);
+  EXPECT_EQ(rows[1]["mac"], "02:00:00:00:00:43");
+  EXPECT_EQ(function.show("learning", {})["removed"], 1);
+  EXPECT_EQ(bench.process(0, frame(0x020000000043, 0x020000000044)).sent.count(2), 1U);
+  EXPECT_EQ(bench.process(2, frame(kBroadcast, 0x020000000042, 10)).reason, "vlan_not_allowed");
+  function.exchange(next);
+  EXPECT_EQ(bench.process(0, frame(kBroadcast, 0x020000000005)).sent.size(), 3U) << "in VLAN 10 again";
+  EXPECT_EQ(bench.process(1, frame(kBroadcast, 0x020000000006)).reason, "static_moved");
+}
+
+TEST(Switch, ShowsWhatItIsAsked) {
+  Bench bench("scalar", kVlans);
+  const Switch& function = bench.function();
+  const auto vlans = function.show("vlans", {});
+  ASSERT_EQ(vlans.size(), 14U);  // 1, 10, 20 to 29, 30, 31
+  EXPECT_EQ(vlans[1].dump(), R"({"vlan":10,"untagged":["p0","p4"],"tagged":["p2","p3"],"stations":1})");
+  const auto rows = [&](const std::string& what) { return function.show("stations", std::vector{what}).size(); };
+  EXPECT_EQ(rows("p0"), 1U);
+  EXPECT_EQ(rows("20"), 1U);
+  EXPECT_EQ(rows("02:00:00:00:00:05"), 1U);
+  EXPECT_EQ(rows("02:00:00:00:00:07"), 0U);
+  EXPECT_THROW(rows("p9"), std::invalid_argument);
+  EXPECT_THROW(function.show("vlans", std::vector<std::string>{"1"}), std::invalid_argument);
+}
+
+TEST(SwitchConfiguration, SaysWhatIsWrong) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"{port: {}}", "did you mean 'ports'?"},
+      {"{ports: {q0: {}}}", "did you mean 'p0'?"},
+      {"{ports: {p0: {access: 0}}}", "ports.p0.access"},
+      {"{ports: {p0: {access: 4095}}}", "4094"},
+      {"{ports: {p0: {access: 1, trunk: {vlans: [1]}}}}", "not both"},
+      {"{ports: {p0: {trunk: {}}}}", "vlans"},
+      {"{ports: {p0: {trunk: {vlans: []}}}}", "expected at least one VLAN"},
+      {"{ports: {p0: {trunk: {vlans: [20-10]}}}}", "found '20-10'"},
+      {"{ports: {p0: {trunk: {vlans: [1-4095]}}}}", "found '1-4095'"},
+      {"{ports: {p0: {trunk: {vlans: [x]}}}}", "found 'x'"},
+      {"{ports: {p0: {storm_control: {broadcast: 0}}}}", "broadcast"},
+      {"{ageing: 1000001}", "1000000"},
+      {"{max_stations: 0}", "max_stations"},
+      {"{static: [{mac: \"01:00:5e:00:00:01\", port: p0}]}", "expected the MAC address of a station"},
+      {"{static: [{mac: \"02:00:00:00:00:01\", port: p9}]}", "there is no port 'p9'"},
+      {"{static: [{mac: \"02:00:00:00:00:01\", vlan: 2, port: p0}]}", "no member of VLAN 2"},
+      {"{static: [{mac: \"02:00:00:00:00:01\", port: p0}, {mac: \"02:00:00:00:00:01\", port: p1}]}", "already"},
+      {"{ports: {p0: {trunk: {vlans: [2]}}}, static: [{mac: \"02:00:00:00:00:01\", port: p0}]}", "expected a vlan"},
+      {"{max_stations: 1, static: [{mac: \"02:00:00:00:00:01\", port: p0}, {mac: \"02:00:00:00:00:02\", port: p1}]}",
+       "these are 2 stations"},
+  };
+  for (const auto& [text, wanted] : cases) {
+    try {
+      read_configuration(parse(text), some_ports());
+      ADD_FAILURE() << text;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(wanted)) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penumbra::l2

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests: a switch that is slow and obvious, worked out from lists, byte by byte. It shares no code with what it
+// judges, and knows no limit but that of stations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace penumbra::l2::oracle {
+
+using Bytes = std::vector<std::uint8_t>;
+using Address = std::vector<std::uint8_t>;  ///< six bytes
+
+struct Port {
+  unsigned native = 1;  ///< 0: none
+  std::set<unsigned> vlans{1};
+  Address mac{};  // NOLINT(readability-redundant-member-init): for who leaves it out of an initializer
+  std::size_t mtu = 1500;
+};
+
+/// What becomes of a frame: a reason, or the frames that leave by port.
+struct Judgement {
+  std::string reason;
+  std::map<unsigned, Bytes> sent;
+
+  bool operator==(const Judgement&) const = default;
+};
+
+struct Network {
+  using Key = std::pair<unsigned, Address>;  ///< VLAN and address
+
+  std::vector<Port> ports;
+  std::map<Key, unsigned> stations;  ///< that were learned, with their ports
+  std::map<Key, unsigned> statics;
+  std::size_t most = 65536;
+
+  /// Takes a frame, and learns.
+  Judgement take(unsigned from, const Bytes& frame) {
+    if (frame.size() < 14) return {"runt", {}};
+    const Port& ingress = ports[from];
+    const Address to(frame.begin(), frame.begin() + 6), source(frame.begin() + 6, frame.begin() + 12);
+    const bool tagged = frame[12] == 0x81 && frame[13] == 0x00;
+    if (tagged && frame.size() < 18) return {"runt", {}};
+    if (source[0] % 2 == 1 || source == Address(6, 0)) return {"bad_source", {}};
+    if (Address(to.begin(), to.begin() + 5) == Address{0x01, 0x80, 0xC2, 0, 0} && to[5] < 16) {
+      return {"reserved_group", {}};
+    }
+    unsigned vlan = tagged ? frame[14] % 16 * 256U + frame[15] : 0;
+    const unsigned priority = tagged ? frame[14] / 16 : 0;
+    if (vlan == 0 && ingress.native == 0) return {"untagged", {}};
+    if (vlan == 0) vlan = ingress.native;
+    if (!ingress.vlans.contains(vlan)) return {"vlan_not_allowed", {}};
+    if (to == ingress.mac) return {"local", {}};
+
+    if (const auto fixed = statics.find({vlan, source}); fixed != statics.end() && fixed->second != from) {
+      return {"static_moved", {}};
+    }
+    const std::map<Key, unsigned> before = stations;
+    if (!statics.contains({vlan, source})) learn({vlan, source}, from);
+
+    Bytes bare = frame;  // without a tag
+    if (tagged) bare.erase(bare.begin() + 12, bare.begin() + 16);
+    const std::size_t payload = bare.size() - 14;
+    const auto leaving = [&](unsigned port) {
+      if (ports[port].native == vlan) return bare;
+      Bytes with_tag = bare;
+      const Bytes tag{0x81, 0x00, static_cast<std::uint8_t>(priority * 16 + vlan / 256),
+                      static_cast<std::uint8_t>(vlan % 256)};
+      with_tag.insert(with_tag.begin() + 12, tag.begin(), tag.end());
+      return with_tag;
+    };
+    const auto known = place(before, {vlan, to});
+    if (to[0] % 2 == 0 && known >= 0 && ports[static_cast<unsigned>(known)].vlans.contains(vlan)) {
+      const auto port = static_cast<unsigned>(known);
+      if (port == from) return {"same_port", {}};
+      if (payload > ports[port].mtu) return {"too_long", {}};
+      return {"", {{port, leaving(port)}}};
+    }
+    Judgement judgement;
+    bool fits = true;
+    for (unsigned port = 0; port < ports.size(); ++port) {
+      if (!ports[port].vlans.contains(vlan)) continue;
+      fits = fits && payload <= ports[port].mtu;
+      if (port != from) judgement.sent[port] = leaving(port);
+    }
+    if (judgement.sent.empty()) return {"no_egress", {}};
+    if (!fits) return {"too_long", {}};
+    return judgement;
+  }
+
+ private:
+  void learn(const Key& key, unsigned from) {
+    if (stations.contains(key) || stations.size() + statics.size() < most) stations[key] = from;
+  }
+  int place(const std::map<Key, unsigned>& learned, const Key& key) const {
+    if (const auto fixed = statics.find(key); fixed != statics.end()) return static_cast<int>(fixed->second);
+    const auto found = learned.find(key);
+    return found == learned.end() ? -1 : static_cast<int>(found->second);
+  }
+};
+
+}  // namespace penumbra::l2::oracle

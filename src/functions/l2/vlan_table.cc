@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/l2/vlan_table.h"
+
+#include <algorithm>
+
+namespace penumbra::l2 {
+namespace {
+
+constexpr double kTicksPerSecond = 1e9;
+
+}  // namespace
+
+VlanTable::VlanTable(const Configuration& configuration, std::span<const PortInfo> ports)
+    : ports_(ports.size()), vlans_(1) {
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const PortConfiguration& port = configuration.ports[i];
+    const auto has_limit = [](std::uint32_t limit) { return limit != 0; };
+    ports_[i] = {.mac = ports[i].mac.value,
+                 .mtu = ports[i].mtu,
+                 .native = port.native,
+                 .has_limits = std::ranges::any_of(port.storm_limits, has_limit),
+                 .vlans = port.vlans};
+    for (const std::uint32_t limit : port.storm_limits) limits_.emplace_back(limit, kTicksPerSecond);
+    for (std::uint16_t number = 1; number <= kMostVlan; ++number) {
+      if (!port.vlans.test(number)) continue;
+      if (index_[number] == 0) {
+        index_[number] = static_cast<std::uint16_t>(vlans_.size());
+        vlans_.push_back({.untagged = {}, .tagged = {}, .mtu = ports[i].mtu});
+      }
+      Vlan& vlan = vlans_[index_[number]];
+      (number == port.native ? vlan.untagged : vlan.tagged).push_back(static_cast<std::uint16_t>(i));
+      vlan.mtu = std::min<std::uint32_t>(vlan.mtu, ports[i].mtu);
+    }
+  }
+}
+
+}  // namespace penumbra::l2

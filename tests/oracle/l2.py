@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A switch with VLANs that is slow and obvious: which frames leave by which port."""
+
+BROADCAST = b"\xff" * 6
+
+
+class Port:
+    """From `access: N` or `trunk: {vlans: [...], native: N}`; none: an access port of VLAN 1."""
+
+    def __init__(self, configuration):
+        trunk = configuration.get("trunk")
+        if trunk is None:
+            self.native = configuration.get("access", 1)
+            self.vlans = {self.native}
+            return
+        self.native = trunk.get("native")
+        self.vlans = {self.native} - {None}
+        for vlan in trunk["vlans"]:
+            first, _, last = str(vlan).partition("-")
+            self.vlans |= set(range(int(first), int(last or first) + 1))
+
+
+class Switch:
+    def __init__(self, ports):
+        """By name."""
+        self.ports = {name: Port(configuration) for name, configuration in ports.items()}
+        self.stations = {}
+
+    def take(self, port, frame):
+        """What leaves, by port."""
+        to, source, ethertype = frame[:6], frame[6:12], frame[12:14]
+        if source[0] & 1 or (to[:5] == bytes.fromhex("0180c20000") and to[5] < 16):
+            return {}
+        tag, payload = 0, frame[12:]
+        if ethertype == b"\x81\x00":
+            tag, payload = int.from_bytes(frame[14:16], "big"), frame[16:]
+        vlan = tag % 4096 or self.ports[port].native
+        if vlan not in self.ports[port].vlans:
+            return {}
+        known = self.stations.get((vlan, to))
+        self.stations[vlan, source] = port
+        members = [name for name, each in self.ports.items() if vlan in each.vlans]
+        return {
+            name: to + source + self._tag(name, vlan, tag) + payload
+            for name in (members if known is None or to[0] & 1 else [known])
+            if name != port
+        }
+
+    def _tag(self, port, vlan, tag):
+        if self.ports[port].native == vlan:
+            return b""
+        return b"\x81\x00" + (tag // 4096 * 4096 + vlan).to_bytes(2, "big")
