@@ -214,12 +214,7 @@ Verdict NdnFunction::forward_interest(rte_mbuf& packet, const Incoming& incoming
   if (interest.token.size() > PitToken::kMostInnerBytes) return verdict(Outcome::long_pit_token);
   const PitToken token(token_key_, {incoming.face, incoming.udp_port, interest.token}, next_hop);
   const LpHeader header(token.bytes(), std::nullopt, interest.network.size());
-  const Verdict verdict = send(packet, incoming, header, next_hop, 0, &FaceCounts::interests_out, worker);
-  if (verdict.kind == Verdict::Kind::send && interest.hop_limit != nullptr) {
-    auto* const hop_limit = const_cast<std::uint8_t*>(interest.hop_limit);
-    *hop_limit = static_cast<std::uint8_t>(*hop_limit - 1);
-  }
-  return verdict;
+  return send(packet, incoming, header, next_hop, 0, &FaceCounts::interests_out, worker);
 }
 
 /// Data and Nacks, by the token.
@@ -235,7 +230,8 @@ Verdict NdnFunction::forward_back(rte_mbuf& packet, const Incoming& incoming, st
               is_nack ? &FaceCounts::nacks_out : &FaceCounts::data_out, worker);
 }
 
-/// Puts the Interest or Data in the face's frame, in place; what stood around it is overwritten.
+/// Puts the Interest or Data in the face's frame, in place; what stood around it is overwritten. An Interest that goes
+/// on has a hop less.
 Verdict NdnFunction::send(rte_mbuf& packet, const Incoming& incoming, const LpHeader& header, std::uint16_t face,
                           std::uint16_t udp_port, std::uint64_t FaceCounts::* counted, std::uint16_t worker) {
   const Bytes network = incoming.packet.network;
@@ -250,6 +246,10 @@ Verdict NdnFunction::send(rte_mbuf& packet, const Incoming& incoming, const LpHe
   packet.data_len = static_cast<std::uint16_t>(front + network.size());
   packet.pkt_len = packet.data_len;
   auto* const begin = rte_pktmbuf_mtod(&packet, std::uint8_t*);
+  if (counted == &FaceCounts::interests_out && incoming.packet.hop_limit != nullptr) {
+    auto* const hop_limit = const_cast<std::uint8_t*>(incoming.packet.hop_limit);
+    *hop_limit = static_cast<std::uint8_t>(*hop_limit - 1);
+  }
   std::ranges::copy(lp, begin + link_bytes);
   transport_.write_header(face, udp_port, begin, lp.size() + network.size());
   count(face, counted, worker);

@@ -25,9 +25,9 @@ enum {
 
 /* A name that is looked up. */
 struct ndn_names_key {
-  uint64_t digest[NDN_NAMES_COMPONENTS]; /* of its first component, its first two, ... */
   uint32_t components;                   /* of how many there is a digest; no prefix of more is looked for */
   uint32_t first;                        /* how many components are tried first: 1 to `components` */
+  uint64_t digest[NDN_NAMES_COMPONENTS]; /* of its first component, its first two, ... */
 };
 
 /* Writes what was found of each name: of how many components the longest prefix is, above NDN_NAMES_NODE_BITS, and its
