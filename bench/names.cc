@@ -100,7 +100,10 @@ class NameLookup {
   void whole_pass(const Asked& asked, std::size_t batch, std::uint16_t* next_hops) {
     std::vector<ndn_names_key> keys(batch);
     for_each_batch(kAsked, batch, [&](std::size_t at, std::size_t count) {
-      for (std::size_t i = 0; i < count; ++i) table_.fill(bytes_of(asked.names[at + i]), keys[i]);
+      for (std::size_t i = 0; i < count; ++i) {
+        table_.fill(bytes_of(asked.names[at + i]), keys[i]);
+        table_.prefetch(keys[i]);
+      }
       look_up(keys.data(), found_.data(), count);
       for (std::size_t i = 0; i < count; ++i) table_.prefetch_node(found_[i]);
       for (std::size_t i = 0; i < count; ++i) table_.prefetch_bytes(found_[i]);

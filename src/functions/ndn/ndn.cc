@@ -176,6 +176,7 @@ void NdnFunction::pre_shade(Chunk& chunk) noexcept {
       chunk.verdicts[i] = forward_back(packet, incoming, chunk.worker);
     } else {
       table_->fill(incoming.packet.name, keys[items]);
+      if (chunk.fetch_ahead) table_->prefetch(keys[items]);
       chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
     }
   }

@@ -89,6 +89,12 @@ void NameTable::fill(Bytes name, ndn_names_key& key) const noexcept {
   key.first = std::clamp<std::uint32_t>(load_relaxed(usual_), 1, std::max<std::uint32_t>(key.components, 1));
 }
 
+void NameTable::prefetch(const ndn_names_key& key) const noexcept {
+  if (key.components == 0) return;
+  const auto* const view = static_cast<const cuckoo_table_view*>(read_.view());
+  __builtin_prefetch(&view->bucket[key.digest[key.first - 1] & ((std::uint64_t{1} << view->bits) - 1)]);
+}
+
 std::uint16_t NameTable::next_hop(std::uint32_t found, Bytes name) const noexcept {
   while (!begins_like(nodes_[node_of(found)], name)) [[unlikely]] {
     // Another prefix's digest. No longer one is there that could be the name's, unless by such another chance.

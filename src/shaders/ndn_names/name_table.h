@@ -74,6 +74,8 @@ class NameTable {
 
   /// Fills in what the shader looks up, of a name whose components are valid.
   void fill(Bytes name, ndn_names_key& key) const noexcept;
+  /// Asks for what the shader reads first of a name that has been filled in. For engines on host memory.
+  void prefetch(const ndn_names_key& key) const noexcept;
   /// Asks for the memory that next_hop() will read, first of nodes; a moment later, of bytes.
   void prefetch_node(std::uint32_t found) const noexcept { __builtin_prefetch(&nodes_[node_of(found)]); }
   void prefetch_bytes(std::uint32_t found) const noexcept { __builtin_prefetch(nodes_[node_of(found)].bytes); }
