@@ -93,7 +93,7 @@ class ComponentReader {
       throw error("expected the 64 hexadecimal digits of a SHA-256 digest");
     }
     for (std::size_t i = 0; i < digits.size(); i += 2) {
-      value += static_cast<char>(*hex_digit(digits[i]) << 4 | *hex_digit(digits[i + 1]));
+      value += static_cast<char>(hex_digit(digits[i]).value_or(0) << 4 | hex_digit(digits[i + 1]).value_or(0));
     }
     return value;
   }

@@ -10,9 +10,9 @@ namespace penumbra::ndn {
 const std::uint8_t* NameBytes::take(const std::uint8_t* bytes, std::size_t size, std::uint32_t users) {
   if (size > kMost) throw std::invalid_argument("a name has at most " + std::to_string(kMost) + " bytes");
   const std::size_t size_class = (size + sizeof(Head) + kUnit - 1) / kUnit;
-  std::byte* piece = free_[size_class];
+  std::byte* piece = free_[size_class].first;
   if (piece != nullptr) {
-    std::memcpy(&free_[size_class], piece, sizeof piece);
+    std::memcpy(&free_[size_class], piece, sizeof(Chain));
   } else {
     piece = new_piece(size_class * kUnit);
   }
@@ -31,8 +31,8 @@ void NameBytes::release(const std::uint8_t* bytes) {
     std::memcpy(piece, &head, sizeof head);
     return;
   }
-  std::memcpy(piece, &free_[head.size_class], sizeof piece);
-  free_[head.size_class] = piece;
+  std::memcpy(piece, &free_[head.size_class], sizeof(Chain));
+  free_[head.size_class].first = piece;
 }
 
 std::byte* NameBytes::new_piece(std::size_t bytes) {

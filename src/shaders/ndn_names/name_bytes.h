@@ -27,15 +27,19 @@ class NameBytes {
     std::uint32_t users = 0;
     std::uint32_t size_class = 0;
   };
+  /// Pieces that nobody needs: each holds the chain behind it.
+  struct Chain {
+    std::byte* first = nullptr;
+  };
   static constexpr std::size_t kUnit = 16, kSegment = std::size_t{16} << 20;
   static constexpr std::size_t kClasses = (kMost + sizeof(Head)) / kUnit + 1;
 
   std::byte* new_piece(std::size_t bytes);
 
   std::vector<HugeMemory> segments_;
-  std::size_t left_ = 0;                     ///< in the last of them
-  std::size_t used_ = 0;                     ///< bytes that pieces take, those that nobody needs included
-  std::array<std::byte*, kClasses> free_{};  ///< by size: the first of a chain of pieces that nobody needs
+  std::size_t left_ = 0;                ///< in the last of them
+  std::size_t used_ = 0;                ///< bytes that pieces take, those that nobody needs included
+  std::array<Chain, kClasses> free_{};  ///< by size
 };
 
 }  // namespace penumbra::ndn
