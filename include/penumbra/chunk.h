@@ -46,7 +46,7 @@ struct Replication {
 /// Room for the columns of one batch; emptied before each pre-shade.
 class ColumnSpace {
  public:
-  static constexpr std::size_t kBytes = 8192;
+  static constexpr std::size_t kBytes = 20480;
 
   /// An uninitialised column of `count` elements, aligned to kColumnAlignment. What one function takes for one chunk
   /// must fit in kBytes altogether: the program ends if it does not.

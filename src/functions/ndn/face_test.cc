@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/ndn/face.h"
+
+#include <gtest/gtest.h>
+
+#include "functions/forwarding/testing.h"
+#include "functions/ndn/testing.h"
+#include "functions/ndn/transport.h"
+
+namespace penumbra::ndn {
+namespace {
+
+using testing_support::kAlice;
+using testing_support::kBob;
+
+std::vector<PortInfo> face_ports() {
+  auto list = forwarding::testing_support::ports_without_addresses(1280);
+  list[0].addresses = {{{0xC0000201}, {{0xC0000200}, 24}}};
+  list[0].ipv6_addresses = {{*parse_ipv6_address("2001:db8::1"), *parse_ipv6_prefix("2001:db8::/64")}};
+  return list;
+}
+
+std::vector<Face> read(const std::string& text) {
+  return read_faces(ConfigNode::parse(text, "test.yaml", "."), face_ports());
+}
+
+TEST(FaceUri, ReadsAndWrites) {
+  for (const std::string text : {"ether://[01:00:5e:00:17:aa]", "udp4://192.0.2.7", "udp4://192.0.2.7:6363",
+                                 "udp6://[2001:db8::7]", "udp6://[2001:db8::7]:65535"}) {
+    const auto uri = FaceUri::parse(text);
+    ASSERT_TRUE(uri) << text;
+    EXPECT_EQ(to_string(*uri), text);
+  }
+  for (const std::string text :
+       {"", "udp://192.0.2.7", "udp4://", "udp4://192.0.2.7:", "udp4://192.0.2.7:0", "udp4://192.0.2.7:65536",
+        "udp4://192.0.2.7:63x", "udp4://224.0.23.170", "udp4://2001:db8::7", "udp6://2001:db8::7",
+        "udp6://[2001:db8::7", "udp6://[ff02::1]", "ether://02:00:00:00:00:01", "ether://[02:00:00:00:00]",
+        "ether://[02:00:00:00:00:01]:1"}) {
+    EXPECT_FALSE(FaceUri::parse(text)) << text;
+  }
+}
+
+TEST(Faces, AreRead) {
+  const auto faces = read(R"([
+    {name: all, port: lan, remote: "ether://[01:00:5e:00:17:aa]"},
+    {name: one, port: lan, remote: "ether://[02:00:00:00:00:aa]"},
+    {name: alice, port: wan, remote: "udp4://192.0.2.7", mac: "02:00:00:00:00:aa"},
+    {name: bob, port: wan, remote: "udp6://[2001:db8::7]:7000", mac: "02:00:00:00:00:bb"},
+    {name: far, port: dmz, remote: "udp4://198.51.100.1:6363", local: "udp4://192.0.2.99", mac: "02:00:00:00:00:bb"}])");
+  ASSERT_EQ(faces.size(), 5U);
+  EXPECT_TRUE(faces[0].is_multicast());
+  EXPECT_FALSE(faces[1].is_multicast());
+  EXPECT_EQ(faces[1].mac, kAlice);
+  EXPECT_EQ(to_string(faces[2].local), "udp4://192.0.2.1:6363");
+  EXPECT_EQ(to_string(faces[3].local), "udp6://[2001:db8::1]:6363");
+  EXPECT_EQ(to_string(faces[4].local), "udp4://192.0.2.99:6363");
+  EXPECT_EQ(faces[4].port, 2);
+}
+
+TEST(Faces, SayWhatIsWrongWithThem) {
+  const auto expect_error = [](const std::string& text, const std::string& part) {
+    try {
+      read(text);
+      FAIL() << text;
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.location().file, "test.yaml");
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  };
+  expect_error("[]", "at least one face");
+  expect_error("[{port: wan, remote: \"udp4://192.0.2.7\"}]", "name");
+  expect_error("[{name: \"a b\", port: wan, remote: \"udp4://192.0.2.7\"}]", "one word");
+  expect_error("[{name: a, port: wann, remote: \"udp4://192.0.2.7\"}]", "did you mean 'wan'?");
+  expect_error("[{name: a, port: wan, remote: \"tcp://192.0.2.7\"}]", "expected ether://[MAC]");
+  expect_error("[{name: a, port: wan, remote: \"udp4://192.0.2.7\"}]", "mac");
+  expect_error("[{name: a, port: wan, remote: \"udp4://192.0.2.7\", mac: \"01:00:5e:00:17:aa\"}]", "a station's MAC");
+  expect_error("[{name: a, port: wan, remote: \"udp4://198.51.100.7\", mac: \"02:00:00:00:00:01\"}]",
+               "'local' is missing");
+  expect_error(
+      "[{name: a, port: wan, remote: \"udp4://192.0.2.7\", local: \"udp6://[fe80::2]\", mac: \"02:00:00:00:00:01\"}]",
+      "not of the same kind");
+  expect_error("[{name: a, port: wan, remote: \"ether://[02:00:00:00:00:01]\", mac: \"02:00:00:00:00:01\"}]",
+               "none but its port's");
+  expect_error("[{name: a, port: wan, remote: \"ether://[01:00:5e:00:00:01]\"}]", "the group 01:00:5e:00:17:aa");
+  const std::string one = "{name: a, port: wan, remote: \"ether://[02:00:00:00:00:01]\"}";
+  expect_error("[" + one + ", " + one + "]", "another face is called 'a'");
+  expect_error("[" + one + ", {name: b, port: wan, remote: \"ether://[02:00:00:00:00:01]\"}]", "same two ends");
+}
+
+/// Frames with right checksums are taken, and each changed byte of their headers is noticed or another face's.
+TEST(Transport, ReadsWhatItWrites) {
+  const auto faces = read(R"([
+    {name: all, port: wan, remote: "ether://[01:00:5e:00:17:aa]"},
+    {name: one, port: wan, remote: "ether://[02:00:00:00:00:aa]"},
+    {name: alice, port: wan, remote: "udp4://192.0.2.7", mac: "02:00:00:00:00:aa"},
+    {name: bob, port: wan, remote: "udp6://[2001:db8::7]:7000", mac: "02:00:00:00:00:bb"}])");
+  // The other ends' transports.
+  std::vector<Face> mirrored = faces;
+  for (Face& face : mirrored) {
+    if (face.remote.link == FaceLink::ethernet) continue;
+    std::swap(face.remote, face.local);
+    if (face.local.udp_port == 0) face.local.udp_port = 40'000;
+  }
+  mirrored[1].remote.mac = mirrored[1].mac = {0x020000000001};
+  auto far_ports = face_ports();
+  far_ports[0].mac = kAlice;
+  Transport near(faces), far(mirrored);
+  near.bind(face_ports());
+  far.bind(far_ports);
+  for (std::uint16_t face = 0; face < faces.size(); ++face) {
+    for (const std::size_t size : {1, 2, 99, 1200}) {
+      std::vector<std::uint8_t> frame(far.header_bytes(face) + size, 0x5A);
+      far.write_header(face, 0, frame.data(), size);
+      Received received;
+      ASSERT_EQ(near.receive(frame, frame.size(), 0, received), Arrival::received) << faces[face].name;
+      EXPECT_EQ(received.face, face);
+      EXPECT_EQ(received.udp_port, face == 2 ? 40'000 : face == 3 ? 7000 : 0);
+      EXPECT_EQ(received.packet.size(), size);
+      EXPECT_EQ(received.packet.data(), frame.data() + far.header_bytes(face));
+      EXPECT_NE(near.receive(frame, frame.size(), 1, received), Arrival::received) << "another port";
+      EXPECT_EQ(near.receive(Bytes(frame).first(frame.size() - 1), frame.size(), 0, received), Arrival::segmented);
+      if (face < 2) continue;
+      EXPECT_EQ(near.receive(Bytes(frame).first(frame.size() - 1), frame.size() - 1, 0, received), Arrival::truncated);
+      for (std::size_t at = 14; at < frame.size(); ++at) {
+        frame[at] ^= 4;
+        const Arrival arrival = near.receive(frame, frame.size(), 0, received);
+        const bool only_ip6 = face == 3 && at < 22;  // version, class, flow label, hop limit: no checksum is over them
+        if (!only_ip6) {
+          EXPECT_NE(arrival, Arrival::received) << faces[face].name << " " << at;
+        }
+        frame[at] ^= 4;
+      }
+    }
+  }
+}
+
+TEST(Transport, AnswersToThePortThatAPacketCameFrom) {
+  Transport transport(read("[{name: a, port: wan, remote: \"udp4://192.0.2.7\", mac: \"02:00:00:00:00:aa\"}]"));
+  transport.bind(face_ports());
+  std::vector<std::uint8_t> frame(transport.header_bytes(0) + 8);
+  transport.write_header(0, 0, frame.data(), 8);
+  EXPECT_EQ(load_be16(&frame[36]), kUdpPort);
+  transport.write_header(0, 50'000, frame.data(), 8);
+  EXPECT_EQ(load_be16(&frame[36]), 50'000);
+}
+
+TEST(Transport, LeavesToOthersWhatIsNotItsOwn) {
+  Transport transport(
+      read("[{name: a, port: wan, remote: \"udp4://192.0.2.7\", mac: \"02:00:00:00:00:aa\"},"
+           " {name: b, port: wan, remote: \"ether://[02:00:00:00:00:bb]\"}]"));
+  transport.bind(face_ports());
+  Transport far(std::vector<Face>{
+      {"far", 0, *FaceUri::parse("udp4://192.0.2.1:6363"), *FaceUri::parse("udp4://192.0.2.7:9"), {0x020000000001}}});
+  auto far_ports = face_ports();
+  far_ports[0].mac = kBob;
+  far.bind(far_ports);
+  std::vector<std::uint8_t> frame(far.header_bytes(0) + 8);
+  far.write_header(0, 0, frame.data(), 8);
+  const auto arrival = [&](std::size_t at, int value) {
+    const std::uint8_t before = frame[at];
+    if (value >= 0) frame[at] = static_cast<std::uint8_t>(value);
+    Received received;
+    const Arrival result = transport.receive(frame, frame.size(), 0, received);
+    frame[at] = before;
+    return result;
+  };
+  EXPECT_EQ(arrival(0, -1), Arrival::received);
+  EXPECT_EQ(arrival(13, 0x06), Arrival::not_ndn) << "ARP";
+  EXPECT_EQ(arrival(23, 6), Arrival::not_ndn) << "TCP";
+  EXPECT_EQ(arrival(20, 0x20), Arrival::not_ndn) << "more fragments";
+  EXPECT_EQ(arrival(21, 1), Arrival::not_ndn) << "a later fragment";
+  EXPECT_EQ(arrival(33, 2), Arrival::not_ndn) << "to another address";
+  EXPECT_EQ(arrival(37, 53), Arrival::not_ndn) << "to another UDP port";
+  EXPECT_EQ(arrival(14, 0x44), Arrival::not_ndn) << "no header";
+  EXPECT_EQ(arrival(0, 0x01), Arrival::not_ndn) << "to a group";
+  EXPECT_EQ(arrival(39, 7), Arrival::truncated) << "UDP length";
+  EXPECT_EQ(arrival(17, 255), Arrival::truncated) << "total length";
+  EXPECT_EQ(arrival(40, 1), Arrival::bad_checksum);
+  for (std::size_t size = 14; size < frame.size(); ++size) {
+    Received received;
+    EXPECT_NE(transport.receive(Bytes(frame).first(size), size, 0, received), Arrival::received);
+  }
+}
+
+}  // namespace
+}  // namespace penumbra::ndn

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/ndn/ndn.h"
+
+#include <fmt/format.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "base/text_file.h"
+#include "functions/ndn/name_uri.h"
+#include "functions/ndn/routes.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::ndn {
+namespace {
+
+using forwarding::kEthernetBytes;
+using forwarding::kEthertypeAt;
+
+constexpr std::size_t kRowsUnasked = 1000;
+/// How many keys are tried until no two prefixes have the same digest. Of the largest table one of 60 has two.
+constexpr int kMostKeys = 8;
+
+std::string text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Outcome outcome_of(Arrival arrival) {
+  switch (arrival) {
+    case Arrival::unknown_face:
+      return Outcome::unknown_face;
+    case Arrival::truncated:
+      return Outcome::truncated;
+    case Arrival::bad_checksum:
+      return Outcome::bad_checksum;
+    case Arrival::segmented:
+      return Outcome::segmented;
+    default:
+      return Outcome::not_ndn;
+  }
+}
+
+Outcome outcome_of(PacketFault fault) {
+  switch (fault) {
+    case PacketFault::unknown_type:
+      return Outcome::unknown_type;
+    case PacketFault::unknown_lp_field:
+      return Outcome::unknown_lp_field;
+    case PacketFault::fragmented:
+      return Outcome::fragmented;
+    case PacketFault::idle:
+      return Outcome::idle;
+    default:
+      return Outcome::malformed;
+  }
+}
+
+/// Makes the routes of a table other ones, all or none of them.
+template <class Changes, class From, class To>
+void apply(NameTable& table, const Changes& changes, From from, To to) {
+  const auto set = [&table](const std::string& name, std::uint16_t next_hop) {
+    if (next_hop == NameTable::kNoRoute) {
+      table.remove(as_bytes(name));
+    } else {
+      table.insert(as_bytes(name), next_hop);
+    }
+  };
+  std::size_t done = 0;
+  try {
+    for (; done < changes.size(); ++done) set(changes[done].name, changes[done].*to);
+  } catch (...) {
+    while (done-- > 0) set(changes[done].name, changes[done].*from);
+    table.commit();
+    throw;
+  }
+  table.commit();
+}
+
+NameKey random_key() {
+  std::random_device device;
+  const auto word = [&device] { return std::uint64_t{device()} << 32 | device(); };
+  const std::uint64_t low = word();
+  return {low, word()};
+}
+
+std::vector<std::string> names_of(const std::vector<Face>& faces) {
+  std::vector<std::string> names;
+  names.reserve(faces.size());
+  for (const Face& face : faces) names.push_back(face.name);
+  return names;
+}
+
+/// The table that the file of the key `routes` describes.
+std::unique_ptr<NameTable> read_table(const ConfigNode& config, const std::vector<Face>& faces,
+                                      GracePeriods& grace_periods) {
+  const ConfigNode file = config.get("routes");
+  if (!file.present()) return std::make_unique<NameTable>(random_key(), grace_periods);
+  std::string text;
+  try {
+    text = read_text_file(file.path());
+  } catch (const InputError& error) {
+    throw file.error(error.what());
+  }
+  for (int attempt = 1;; ++attempt) {
+    auto table = std::make_unique<NameTable>(random_key(), grace_periods);
+    try {
+      parse_name_routes(text, file.path().string(), names_of(faces), *table);
+      return table;
+    } catch (const DigestTaken& error) {
+      if (attempt == kMostKeys) throw file.error(error.what());
+    }
+  }
+}
+
+}  // namespace
+
+NdnFunction::NdnFunction(const FunctionContext& context, std::vector<Face> faces, std::unique_ptr<NameTable> table,
+                         NameKey token_key)
+    : others_(context.taken_behind.begin(), context.taken_behind.end()),
+      token_key_(token_key),
+      table_(std::move(table)),
+      transport_(std::move(faces)),
+      counts_(kCountedWorkers * transport_.faces().size()) {
+  NdnFunction::bind(context.ports);
+}
+
+void NdnFunction::bind(std::span<const PortInfo> ports) {
+  ports_.assign(ports.begin(), ports.end());
+  stations_.clear();
+  for (const PortInfo& port : ports) stations_.emplace_back(port.mac, port.promiscuous);
+  transport_.bind(ports);
+}
+
+Verdict NdnFunction::verdict(Outcome outcome) const {
+  const auto index = static_cast<std::uint16_t>(outcome);
+  return outcome_reasons()[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
+}
+
+bool NdnFunction::is_left_to_others(std::uint16_t ethertype) const {
+  return std::ranges::find(others_, ethertype) != others_.end();
+}
+
+/// What is wrong with a frame up to where its name is looked up or its token is opened, if something is.
+std::optional<Outcome> NdnFunction::objection(const rte_mbuf& packet, std::uint16_t port, Incoming& incoming) const {
+  const Bytes frame(rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len);
+  if (frame.size() < kEthernetBytes) return Outcome::runt;
+  if (!stations_[port].accepts(frame.data())) return Outcome::wrong_mac;
+  Received received;
+  const Arrival arrival = transport_.receive(frame, packet.pkt_len, port, received);
+  if (arrival != Arrival::received) return outcome_of(arrival);
+  incoming.face = received.face;
+  incoming.udp_port = received.udp_port;
+  const PacketFault fault = parse_packet(received.packet, received.padded, incoming.packet);
+  if (fault != PacketFault::none) return outcome_of(fault);
+  return is_localhost(incoming.packet.name) ? std::optional(Outcome::localhost) : std::nullopt;
+}
+
+void NdnFunction::pre_shade(Chunk& chunk) noexcept {
+  auto* const keys = chunk.columns.take<ndn_names_key>(Chunk::kCapacity);
+  auto* const waiting = chunk.columns.take<Incoming>(Chunk::kCapacity);
+  std::uint32_t items = 0;
+  for (std::uint16_t i = 0; i < chunk.size; ++i) {
+    if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
+    rte_mbuf& packet = *chunk.packets[i];
+    Incoming& incoming = waiting[items];
+    if (const auto outcome = objection(packet, chunk.rx_port, incoming)) {
+      const bool left = *outcome == Outcome::not_ndn &&
+                        is_left_to_others(load_be16(rte_pktmbuf_mtod(&packet, const std::uint8_t*) + kEthertypeAt));
+      if (!left) chunk.verdicts[i] = verdict(*outcome);
+    } else if (incoming.packet.kind != PacketKind::interest) {
+      chunk.verdicts[i] = forward_back(packet, incoming, chunk.worker);
+    } else {
+      table_->fill(incoming.packet.name, keys[items]);
+      if (chunk.fetch_ahead) table_->prefetch(keys[items]);
+      chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
+    }
+  }
+  chunk.batch.items = items;
+  chunk.batch.inputs[0] = keys;
+  chunk.batch.inputs[1] = waiting;  // for post_shade: the shader has one column
+  chunk.batch.outputs[0] = chunk.columns.take<std::uint32_t>(Chunk::kCapacity);
+}
+
+void NdnFunction::post_shade(Chunk& chunk) noexcept {
+  const auto* const waiting = static_cast<const Incoming*>(chunk.batch.inputs[1]);
+  const auto* const found = static_cast<const std::uint32_t*>(chunk.batch.outputs[0]);
+  const std::uint32_t items = chunk.batch.items;
+  for (std::uint32_t item = 0; item < items; ++item) table_->prefetch_node(found[item]);
+  for (std::uint32_t item = 0; item < items; ++item) table_->prefetch_bytes(found[item]);
+  for (std::uint32_t item = 0; item < items; ++item) {
+    const std::uint8_t i = chunk.packet_of_item[item];
+    const Incoming& incoming = waiting[item];
+    const std::uint16_t next_hop = table_->next_hop(found[item], incoming.packet.name);
+    chunk.verdicts[i] = forward_interest(*chunk.packets[i], incoming, next_hop, chunk.worker);
+  }
+}
+
+/// What has no route, and what would go back where it came from, is nacked.
+Verdict NdnFunction::forward_interest(rte_mbuf& packet, const Incoming& incoming, std::uint16_t next_hop,
+                                      std::uint16_t worker) {
+  count(incoming.face, &FaceCounts::interests_in, worker);
+  const NdnPacket& interest = incoming.packet;
+  // One that is 0 when it leaves may be an application's of this host, of which there are none.
+  if (interest.hop_limit != nullptr && *interest.hop_limit <= 1) return verdict(Outcome::hop_limit_used_up);
+  if (next_hop == NameTable::kNoRoute || next_hop == incoming.face) {
+    if (transport_.faces()[incoming.face].is_multicast()) return verdict(Outcome::no_route);
+    const LpHeader nack(interest.token, kNackNoRoute, interest.network.size());
+    return send(packet, incoming, nack, incoming.face, incoming.udp_port, &FaceCounts::nacks_out, worker);
+  }
+  if (interest.token.size() > PitToken::kMostInnerBytes) return verdict(Outcome::long_pit_token);
+  const PitToken token(token_key_, {incoming.face, incoming.udp_port, interest.token}, next_hop);
+  const LpHeader header(token.bytes(), std::nullopt, interest.network.size());
+  return send(packet, incoming, header, next_hop, 0, &FaceCounts::interests_out, worker);
+}
+
+/// Data and Nacks, by the token.
+Verdict NdnFunction::forward_back(rte_mbuf& packet, const Incoming& incoming, std::uint16_t worker) {
+  const bool is_nack = incoming.packet.kind == PacketKind::nack;
+  count(incoming.face, is_nack ? &FaceCounts::nacks_in : &FaceCounts::data_in, worker);
+  if (incoming.packet.token.empty()) return verdict(Outcome::no_pit_token);
+  const auto origin = PitToken::open(token_key_, incoming.packet.token, incoming.face);
+  if (!origin || origin->face >= transport_.faces().size()) return verdict(Outcome::bad_pit_token);
+  const auto reason = is_nack ? std::optional(incoming.packet.nack_reason) : std::nullopt;
+  const LpHeader header(origin->token, reason, incoming.packet.network.size());
+  return send(packet, incoming, header, origin->face, origin->udp_port,
+              is_nack ? &FaceCounts::nacks_out : &FaceCounts::data_out, worker);
+}
+
+/// Puts the Interest or Data in the face's frame, in place; what stood around it is overwritten. An Interest that goes
+/// on has a hop less.
+Verdict NdnFunction::send(rte_mbuf& packet, const Incoming& incoming, const LpHeader& header, std::uint16_t face,
+                          std::uint16_t udp_port, std::uint64_t FaceCounts::* counted, std::uint16_t worker) {
+  const Bytes network = incoming.packet.network;
+  const Bytes lp = header.bytes();
+  const auto* const frame = rte_pktmbuf_mtod(&packet, const std::uint8_t*);
+  const auto before = static_cast<std::size_t>(network.data() - frame);
+  const std::size_t link_bytes = transport_.header_bytes(face), front = link_bytes + lp.size();
+  const PortInfo& port = ports_[transport_.faces()[face].port];
+  if (front + network.size() > kEthernetBytes + port.mtu) return verdict(Outcome::too_long);
+  if (front > before + rte_pktmbuf_headroom(&packet)) return verdict(Outcome::no_headroom);
+  packet.data_off = static_cast<std::uint16_t>(packet.data_off + before - front);
+  packet.data_len = static_cast<std::uint16_t>(front + network.size());
+  packet.pkt_len = packet.data_len;
+  auto* const begin = rte_pktmbuf_mtod(&packet, std::uint8_t*);
+  if (counted == &FaceCounts::interests_out && incoming.packet.hop_limit != nullptr) {
+    auto* const hop_limit = const_cast<std::uint8_t*>(incoming.packet.hop_limit);
+    *hop_limit = static_cast<std::uint8_t>(*hop_limit - 1);
+  }
+  std::ranges::copy(lp, begin + link_bytes);
+  transport_.write_header(face, udp_port, begin, lp.size() + network.size());
+  count(face, counted, worker);
+  return Verdict::send(port.index);
+}
+
+void NdnFunction::count(std::uint16_t face, std::uint64_t FaceCounts::* counted, std::uint16_t worker) {
+  FaceCounts& counts = counts_[worker % kCountedWorkers * transport_.faces().size() + face];
+  std::atomic_ref(counts.*counted).fetch_add(1, std::memory_order_relaxed);
+}
+
+std::vector<NdnFunction::RouteChange> NdnFunction::changes_to(const NameTable& next) const {
+  constexpr std::uint16_t kNone = NameTable::kNoRoute;
+  std::vector<RouteChange> changes;
+  next.for_each([&](Bytes name, std::uint16_t after) {
+    const std::uint16_t before = table_->find(name).value_or(kNone);
+    if (before != after) changes.push_back({text_of(name), before, after});
+  });
+  table_->for_each([&](Bytes name, std::uint16_t before) {
+    if (!next.find(name)) changes.push_back({text_of(name), before, kNone});
+  });
+  return changes;
+}
+
+std::vector<std::string> NdnFunction::differences(const Function& next, const ConfigNode& config) const {
+  const auto& other = dynamic_cast<const NdnFunction&>(next);
+  if (other.transport_.faces() != transport_.faces()) throw config.at("faces").error("other faces take a restart");
+  std::size_t added = 0, removed = 0, changed = 0;
+  for (const RouteChange& change : changes_to(*other.table_)) {
+    ++(change.before == NameTable::kNoRoute ? added : change.after == NameTable::kNoRoute ? removed : changed);
+  }
+  if (added + removed + changed == 0) return {};
+  return {fmt::format("routes: {} added, {} removed, {} changed, {} as before", added, removed, changed,
+                      table_->size() - removed - changed)};
+}
+
+void NdnFunction::exchange(Function& next) {
+  NameTable& other = *dynamic_cast<NdnFunction&>(next).table_;
+  const std::vector<RouteChange> changes = changes_to(other);
+  apply(*table_, changes, &RouteChange::before, &RouteChange::after);
+  try {
+    apply(other, changes, &RouteChange::after, &RouteChange::before);
+  } catch (...) {
+    apply(*table_, changes, &RouteChange::after, &RouteChange::before);
+    throw;
+  }
+}
+
+/// Of a packet that was sent, as it leaves.
+std::string NdnFunction::trace(const Chunk& chunk, std::uint16_t packet) const {
+  const rte_mbuf& mbuf = *chunk.packets[packet];
+  const Verdict given = chunk.verdicts[packet];
+  const auto* const items = chunk.packet_of_item.data();
+  const auto* const item = std::find(items, items + chunk.batch.items, packet);
+  Incoming incoming;
+  bool is_understood = false;
+  std::string line;
+  if (item != items + chunk.batch.items) {
+    incoming = static_cast<const Incoming*>(chunk.batch.inputs[1])[item - items];
+    is_understood = true;
+  } else if (given.kind != Verdict::Kind::send) {
+    const auto outcome = objection(mbuf, chunk.rx_port, incoming);
+    is_understood = !outcome || *outcome == Outcome::localhost;
+  }
+  if (is_understood) {
+    const char* const kind = incoming.packet.kind == PacketKind::interest ? "Interest"
+                             : incoming.packet.kind == PacketKind::data   ? "Data"
+                                                                          : "Nack";
+    line = fmt::format("{} {} by {}", kind, to_uri(incoming.packet.name), transport_.faces()[incoming.face].name);
+  } else if (given.kind == Verdict::Kind::send) {
+    line = "Data or Nack by its PIT token";
+  } else {
+    line = fmt::format("no NDN packet, {} bytes", mbuf.pkt_len);
+  }
+  if (item != items + chunk.batch.items) {
+    const std::uint32_t found = static_cast<const std::uint32_t*>(chunk.batch.outputs[0])[item - items];
+    line += fmt::format(", {} components known", found >> NDN_NAMES_NODE_BITS);
+  }
+  if (given.kind == Verdict::Kind::send) {
+    return line + fmt::format(": {} bytes out of {}", mbuf.pkt_len, ports_[given.value].name);
+  }
+  for (std::size_t i = 0; i < outcome_reasons().size(); ++i) {
+    if (verdict(static_cast<Outcome>(i)) == given) return line + ": " + outcome_reasons()[i].name;
+  }
+  return line;
+}
+
+nlohmann::ordered_json NdnFunction::show(std::string_view topic, std::span<const std::string> arguments) const {
+  if (topic == "names") return show_names(arguments);
+  if (!arguments.empty()) throw std::invalid_argument(std::string(topic) + " takes no arguments");
+  if (topic == "faces") return show_faces();
+  throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
+}
+
+nlohmann::ordered_json NdnFunction::show_names(std::span<const std::string> arguments) const {
+  if (arguments.size() > 1) throw std::invalid_argument("expected one NAME or 'all'");
+  const bool everything = arguments.empty() || arguments[0] == "all";
+  std::vector<std::pair<std::string, std::uint16_t>> rows;
+  std::string note = "the table is empty";
+  if (everything) {
+    const std::size_t most = arguments.empty() ? kRowsUnasked : SIZE_MAX;
+    table_->for_each([&](Bytes name, std::uint16_t face) {
+      if (rows.size() < most) rows.emplace_back(to_uri(name), face);
+    });
+    std::ranges::sort(rows);
+  } else {
+    // The longest prefix, as an Interest would find it.
+    std::string name = parse_name_uri(arguments[0]);
+    std::vector<std::size_t> ends{0};
+    Bytes rest = as_bytes(name);
+    for (Element component; take_component(rest, component);) ends.push_back(name.size() - rest.size());
+    for (auto end = ends.rbegin(); end != ends.rend() && rows.empty(); ++end) {
+      const auto components = static_cast<std::size_t>(ends.rend() - end) - 1;
+      if (components > NameTable::kMostComponents || *end > NameBytes::kMost) continue;
+      const Bytes prefix = as_bytes(name).first(*end);
+      if (const auto face = table_->find(prefix)) rows.emplace_back(to_uri(prefix), *face);
+    }
+    note = arguments[0] + " has no route";
+  }
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [name, face] : rows) list.push_back({{"prefix", name}, {"face", transport_.faces()[face].name}});
+  const std::size_t total = everything ? table_->size() : rows.size();
+  if (!rows.empty()) note = rows.size() < total ? "'show names all' shows every one" : "";
+  nlohmann::ordered_json answer{{"names", std::move(list)}, {"total", total}, {"truncated", rows.size() < total}};
+  if (everything) {
+    answer["prefixes"] = table_->prefixes();
+    answer["memory_bytes"] = table_->memory_bytes();
+  }
+  if (!note.empty()) answer["note"] = note;
+  return answer;
+}
+
+nlohmann::ordered_json NdnFunction::show_faces() const {
+  auto list = nlohmann::ordered_json::array();
+  const std::vector<Face>& faces = transport_.faces();
+  for (std::size_t i = 0; i < faces.size(); ++i) {
+    const Face& face = faces[i];
+    const auto sum = [&](std::uint64_t FaceCounts::* counted) {
+      std::uint64_t total = 0;
+      for (std::size_t worker = 0; worker < kCountedWorkers; ++worker) {
+        auto& counts = const_cast<FaceCounts&>(counts_[worker * faces.size() + i]);
+        total += std::atomic_ref(counts.*counted).load(std::memory_order_relaxed);
+      }
+      return total;
+    };
+    const bool udp = face.remote.link != FaceLink::ethernet;
+    list.push_back({{"face", face.name},
+                    {"port", ports_[face.port].name},
+                    {"remote", to_string(face.remote)},
+                    {"local", udp ? nlohmann::ordered_json(to_string(face.local)) : nlohmann::ordered_json()},
+                    {"in",
+                     {{"interests", sum(&FaceCounts::interests_in)},
+                      {"data", sum(&FaceCounts::data_in)},
+                      {"nacks", sum(&FaceCounts::nacks_in)}}},
+                    {"out",
+                     {{"interests", sum(&FaceCounts::interests_out)},
+                      {"data", sum(&FaceCounts::data_out)},
+                      {"nacks", sum(&FaceCounts::nacks_out)}}}});
+  }
+  return list;
+}
+
+namespace {
+
+std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
+  config.require_map({"faces", "routes", "engine"});
+  std::vector<Face> faces = read_faces(config.at("faces"), context.ports);
+  auto table = read_table(config, faces, context.grace_periods);
+  return std::make_unique<NdnFunction>(context, std::move(faces), std::move(table), random_key());
+}
+
+[[maybe_unused]] const bool kRegistered =
+    register_function({.name = "ndn",
+                       .summary = "forwards NDN packets by the longest prefix of their names",
+                       .topics = {{"names", "[NAME|all]: the routes, or the one that a name takes"},
+                                  {"faces", "the faces, and what they have exchanged"}},
+                       .create = create,
+                       .ethertypes = {kEthertype}});
+
+}  // namespace
+}  // namespace penumbra::ndn

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Forwarding of NDN packets by names. See docs/functions/ndn.md for the order of its checks.
+//
+// There is no pending-interest table and no content store yet. Both belong where an Interest has been parsed and its
+// name looked up (forward_interest), and where Data has been parsed (forward_back): until then PIT tokens lead back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "functions/forwarding/ethernet.h"
+#include "functions/ndn/lp_header.h"
+#include "functions/ndn/packet.h"
+#include "functions/ndn/pit_token.h"
+#include "functions/ndn/reasons.h"
+#include "functions/ndn/transport.h"
+#include "penumbra/function.h"
+#include "penumbra/huge_memory.h"
+#include "shaders/ndn_names/name_table.h"
+
+struct rte_mbuf;
+
+namespace penumbra::ndn {
+
+class NdnFunction final : public Function {
+ public:
+  /// `token_key` makes PIT tokens. `table` has the routes: its next hops are indices of `faces`.
+  NdnFunction(const FunctionContext& context, std::vector<Face> faces, std::unique_ptr<NameTable> table,
+              NameKey token_key);
+
+  const std::vector<Reason>& reasons() const override { return outcome_reasons(); }
+  std::string shader() const override { return "ndn_names"; }
+  Table* table() override { return &table_->table(); }
+  void bind(std::span<const PortInfo> ports) override;
+  void pre_shade(Chunk& chunk) noexcept override;
+  void post_shade(Chunk& chunk) noexcept override;
+  std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;
+  void exchange(Function& next) override;
+  std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
+  nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
+
+ private:
+  /// A packet that arrived, and by what.
+  struct Incoming {
+    NdnPacket packet;
+    std::uint16_t face = 0;
+    std::uint16_t udp_port = 0;
+  };
+  /// What a face has exchanged with a worker.
+  struct FaceCounts {
+    std::uint64_t interests_in, interests_out, data_in, data_out, nacks_in, nacks_out;
+  };
+  /// A route that is to be another one; kNoRoute: none.
+  struct RouteChange {
+    std::string name;
+    std::uint16_t before = NameTable::kNoRoute, after = NameTable::kNoRoute;
+  };
+  static constexpr std::size_t kCountedWorkers = 64;
+
+  Verdict verdict(Outcome outcome) const;
+  bool is_left_to_others(std::uint16_t ethertype) const;
+  std::optional<Outcome> objection(const rte_mbuf& packet, std::uint16_t port, Incoming& incoming) const;
+  Verdict forward_interest(rte_mbuf& packet, const Incoming& incoming, std::uint16_t next_hop, std::uint16_t worker);
+  Verdict forward_back(rte_mbuf& packet, const Incoming& incoming, std::uint16_t worker);
+  Verdict send(rte_mbuf& packet, const Incoming& incoming, const LpHeader& header, std::uint16_t face,
+               std::uint16_t udp_port, std::uint64_t FaceCounts::* count, std::uint16_t worker);
+  void count(std::uint16_t face, std::uint64_t FaceCounts::* count, std::uint16_t worker);
+  std::vector<RouteChange> changes_to(const NameTable& next) const;
+  nlohmann::ordered_json show_names(std::span<const std::string> arguments) const;
+  nlohmann::ordered_json show_faces() const;
+
+  std::vector<PortInfo> ports_;
+  std::vector<forwarding::StationFilter> stations_;  ///< by port
+  std::vector<std::uint16_t> others_;                ///< ethertypes that are left to functions behind this one
+  const NameKey token_key_;
+  std::unique_ptr<NameTable> table_;
+  Transport transport_;
+  HugeArray<FaceCounts> counts_;  ///< by worker, then by face
+};
+
+}  // namespace penumbra::ndn

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any text is read as routes of names or refused with its place; what is read is written and read back as the same.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "functions/ndn/name_uri.h"
+#include "functions/ndn/routes.h"
+#include "penumbra/errors.h"
+
+namespace {
+
+const std::vector<std::string> kFaces{"alice", "bob"};
+
+/// By the names as they are written.
+std::map<std::string, std::uint16_t> read(std::string_view text, const std::string& file) {
+  penumbra::NoReaders no_readers;
+  penumbra::ndn::NameTable table({1, 2}, no_readers);
+  penumbra::ndn::parse_name_routes(text, file, kFaces, table);
+  std::map<std::string, std::uint16_t> routes;
+  table.for_each([&routes](penumbra::ndn::Bytes name, std::uint16_t face) { routes.emplace(to_uri(name), face); });
+  if (routes.size() != table.size()) std::abort();
+  return routes;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const auto routes = read({reinterpret_cast<const char*>(data), size}, "fuzz");
+    std::string written;
+    for (const auto& [name, face] : routes) written += name + " nexthop " + kFaces[face] + "\n";
+    if (read(written, "written") != routes) std::abort();
+  } catch (const penumbra::InputError& error) {
+    if (error.location().file != "fuzz" || error.location().line < 1 || error.location().column < 1) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The function between faces: alice and bob over Ethernet, carol over UDP from any port, and the group on lan.
+#include "functions/ndn/ndn.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rte_mbuf.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/scratch_folder.h"
+#include "base/testing_grace_periods.h"
+#include "functions/forwarding/testing.h"
+#include "functions/ndn/lp_header.h"
+#include "functions/ndn/pit_token.h"
+#include "functions/ndn/testing.h"
+
+namespace penumbra::ndn {
+namespace {
+
+using forwarding::testing_support::reason_of;
+using testing_support::data;
+using testing_support::hop_limit;
+using testing_support::interest;
+using testing_support::kAlice;
+using testing_support::kBob;
+using testing_support::kCarol;
+using testing_support::kNackForNoRoute;
+using testing_support::kNonce;
+using testing_support::lp;
+using testing_support::text_of;
+using testing_support::tlv;
+using testing_support::token;
+
+constexpr std::size_t kHeadroom = 128;
+constexpr std::uint16_t kWan = 0, kLan = 1, kDmz = 2;
+const std::string kFaces = R"(
+faces:
+  - {name: alice, port: wan, remote: "ether://[02:00:00:00:00:aa]"}
+  - {name: bob, port: lan, remote: "ether://[02:00:00:00:00:bb]"}
+  - {name: all, port: lan, remote: "ether://[01:00:5e:00:17:aa]"}
+  - {name: carol, port: dmz, remote: "udp4://192.0.2.7", local: "udp4://192.0.2.1", mac: "02:00:00:00:00:cc"}
+)";
+const std::string kRoutes = "/a alice\n/a/b bob\n/c carol\n/all all\n/very/long/name/of/many/components carol\n";
+
+/// A packet without a pool, with place in front of it.
+struct RoomyPacket {
+  explicit RoomyPacket(const std::string& frame, std::size_t headroom = kHeadroom) : bytes(headroom) {
+    bytes.insert(bytes.end(), frame.begin(), frame.end());
+    mbuf.buf_addr = bytes.data();
+    mbuf.buf_len = static_cast<std::uint16_t>(bytes.size());
+    mbuf.data_off = static_cast<std::uint16_t>(headroom);
+    mbuf.data_len = static_cast<std::uint16_t>(frame.size());
+    mbuf.pkt_len = mbuf.data_len;
+  }
+  std::string frame() const { return {bytes.begin() + mbuf.data_off, bytes.begin() + mbuf.data_off + mbuf.data_len}; }
+
+  std::vector<std::uint8_t> bytes;
+  rte_mbuf mbuf{};
+};
+
+std::string mac_text(MacAddress mac) {
+  std::string bytes;
+  for (int i = 40; i >= 0; i -= 8) bytes += static_cast<char>(mac.value >> i);
+  return bytes;
+}
+std::string ethernet(MacAddress to, MacAddress from, const std::string& packet) {
+  return mac_text(to) + mac_text(from) + "\x86\x24" + packet;
+}
+
+class Ndn : public testing::Test {
+ protected:
+  Ndn() : ports_(forwarding::testing_support::ports_without_addresses(1280)) { function_ = make(kRoutes); }
+
+  std::unique_ptr<Function> make(const std::string& routes, const std::string& faces = kFaces) {
+    std::ofstream(folder_.path() / "names.txt") << routes;
+    const ConfigNode config = ConfigNode::parse(faces + "routes: names.txt\n", "test.yaml", folder_.path());
+    return find_function("ndn")->create(config, {ports_, no_readers_, nullptr, taken_behind_});
+  }
+
+  Verdict process(const std::string& frame, std::uint16_t port, std::size_t headroom = kHeadroom) {
+    RoomyPacket packet(frame, headroom);
+    return process(packet, port);
+  }
+  Verdict process(RoomyPacket& packet, std::uint16_t port) {
+    const std::string before = packet.frame();
+    chunk_.size = 1;
+    chunk_.rx_port = port;
+    chunk_.packets[0] = &packet.mbuf;
+    chunk_.verdicts.fill({});
+    chunk_.columns.clear();
+    function_->pre_shade(chunk_);
+    chunk_.batch.shader = engine_->find_shader(function_->shader());
+    chunk_.batch.table = function_->table();
+    if (chunk_.batch.items > 0) queue_->submit(chunk_.batch);
+    function_->post_shade(chunk_);
+    out_ = packet.frame();
+    trace_ = function_->trace(chunk_, 0);
+    if (chunk_.verdicts[0].kind != Verdict::Kind::send) {
+      EXPECT_EQ(out_, before) << "a packet that is not sent stays as it came";
+    }
+    return chunk_.verdicts[0];
+  }
+  std::string reason(const std::string& frame, std::uint16_t port) {
+    return reason_of(*function_, process(frame, port));
+  }
+  Verdict from_alice(const std::string& packet) { return process(ethernet(ports_[kWan].mac, kAlice, packet), kWan); }
+  Verdict from_bob(const std::string& packet) { return process(ethernet(ports_[kLan].mac, kBob, packet), kLan); }
+  std::string reason_from_alice(const std::string& packet) { return reason_of(*function_, from_alice(packet)); }
+
+  /// Carol's datagram from a UDP port of hers.
+  std::string from_carol(const std::string& packet, std::uint16_t udp_port) const {
+    Transport transport({{"carol's", kDmz, *FaceUri::parse("udp4://192.0.2.1:6363"),
+                          *FaceUri::parse("udp4://192.0.2.7:" + std::to_string(udp_port)), ports_[kDmz].mac}});
+    transport.bind(ports_);
+    std::string frame(transport.header_bytes(0), '\0');
+    frame += packet;
+    transport.write_header(0, 0, reinterpret_cast<std::uint8_t*>(frame.data()), packet.size());
+    return frame;
+  }
+
+  /// The packet that went out, without its link's header.
+  NdnPacket sent(std::size_t link_bytes = 14) {
+    NdnPacket packet;
+    EXPECT_EQ(parse_packet(as_bytes(out_).subspan(link_bytes), false, packet), PacketFault::none);
+    return packet;
+  }
+
+  ScratchFolder folder_;
+  NoReaders no_readers_;
+  std::vector<PortInfo> ports_;
+  std::vector<std::uint16_t> taken_behind_;
+  std::unique_ptr<Function> function_;
+  std::unique_ptr<Engine> engine_ = create_engine("scalar");
+  std::unique_ptr<EngineQueue> queue_ = engine_->open_queue();
+  Chunk chunk_;
+  std::string out_, trace_;
+};
+
+TEST_F(Ndn, BringsAnInterestThereAndDataBack) {
+  const std::string asks = interest("/a/b/c", kNonce + hop_limit(9));
+  ASSERT_EQ(from_alice(asks), Verdict::send(kLan));
+  EXPECT_EQ(out_.substr(0, 14), ethernet(kBob, ports_[kLan].mac, ""));
+  const NdnPacket there = sent();
+  EXPECT_EQ(there.kind, PacketKind::interest);
+  EXPECT_EQ(text_of(there.network), interest("/a/b/c", kNonce + hop_limit(8)));
+  EXPECT_EQ(there.token.size(), PitToken::kOwnBytes);
+  EXPECT_THAT(trace_, testing::HasSubstr("Interest /a/b/c by alice, 2 components known: "));
+
+  const std::string answer = data("/a/b/c/%01");
+  const std::string given = token(text_of(there.token));
+  ASSERT_EQ(from_bob(lp(given, answer)), Verdict::send(kWan));
+  EXPECT_EQ(out_, ethernet(kAlice, ports_[kWan].mac, answer)) << "bare, as she asked";
+}
+
+TEST_F(Ndn, GivesTheTokenBackThatAnInterestCameWith) {
+  const std::string hers(PitToken::kMostInnerBytes, 'h');
+  ASSERT_EQ(from_alice(lp(token(hers), interest("/a/b"))), Verdict::send(kLan));
+  const std::string given = token(text_of(sent().token));
+  ASSERT_EQ(from_bob(lp(given, data("/a/b"))), Verdict::send(kWan));
+  EXPECT_EQ(out_.substr(14), lp(token(hers), data("/a/b")));
+  ASSERT_EQ(from_bob(lp(given + kNackForNoRoute, interest("/a/b"))), Verdict::send(kWan));
+  EXPECT_EQ(out_.substr(14), lp(token(hers) + kNackForNoRoute, interest("/a/b")));
+  EXPECT_EQ(reason_from_alice(lp(token(hers + "h"), interest("/a/b"))), "long_pit_token");
+}
+
+TEST_F(Ndn, TakesTokensOnlyFromTheFaceThatHasThem) {
+  ASSERT_EQ(from_alice(interest("/a/b")), Verdict::send(kLan));
+  const std::string given = text_of(sent().token);
+  EXPECT_EQ(reason_from_alice(lp(token(given), data("/a/b"))), "bad_pit_token");
+  EXPECT_EQ(reason_from_alice(lp(token("made up.."), data("/a/b"))), "bad_pit_token");
+  EXPECT_EQ(reason_from_alice(data("/a/b")), "no_pit_token");
+  EXPECT_EQ(reason_from_alice(lp(kNackForNoRoute, interest("/a/b"))), "no_pit_token");
+}
+
+TEST_F(Ndn, NacksWhatHasNoRoute) {
+  const std::string asks = interest("/x/y", kNonce + hop_limit(9));
+  ASSERT_EQ(from_alice(asks), Verdict::send(kWan));
+  EXPECT_EQ(out_, ethernet(kAlice, ports_[kWan].mac, lp(kNackForNoRoute, asks)));
+  ASSERT_EQ(from_alice(lp(token("hers"), asks)), Verdict::send(kWan));
+  EXPECT_EQ(out_, ethernet(kAlice, ports_[kWan].mac, lp(token("hers") + kNackForNoRoute, asks)));
+  ASSERT_EQ(from_alice(interest("/a")), Verdict::send(kWan)) << "back where it came from";
+  EXPECT_EQ(sent().kind, PacketKind::nack);
+  const std::string to_group = ethernet(kMulticastGroup, kBob, interest("/x"));
+  EXPECT_EQ(reason(to_group, kLan), "no_route") << "a group is not nacked";
+}
+
+TEST_F(Ndn, AnswersOverUdpToThePortThatAsked) {
+  ASSERT_EQ(process(from_carol(interest("/a/b"), 50'123), kDmz), Verdict::send(kLan));
+  const std::string given = token(text_of(sent().token));
+  ASSERT_EQ(from_bob(lp(given, data("/a/b"))), Verdict::send(kDmz));
+  EXPECT_EQ(out_.substr(42), data("/a/b"));
+  EXPECT_EQ(load_be16(as_bytes(out_).data() + 36), 50'123);
+  ASSERT_EQ(process(from_carol(interest("/x"), 50'124), kDmz), Verdict::send(kDmz));
+  EXPECT_EQ(load_be16(as_bytes(out_).data() + 36), 50'124);
+  EXPECT_EQ(out_.substr(42), lp(kNackForNoRoute, interest("/x")));
+  ASSERT_EQ(from_alice(interest("/c/1")), Verdict::send(kDmz));
+  EXPECT_EQ(load_be16(as_bytes(out_).data() + 36), kUdpPort);
+  EXPECT_EQ(text_of(sent(42).network), interest("/c/1"));
+}
+
+TEST_F(Ndn, SendsToTheGroupAndTakesFromIt) {
+  ASSERT_EQ(from_alice(interest("/all/1")), Verdict::send(kLan));
+  EXPECT_EQ(out_.substr(0, 14), ethernet(kMulticastGroup, ports_[kLan].mac, ""));
+  const std::string given = token(text_of(sent().token));
+  ASSERT_EQ(process(ethernet(kMulticastGroup, kCarol, lp(given, data("/all/1"))), kLan), Verdict::send(kWan));
+}
+
+TEST_F(Ndn, LeavesPaddingBehind) {
+  ASSERT_EQ(from_alice(interest("/a/b") + std::string(40, '\0')), Verdict::send(kLan));
+  EXPECT_EQ(text_of(sent().network), interest("/a/b"));
+}
+
+TEST_F(Ndn, DropsWithAReason) {
+  const std::string asks = interest("/a/b");
+  EXPECT_EQ(reason("0123456789012", kWan), "runt");
+  EXPECT_EQ(reason(ethernet(ports_[kWan].mac, kBob, asks), kWan), "unknown_face");
+  EXPECT_EQ(reason(ethernet(ports_[kLan].mac, kAlice, asks), kLan), "unknown_face") << "alice is on another port";
+  EXPECT_EQ(reason(ethernet({0x01005E000001}, kAlice, asks), kWan), "unknown_face") << "another group";
+  EXPECT_EQ(reason_from_alice(""), "malformed");
+  EXPECT_EQ(reason_from_alice(asks.substr(0, 8)), "malformed");
+  EXPECT_EQ(reason_from_alice(tlv(9, "")), "unknown_type");
+  EXPECT_EQ(reason_from_alice(lp(tlv(801, ""), asks)), "unknown_lp_field");
+  EXPECT_EQ(reason_from_alice(lp(tlv(0x52, std::string(1, '\0')) + tlv(0x53, "\x02"), asks)), "fragmented");
+  EXPECT_EQ(reason_from_alice(lp("", "")), "idle");
+  EXPECT_EQ(reason_from_alice(interest("/localhost/nfd")), "localhost");
+  EXPECT_EQ(reason_from_alice(data("/localhost/nfd")), "localhost");
+  EXPECT_EQ(reason_from_alice(interest("/a/b", kNonce + hop_limit(0))), "hop_limit_used_up");
+  EXPECT_EQ(reason_from_alice(interest("/a/b", kNonce + hop_limit(1))), "hop_limit_used_up");
+  EXPECT_EQ(from_alice(interest("/a/b", kNonce + hop_limit(2))), Verdict::send(kLan));
+  std::string datagram = from_carol(asks, 6363);
+  datagram[50] = static_cast<char>(datagram[50] ^ 1);
+  EXPECT_EQ(reason(datagram, kDmz), "bad_checksum");
+  EXPECT_EQ(reason(from_carol(asks + "x", 6363), kDmz), "malformed") << "a datagram has no padding";
+}
+
+TEST_F(Ndn, DropsWhatTheLinkOrTheBufferHasNoPlaceFor) {
+  constexpr std::size_t kFront = 20 + 8 + 4 + 2 + PitToken::kOwnBytes + 4;  // IPv4, UDP, LpPacket's beginning
+  const auto sized = [](std::size_t bytes) {
+    const std::string rest = interest("/c", kNonce + tlv(0x24, std::string(1000, 'x')));
+    return interest("/c", kNonce + tlv(0x24, std::string(1000 + bytes - rest.size(), 'x')));
+  };
+  EXPECT_EQ(from_alice(sized(1280 - kFront)), Verdict::send(kDmz));
+  EXPECT_EQ(out_.size(), 14 + 1280U);
+  EXPECT_EQ(reason_from_alice(sized(1280 - kFront + 1)), "too_long");
+  const std::string frame = ethernet(ports_[kWan].mac, kAlice, sized(600));
+  EXPECT_EQ(process(frame, kWan, kFront), Verdict::send(kDmz));
+  EXPECT_EQ(reason_of(*function_, process(frame, kWan, kFront - 1)), "no_headroom");
+  RoomyPacket pieces(frame);
+  pieces.mbuf.pkt_len += 100;
+  EXPECT_EQ(reason_of(*function_, process(pieces, kWan)), "segmented");
+}
+
+TEST_F(Ndn, LeavesToOthersWhatIsTheirs) {
+  const std::string arp = mac_text({0xFFFFFFFFFFFF}) + mac_text(kAlice) + "\x08\x06" + std::string(46, '\0');
+  EXPECT_EQ(reason(arp, kWan), "not_ndn");
+  taken_behind_ = {0x0800, 0x0806};
+  function_ = make(kRoutes);
+  EXPECT_EQ(process(arp, kWan).kind, Verdict::Kind::pass);
+  EXPECT_EQ(process(mac_text(ports_[kWan].mac) + mac_text(kAlice) + "\x86\xDD" + std::string(60, '\0'), kWan).kind,
+            Verdict::Kind::punt);
+}
+
+TEST_F(Ndn, ShowsNamesAndFaces) {
+  from_alice(interest("/a/b/c"));
+  from_alice(interest("/x"));
+  const auto all = function_->show("names", {});
+  EXPECT_EQ(all["total"], 5);
+  EXPECT_EQ(all["names"][0], (nlohmann::ordered_json{{"prefix", "/a"}, {"face", "alice"}}));
+  const auto show = [this](const std::string& name) { return function_->show("names", std::vector{name}); };
+  EXPECT_EQ(show("/a/b/c/d")["names"][0]["prefix"], "/a/b");
+  EXPECT_EQ(show("/x")["note"], "/x has no route");
+  EXPECT_THROW(show("x"), std::invalid_argument);
+  const auto faces = function_->show("faces", {});
+  EXPECT_EQ(faces[0]["in"]["interests"], 2);
+  EXPECT_EQ(faces[0]["out"]["nacks"], 1);
+  EXPECT_EQ(faces[1]["out"]["interests"], 1);
+  EXPECT_EQ(faces[3]["local"], "udp4://192.0.2.1:6363");
+  EXPECT_THROW(function_->show("faces", std::vector<std::string>{"x"}), std::invalid_argument);
+}
+
+TEST_F(Ndn, TakesOverOtherRoutesAndGivesThemBack) {
+  const ConfigNode config = ConfigNode::parse(kFaces, "test.yaml", ".");
+  const auto next = make("/a bob\n/c carol\n/new alice\n");
+  EXPECT_THAT(function_->differences(*next, config),
+              testing::ElementsAre("routes: 1 added, 3 removed, 1 changed, 1 as before"));
+  EXPECT_THAT(function_->differences(*make(kRoutes), config), testing::IsEmpty());
+  const auto face_of = [this](const std::string& name) {
+    const auto shown = function_->show("names", std::vector{name})["names"];
+    return shown.empty() ? std::string() : shown[0]["face"].get<std::string>();
+  };
+  function_->exchange(*next);
+  EXPECT_EQ(face_of("/a/b"), "bob");
+  EXPECT_EQ(face_of("/new"), "alice");
+  EXPECT_EQ(face_of("/all"), "");
+  function_->exchange(*next);
+  EXPECT_EQ(face_of("/a"), "alice");
+  EXPECT_EQ(face_of("/new"), "");
+  EXPECT_EQ(face_of("/all"), "all");
+  const auto other = make("/a alice\n", "faces: [{name: alice, port: wan, remote: \"ether://[02:00:00:00:00:01]\"}]\n");
+  EXPECT_THROW(function_->differences(*other, config), InputError);
+}
+
+TEST_F(Ndn, RefusesWrongConfiguration) {
+  const auto expect_error = [this](const std::string& routes, const std::string& faces, const std::string& part) {
+    try {
+      make(routes, faces);
+      FAIL() << part;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(part));
+    }
+  };
+  expect_error("/a nobody\n", kFaces, "names.txt:1:4: ");
+  expect_error("", "", "test.yaml");
+  expect_error("", kFaces + "mtu: 9\n", "mtu");
+  EXPECT_THROW(find_function("ndn")->create(ConfigNode::parse(kFaces + "routes: missing.txt\n", "test.yaml", "."),
+                                            {ports_, no_readers_}),
+               InputError);
+}
+
+}  // namespace
+}  // namespace penumbra::ndn

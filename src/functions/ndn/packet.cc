@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/ndn/packet.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+namespace penumbra::ndn {
+namespace {
+
+/// Of an Interest's elements, in the order in which they stand (section "Interest Packet").
+enum InterestType : std::uint32_t {
+  kCanBePrefix = 0x21,
+  kMustBeFresh = 0x12,
+  kForwardingHint = 0x1E,
+  kNonce = 0x0A,
+  kInterestLifetime = 0x0C,
+  kHopLimit = 0x22,
+  kApplicationParameters = 0x24,
+  kInterestSignatureInfo = 0x2C,
+  kInterestSignatureValue = 0x2E,
+};
+constexpr std::array<std::uint32_t, 10> kInterestOrder{
+    kNameType,         kCanBePrefix, kMustBeFresh,           kForwardingHint,        kNonce,
+    kInterestLifetime, kHopLimit,    kApplicationParameters, kInterestSignatureInfo, kInterestSignatureValue};
+
+enum DataType : std::uint32_t { kMetaInfo = 0x14, kContent = 0x15, kSignatureInfo = 0x16, kSignatureValue = 0x17 };
+constexpr std::array<std::uint32_t, 5> kDataOrder{kNameType, kMetaInfo, kContent, kSignatureInfo, kSignatureValue};
+
+bool is_number(Bytes value) {
+  return value.size() == 1 || value.size() == 2 || value.size() == 4 || value.size() == 8;
+}
+
+std::uint64_t number_of(Bytes value) {
+  std::uint64_t number = 0;
+  for (const std::uint8_t byte : value) number = number << 8 | byte;
+  return number;
+}
+
+/// Visits the elements that are known, each at most once, in their order. What is unknown, or stands out of order, is
+/// ignored, unless its type says that it may not be: below 32 or odd (section "Considerations for Evolvability"). False
+/// for that, for what is no element, and if `visit` gives it.
+template <std::size_t size, class Visit>
+bool for_each_known(Bytes value, const std::array<std::uint32_t, size>& order, Visit visit) {
+  auto next = order.begin();
+  for (Element element; !value.empty();) {
+    if (!take_element(value, element)) return false;
+    const auto found = std::find(next, order.end(), element.type);
+    if (found != order.end()) {
+      if (!visit(element)) return false;
+      next = found + 1;
+    } else if (element.type < 32 || element.type % 2 == 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool is_name(Bytes name) {
+  for (Element component; !name.empty();) {
+    if (!take_component(name, component)) return false;
+  }
+  return true;
+}
+
+bool parse_interest(Bytes value, NdnPacket& packet) {
+  const bool is_well_formed = for_each_known(value, kInterestOrder, [&packet](const Element& element) {
+    const Bytes part = element.value;
+    switch (element.type) {
+      case kNameType:
+        packet.name = part;
+        return !part.empty() && is_name(part);
+      case kCanBePrefix:
+      case kMustBeFresh:
+        return part.empty();
+      case kNonce:
+        return part.size() == 4;
+      case kInterestLifetime:
+        return is_number(part);
+      case kHopLimit:
+        packet.hop_limit = part.data();
+        return part.size() == 1;
+      default:
+        return true;
+    }
+  });
+  return is_well_formed && !packet.name.empty();
+}
+
+bool parse_data(Bytes value, NdnPacket& packet) {
+  bool has_name = false;
+  int signature_parts = 0;
+  const bool is_well_formed = for_each_known(value, kDataOrder, [&](const Element& element) {
+    if (element.type == kNameType) {
+      packet.name = element.value;
+      has_name = true;
+      return is_name(element.value);
+    }
+    signature_parts += element.type == kSignatureInfo || element.type == kSignatureValue ? 1 : 0;
+    return has_name;
+  });
+  return is_well_formed && has_name && signature_parts == 2;
+}
+
+PacketFault parse_network(Bytes bytes, bool padded, bool is_nack, NdnPacket& packet) {
+  Bytes rest = bytes;
+  Element element;
+  if (!take_element(rest, element)) return PacketFault::malformed;
+  if (!padded && !rest.empty()) return PacketFault::malformed;
+  packet.network = bytes.first(bytes.size() - rest.size());
+  if (element.type == kInterestType) {
+    packet.kind = is_nack ? PacketKind::nack : PacketKind::interest;
+    return parse_interest(element.value, packet) ? PacketFault::none : PacketFault::malformed;
+  }
+  if (element.type != kDataType) return PacketFault::unknown_type;
+  packet.kind = PacketKind::data;
+  return !is_nack && parse_data(element.value, packet) ? PacketFault::none : PacketFault::malformed;
+}
+
+/// Of a Nack's header: its reason, or that there is none.
+std::optional<std::uint64_t> nack_reason(Bytes value) {
+  std::uint64_t reason = kNackNoReason;
+  const std::array<std::uint32_t, 1> order{kNackReasonType};
+  const bool is_well_formed = for_each_known(value, order, [&reason](const Element& element) {
+    reason = is_number(element.value) ? number_of(element.value) : kNackNoReason;
+    return is_number(element.value);
+  });
+  return is_well_formed ? std::optional(reason) : std::nullopt;
+}
+
+/// An LpPacket's fields while they are read.
+struct LpFields {
+  Bytes fragment;
+  bool has_fragment = false, is_nack = false;
+  std::uint64_t fragment_count = 1;
+};
+
+/// NDNLPv2: the types from 800 to 959 whose last two bits are 0 may be ignored, whether they are known or not.
+bool may_be_ignored(std::uint32_t type) {
+  return type >= 800 && type <= 959 && type % 4 == 0;
+}
+
+PacketFault read_lp_field(const Element& field, LpFields& fields, NdnPacket& packet) {
+  constexpr auto kNone = PacketFault::none, kMalformed = PacketFault::malformed;
+  switch (field.type) {
+    case kFragmentType:
+      fields.fragment = field.value;
+      fields.has_fragment = true;
+      return kNone;
+    case kSequenceType:
+      return field.value.size() == 8 ? kNone : kMalformed;
+    case kFragIndexType:
+      return is_number(field.value) ? kNone : kMalformed;
+    case kFragCountType:
+      fields.fragment_count = number_of(field.value);
+      return is_number(field.value) && fields.fragment_count > 0 ? kNone : kMalformed;
+    case kPitTokenType:
+      packet.token = field.value;
+      return !field.value.empty() && field.value.size() <= kMostTokenBytes ? kNone : kMalformed;
+    case kNackType: {
+      const auto reason = nack_reason(field.value);
+      packet.nack_reason = reason.value_or(kNackNoReason);
+      fields.is_nack = true;
+      return reason ? kNone : kMalformed;
+    }
+    default:
+      return may_be_ignored(field.type) ? kNone : PacketFault::unknown_lp_field;
+  }
+}
+
+/// Fields stand in the order of their types, the fragment last; none but Ack stands twice.
+PacketFault parse_lp_packet(Bytes value, NdnPacket& packet) {
+  LpFields fields;
+  std::uint32_t before = 0;
+  for (Element field; !value.empty();) {
+    if (!take_element(value, field) || fields.has_fragment) return PacketFault::malformed;
+    if (field.type != kFragmentType) {
+      if (field.type < before || (field.type == before && field.type != kAckType)) return PacketFault::malformed;
+      before = field.type;
+    }
+    const PacketFault fault = read_lp_field(field, fields, packet);
+    if (fault != PacketFault::none) return fault;
+  }
+  if (!fields.has_fragment || fields.fragment.empty()) return PacketFault::idle;
+  if (fields.fragment_count > 1) return PacketFault::fragmented;
+  return parse_network(fields.fragment, false, fields.is_nack, packet);
+}
+
+}  // namespace
+
+PacketFault parse_packet(Bytes bytes, bool padded, NdnPacket& packet) {
+  packet = {};
+  Bytes rest = bytes;
+  Element element;
+  if (!take_element(rest, element)) return PacketFault::malformed;
+  if (element.type != kLpPacketType) return parse_network(bytes, padded, false, packet);
+  if (!padded && !rest.empty()) return PacketFault::malformed;
+  return parse_lp_packet(element.value, packet);
+}
+
+bool is_localhost(Bytes name) {
+  constexpr std::string_view kLocalhost = "\x08\x09localhost";
+  return name.size() >= kLocalhost.size() && std::equal(kLocalhost.begin(), kLocalhost.end(), name.begin());
+}
+
+}  // namespace penumbra::ndn
