@@ -36,10 +36,10 @@ struct PortConfiguration {
 };
 
 struct Configuration {
-  std::vector<PortConfiguration> ports;                ///< by index
-  std::uint32_t ageing = 300;                          ///< seconds without a frame; 0: stations stay
-  std::size_t max_stations = 65'536;                   ///< static ones too
-  std::map<Station, std::uint16_t> static_stations{};  ///< with their ports
+  std::vector<PortConfiguration> ports;              ///< by index
+  std::uint32_t ageing = 300;                        ///< seconds without a frame; 0: stations stay
+  std::size_t max_stations = 65'536;                 ///< static ones too
+  std::map<Station, std::uint16_t> static_stations;  ///< with their ports
 };
 
 /// Reads it. Throws InputError at what is wrong.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "penumbra/errors.h"
+#include "shaders/l2/stations_ahead.h"
 
 namespace penumbra::l2 {
 namespace {
@@ -103,6 +104,7 @@ bool Switch::is_for_another(const std::uint8_t* frame) const {
 void Switch::pre_shade(Chunk& chunk) noexcept {
   const SwitchPort& port = vlans_.load(std::memory_order_acquire)->port(chunk.rx_port);
   auto* const keys = chunk.columns.take<std::uint64_t>(2 * Chunk::kCapacity);  // of destination and source in turn
+  const StationsAhead ahead(keeper_.table());
   std::uint32_t count = 0;
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
     if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
@@ -117,6 +119,10 @@ void Switch::pre_shade(Chunk& chunk) noexcept {
     }
     keys[2 * count] = std::uint64_t{vlan} << 48 | header.destination;
     keys[2 * count + 1] = std::uint64_t{vlan} << 48 | header.source;
+    if (chunk.fetch_ahead) {
+      ahead.fetch(keys[2 * count]);
+      ahead.fetch(keys[2 * count + 1]);
+    }
     chunk.packet_of_item[count++] = static_cast<std::uint8_t>(i);
   }
   chunk.batch.items = 2 * count;

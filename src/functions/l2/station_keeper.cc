@@ -81,12 +81,14 @@ void StationKeeper::reconfigure(const Configuration& before, const Configuration
   apply(after);
 }
 
-void StationKeeper::tell(std::uint64_t key, std::uint16_t port, bool is_new) noexcept {
+bool StationKeeper::tell(std::uint64_t key, std::uint16_t port, bool is_new) noexcept {
   if (is_new && full_.load(std::memory_order_relaxed)) [[unlikely]] {
     count(not_learned_);
-  } else if (!learner_.tell({.key = key, .port = port})) {
-    count(untold_);
+    return false;
   }
+  const bool told = learner_.tell({.key = key, .port = port});
+  if (!told) count(untold_);
+  return told;
 }
 
 void StationKeeper::take(std::span<const Sighting> sightings) {

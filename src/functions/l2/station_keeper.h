@@ -75,8 +75,9 @@ class StationKeeper {
 
   // For workers:
   unsigned stamp() const noexcept { return stamp_.load(std::memory_order_relaxed); }
-  /// The station's entry, with the current stamp, is to be. Returns false if nobody could be told.
-  void tell(std::uint64_t key, std::uint16_t port, bool is_new) noexcept;
+  /// A station that is new, has moved, or has an old stamp sent a frame. Returns false, having counted it, if it will
+  /// not be learned of that: there is no room for it, or too much waits.
+  bool tell(std::uint64_t key, std::uint16_t port, bool is_new) noexcept;
   Table& table() { return stations_.table(); }
 
   // For anybody:
