@@ -86,7 +86,7 @@ TEST_P(FlowChurn, LosesNoPacketAndMixesNoFlows) {
   FlowTable table(kFlows * 3 / 4, 11, states);
   conformance::ShaderRun run(GetParam(), "flows_lookup", table.table());
   std::vector<Tally> given(kFlows);
-  const auto give = [&](flow_record& record) {
+  const auto give = [&](flow_record& record, std::uint8_t /*why*/) {
     const FlowCounts counts = counts_of(record);
     Tally& tally = given[world.numbers.at(key_of(record))];
     tally.packets += counts.packets;

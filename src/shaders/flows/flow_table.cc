@@ -94,23 +94,23 @@ std::uint32_t FlowTable::find(const flow_key& key) const {
   return found != kNone && flows_has_key(&records_[found], &key) != 0 ? found : kNone;
 }
 
-void FlowTable::remove(std::uint32_t record) {
+void FlowTable::remove(std::uint32_t record, std::uint8_t why) {
   const bool there = record < end_ && (found_[record / 64] & bit(record)) != 0;
   if (!there) throw std::invalid_argument("no flow has the record " + std::to_string(record));
-  removed_.push_back(record);
+  removed_.push_back({record, why});
   cuckoo_.remove(digest(key_of(records_[record])));
   found_[record / 64] &= ~bit(record);
 }
 
-void FlowTable::reclaim(const std::function<void(flow_record& record)>& visit, bool wait) {
+void FlowTable::reclaim(const std::function<void(flow_record& record, std::uint8_t why)>& visit, bool wait) {
   do {
     if (waiting_.empty() && !removed_.empty()) {
       waiting_.swap(removed_);
       period_ = grace_periods_.start();
     }
     if (waiting_.empty() || !grace_periods_.elapsed(period_, wait)) return;
-    for (const std::uint32_t number : waiting_) {
-      visit(records_[number]);
+    for (const auto& [number, why] : waiting_) {
+      visit(records_[number], why);
       give_back(number);
     }
     waiting_.clear();

@@ -108,10 +108,10 @@ class FlowTable {
   Insertion insert(const flow_key& key, std::uint32_t first);
   /// The record of a flow; kNone if it is not there.
   std::uint32_t find(const flow_key& key) const;
-  /// Takes a flow out. Its record can be read until reclaim() gives it.
-  void remove(std::uint32_t record);
+  /// Takes a flow out. Its record can be read until reclaim() gives it, with what is said here of why it was taken out.
+  void remove(std::uint32_t record, std::uint8_t why = 0);
   /// Gives what was taken out and is held by nobody any more; with `wait`, all that was taken out.
-  void reclaim(const std::function<void(flow_record& record)>& visit, bool wait = false);
+  void reclaim(const std::function<void(flow_record& record, std::uint8_t why)>& visit, bool wait = false);
   void commit() { cuckoo_.commit(); }
   /// Grows so that there is place for so many.
   void reserve(std::size_t flows) { cuckoo_.reserve(flows); }
@@ -133,6 +133,11 @@ class FlowTable {
   Table& table() { return cuckoo_.table(); }
 
  private:
+  struct Removed {
+    std::uint32_t record = kNone;
+    std::uint8_t why = 0;
+  };
+
   void publish(Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions);
   std::uint64_t digest(const flow_key& key) const { return flows_digest(view_, &key); }
   std::uint32_t take_number();
@@ -149,8 +154,8 @@ class FlowTable {
   std::uint32_t end_ = 1;
   std::uint32_t free_ = kNone;  ///< the list's first
   std::size_t in_use_ = 0;
-  std::vector<std::uint32_t> removed_;  ///< lately
-  std::vector<std::uint32_t> waiting_;  ///< for the grace period `period_`
+  std::vector<Removed> removed_;  ///< lately
+  std::vector<Removed> waiting_;  ///< for the grace period `period_`
   std::uint64_t period_ = 0;
   GracePeriods& grace_periods_;
   CuckooTable cuckoo_;

@@ -164,7 +164,7 @@ TEST(FlowTable, EqualsAMapThroughRandomChanges) {
   std::vector<flow_key> pool(4000);
   Random random(6);
   for (flow_key& key : pool) key = any_flow(random);
-  const auto give = [&](const flow_record& record) {
+  const auto give = [&](const flow_record& record, std::uint8_t /*why*/) {
     const auto number = static_cast<std::uint32_t>(&record - &table.record(0));
     ASSERT_EQ(removed.erase(number), 1U) << "given twice, or not removed";
   };
@@ -207,9 +207,12 @@ TEST(FlowTable, GivesARecordWithItsLastCountersOnceNobodyHoldsIt) {
   const auto [what, number] = table.insert(key, 1);
   flow_record& record = table.record(number);
   count(record, {.bytes = 10, .time = 1, .tcp_flags = 0});
-  table.remove(number);
+  table.remove(number, 42);
   std::vector<FlowCounts> given;
-  const auto give = [&](flow_record& each) { given.push_back(counts_of(each)); };
+  const auto give = [&](flow_record& each, std::uint8_t why) {
+    EXPECT_EQ(why, 42);
+    given.push_back(counts_of(each));
+  };
   table.reclaim(give);
   EXPECT_TRUE(given.empty());
   count(record, {.bytes = 10, .time = 2, .tcp_flags = 0});  // by who found it before
