@@ -45,6 +45,15 @@
 #define penumbra_popcount(x) ((uint32_t)__builtin_popcount(x))
 #endif
 
+/* The upper half of the product of two uint64_t. */
+#if defined(__CUDA_ARCH__)
+#define penumbra_multiply_high(a, b) __umul64hi((a), (b))
+#elif defined(__OPENCL_VERSION__)
+#define penumbra_multiply_high(a, b) mul_hi((a), (b))
+#else
+#define penumbra_multiply_high(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
+#endif
+
 /* Payload of a batch: item i owns length[i] bytes at payload + offset[i]. Items do not overlap. */
 struct penumbra_arena {
   uint8_t* payload;

@@ -27,13 +27,15 @@ unsigned first_bits(const CuckooTable::Shape& shape) {
 
 }  // namespace
 
-CuckooTable::CuckooTable(std::string name, Shape shape, std::uint64_t seed, GracePeriods& grace_periods)
+CuckooTable::CuckooTable(std::string name, Shape shape, std::uint64_t seed, GracePeriods& grace_periods,
+                         Publish publish)
     : shape_(shape),
       seed_(seed),
       grace_periods_(grace_periods),
+      publish_(std::move(publish)),
       table_(std::move(name)),
       version_(std::make_unique<Version>(first_bits(shape), shape.value_bits, seed)) {
-  version_->publish_to(table_);
+  version_->publish_to(table_, publish_);
 }
 
 CuckooTable::~CuckooTable() = default;
@@ -83,7 +85,7 @@ void CuckooTable::grow(unsigned bits) {
   bool placed = true;
   version_->for_each([&](std::uint64_t digest, std::uint32_t value) { placed = placed && next->add(digest, value); });
   if (!placed) return grow(bits + 1);
-  next->publish_to(table_);
+  next->publish_to(table_, publish_);
   const std::unique_ptr<Version> old = std::exchange(version_, std::move(next));
   grace_periods_.elapsed(grace_periods_.start(), true);
 }

@@ -14,8 +14,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "penumbra/table.h"
+
+struct cuckoo_table_view;
 
 namespace penumbra {
 
@@ -29,10 +32,15 @@ class CuckooTable {
     std::size_t most = 0;      ///< how many digests it takes
   };
 
+  /// How a version is published whose readers need more than its view: the view that `publish` gives the table begins
+  /// with a copy of `cuckoo`, and its regions with these. That of the last version stays valid meanwhile.
+  using Publish = std::function<void(Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions)>;
+
   /// An empty table, published, of 64 KiB or of as many buckets as it takes for tag and value to share a word: 512 KiB
   /// for 60 and 16 bits. `seed` is for who makes digests. `grace_periods` outlives it. Throws std::invalid_argument for
   /// a shape that is none.
-  CuckooTable(std::string name, Shape shape, std::uint64_t seed, GracePeriods& grace_periods);
+  CuckooTable(std::string name, Shape shape, std::uint64_t seed, GracePeriods& grace_periods,
+              Publish publish = nullptr);
   /// No reader may be left.
   ~CuckooTable();
   CuckooTable(const CuckooTable&) = delete;
@@ -72,6 +80,7 @@ class CuckooTable {
   const Shape shape_;
   const std::uint64_t seed_;
   GracePeriods& grace_periods_;
+  const Publish publish_;  ///< none: the view as it is
   Table table_;
   std::size_t size_ = 0;
   std::unique_ptr<Version> version_;

@@ -2,6 +2,7 @@
 #include "version.h"
 
 #include <atomic>
+#include <utility>
 
 namespace penumbra {
 namespace {
@@ -16,13 +17,17 @@ CuckooTable::Version::Version(unsigned bits, unsigned value_bits, std::uint64_t 
   steps_.reserve(kMostSteps);
 }
 
-void CuckooTable::Version::publish_to(Table& table) {
+void CuckooTable::Version::publish_to(Table& table, const Publish& publish) {
   table_ = &table;
   // A mirror does not change while it is read: that it never sees `moves` rise is right.
-  table.publish(
-      view_,
-      {{offsetof(cuckoo_table_view, bucket), reinterpret_cast<const std::byte*>(buckets_.data()), buckets_.bytes()},
-       {offsetof(cuckoo_table_view, moves), reinterpret_cast<const std::byte*>(moves_.data()), sizeof moves_}});
+  std::vector<TableRegion> regions{
+      {offsetof(cuckoo_table_view, bucket), reinterpret_cast<const std::byte*>(buckets_.data()), buckets_.bytes()},
+      {offsetof(cuckoo_table_view, moves), reinterpret_cast<const std::byte*>(moves_.data()), sizeof moves_}};
+  if (publish) {
+    publish(table, view_, std::move(regions));
+  } else {
+    table.publish(view_, std::move(regions));
+  }
 }
 
 bool CuckooTable::Version::replace(std::uint64_t digest, std::uint32_t value) {

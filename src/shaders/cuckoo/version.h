@@ -23,7 +23,7 @@ class CuckooTable::Version {
   Version(unsigned bits, unsigned value_bits, std::uint64_t seed);
 
   /// From now on readers may be about and changes are announced.
-  void publish_to(Table& table);
+  void publish_to(Table& table, const Publish& publish);
 
   /// Whether it was replaced, that is, there.
   bool replace(std::uint64_t digest, std::uint32_t value);

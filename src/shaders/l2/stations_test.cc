@@ -5,10 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
+#include <filesystem>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -19,6 +18,7 @@
 #include "base/shared_data.h"
 #include "engines/conformance.h"
 #include "penumbra/bytes.h"
+#include "shaders/capture_frames.h"
 
 namespace penumbra {
 namespace {
@@ -95,17 +95,11 @@ TEST_P(StationLookup, FindsStationsInARow) {
   expect_equal(nobody);
 }
 
-/// The sources and destinations of an Ethernet capture of the classic format with stamps in microseconds.
+/// The sources and destinations of a capture.
 std::vector<Station> stations_of(const std::filesystem::path& path) {
-  constexpr std::size_t kFileHeader = 24, kPacketHeader = 16, kLengthAt = 8;
-  std::ifstream file(path, std::ios::binary);
-  file.ignore(kFileHeader);
   std::vector<Station> stations;
-  std::array<char, kPacketHeader> header;
-  while (file.read(header.data(), header.size())) {
-    const auto length = load<std::uint32_t>(reinterpret_cast<const std::uint8_t*>(header.data()) + kLengthAt);
-    std::vector<std::uint8_t> frame(length);
-    if (!file.read(reinterpret_cast<char*>(frame.data()), length) || length < 14) break;
+  for (const auto& frame : frames_of(path)) {
+    if (frame.size() < 14) break;
     for (const std::size_t at : {0, 6}) {
       const std::uint64_t high = load_be16(&frame[at]), low = load_be32(&frame[at + 2]);
       stations.push_back({1, {high << 32 | low}});

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/flows/accounts.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+namespace penumbra::flows {
+namespace {
+
+constexpr milliseconds kTurn(50);
+/// How long an account stays open for what comes after a FIN or RST.
+constexpr milliseconds kAfterTheEnd(2000);
+constexpr std::size_t kWaitingPackets = 65'535;
+constexpr std::uint8_t kTcp = 6, kFin = 0x01, kRst = 0x04;
+
+std::uint64_t secret_seed() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+}
+
+std::uint64_t wall_clock_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(now).count());
+}
+
+/// From one reading of the clock, which wraps, to a later one. Of two workers one may have read it a little earlier.
+milliseconds between(std::uint32_t earlier, std::uint32_t later) {
+  return milliseconds(std::max(std::int32_t{0}, static_cast<std::int32_t>(later - earlier)));
+}
+
+}  // namespace
+
+Accounts::Accounts(const Settings& settings, GracePeriods& grace_periods, Clock clock)
+    : clock_(std::move(clock)),
+      settings_(settings),
+      table_(settings.max_flows, secret_seed(), grace_periods),
+      last_turn_(clock_()) {}
+
+Accounts::~Accounts() {
+  learner_.reset();  // what was told has been taken
+  table_.for_each(0, table_.end(), [this](std::uint32_t number) {
+    table_.remove(number, static_cast<std::uint8_t>(EndReason::forced));
+  });
+  table_.reclaim([this](flow_record& record, std::uint8_t why) { close(record, EndReason{why}); }, true);
+  if (exporter_ != nullptr) exporter_->flush();
+}
+
+void Accounts::start() {
+  if (settings_.exported) exporter_ = std::make_unique<Exporter>(*settings_.exported, exported_);
+  learner_.emplace("flows", kWaitingPackets, kTurn, [this](std::span<const UnknownPacket> packets) { take(packets); });
+  learner_->start();
+}
+
+void Accounts::tell(const UnknownPacket& packet, std::size_t worker) noexcept {
+  if (!learner_->tell(packet)) {
+    by_workers_[worker % kWorkerCounters].ring_full.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void Accounts::leave_out(FlowFrame why, std::size_t worker) noexcept {
+  WorkerCounters& counters = by_workers_[worker % kWorkerCounters];
+  (why == FlowFrame::not_ip ? counters.not_ip : counters.malformed).fetch_add(1, std::memory_order_relaxed);
+}
+
+void Accounts::take(std::span<const UnknownPacket> packets) {
+  const std::lock_guard lock(mutex_);
+  for (const UnknownPacket& packet : packets) open_or_count(packet);
+  if (packets.empty()) take_turn();
+  table_.commit();
+}
+
+void Accounts::open_or_count(const UnknownPacket& unknown) {
+  const auto [what, number] = table_.insert(unknown.key, unknown.packet.time);
+  switch (what) {
+    case FlowTable::Inserted::full:
+      ++unaccounted_.table_full;
+      return;
+    case FlowTable::Inserted::no_place:
+      ++unaccounted_.no_place;
+      return;
+    case FlowTable::Inserted::collision:
+      ++unaccounted_.collision;
+      return;
+    case FlowTable::Inserted::fresh:
+      ++opened_;
+      break;
+    case FlowTable::Inserted::known:
+      break;
+  }
+  flow_record& record = table_.record(number);
+  // Of two workers the later one's packet may have been told first.
+  if (static_cast<std::int32_t>(unknown.packet.time - record.first) < 0) record.first = unknown.packet.time;
+  count(record, unknown.packet);
+}
+
+void Accounts::take_turn() {
+  const milliseconds now = clock_();
+  close_what_ended(now);
+  table_.reclaim([this](flow_record& record, std::uint8_t why) { close(record, EndReason{why}); });
+  if (exporter_ != nullptr) exporter_->flush();
+}
+
+/// Why the account is to be closed; nothing if it stays open.
+std::optional<EndReason> Accounts::end_of(const FlowCounts& counts, std::uint32_t now) const {
+  const milliseconds idle = between(counts.last, now);
+  if (idle >= settings_.idle_timeout) return EndReason::idle;
+  if ((counts.tcp_flags & (kFin | kRst)) != 0 && idle >= kAfterTheEnd) return EndReason::ended;
+  if (between(counts.first, now) >= settings_.active_timeout) return EndReason::active;
+  return std::nullopt;
+}
+
+/// Looks at a part of the records each turn, and at all in an eighth of the time after which a flow is idle.
+void Accounts::close_what_ended(milliseconds now) {
+  const milliseconds round = std::max(settings_.idle_timeout / 8, kTurn);
+  const double share = std::min(
+      1.0, static_cast<double>((now - std::exchange(last_turn_, now)).count()) / static_cast<double>(round.count()));
+  const std::uint32_t end = table_.end();
+  if (looked_at_ >= end) looked_at_ = 0;
+  const auto part = static_cast<std::uint32_t>(share * end) + 1;
+  const std::uint32_t until = end - looked_at_ > part ? looked_at_ + part : end;
+  const auto now_as_recorded = static_cast<std::uint32_t>(now.count());
+  table_.for_each(looked_at_, until, [&](std::uint32_t number) {
+    const auto reason = end_of(counts_of(table_.record(number)), now_as_recorded);
+    if (reason) table_.remove(number, static_cast<std::uint8_t>(*reason));
+  });
+  looked_at_ = until;
+}
+
+/// Nobody counts into the record any more.
+void Accounts::close(flow_record& record, EndReason reason) {
+  auto& closed = reason == EndReason::idle     ? closed_.idle
+                 : reason == EndReason::active ? closed_.active
+                 : reason == EndReason::ended  ? closed_.ended
+                                               : closed_.forced;
+  ++closed;
+  if (exporter_ == nullptr) return;
+  const milliseconds now = clock_();
+  ClosedFlow flow = describe(record, now);
+  flow.reason = reason;
+  exporter_->add(flow, now);
+}
+
+ClosedFlow Accounts::describe(flow_record& record, milliseconds now) const {
+  const auto now_as_recorded = static_cast<std::uint32_t>(now.count());
+  const std::uint64_t wall = wall_clock_ms();
+  ClosedFlow flow{.key = key_of(record), .counts = counts_of(record)};
+  const auto ago = [&](std::uint32_t time) {
+    return static_cast<std::uint64_t>(between(time, now_as_recorded).count());
+  };
+  flow.first = wall - ago(flow.counts.first);
+  flow.last = wall - ago(flow.counts.last);
+  return flow;
+}
+
+void Accounts::change(const Settings& settings) {
+  const std::lock_guard lock(mutex_);
+  if (settings.exported != settings_.exported) {
+    std::unique_ptr<Exporter> next;
+    if (settings.exported) next = std::make_unique<Exporter>(*settings.exported, exported_);
+    if (exporter_ != nullptr) exporter_->flush();
+    exporter_ = std::move(next);
+  }
+  const std::size_t max_flows = settings_.max_flows;
+  settings_ = settings;
+  settings_.max_flows = max_flows;
+}
+
+AccountsState Accounts::state() const {
+  const std::lock_guard lock(mutex_);
+  AccountsState state{.settings = settings_,
+                      .flows = table_.size(),
+                      .most = table_.most(),
+                      .memory_bytes = table_.memory_bytes(),
+                      .opened = opened_,
+                      .closed = closed_,
+                      .exported = exported_,
+                      .unaccounted = unaccounted_};
+  for (const WorkerCounters& each : by_workers_) {
+    state.unaccounted.not_ip += each.not_ip.load(std::memory_order_relaxed);
+    state.unaccounted.malformed += each.malformed.load(std::memory_order_relaxed);
+    state.unaccounted.ring_full += each.ring_full.load(std::memory_order_relaxed);
+  }
+  return state;
+}
+
+void Accounts::for_each(const std::function<bool(std::uint32_t record, const ClosedFlow& flow)>& visit) const {
+  constexpr std::uint32_t kAtATime = 16'384;
+  bool more = true;
+  for (std::uint32_t begin = 0; more; begin += kAtATime) {
+    const std::lock_guard lock(mutex_);
+    if (begin >= table_.end()) return;
+    const milliseconds now = clock_();
+    table_.for_each(begin, std::min(table_.end(), begin + kAtATime), [&](std::uint32_t number) {
+      if (more) more = visit(number, describe(table_.record(number), now));
+    });
+  }
+}
+
+}  // namespace penumbra::flows

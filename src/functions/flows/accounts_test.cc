@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Accounts by a clock that the test moves, and by threads that count at the same time.
+#include "functions/flows/accounts.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "base/sanitizer_scale.h"
+#include "base/testing_grace_periods.h"
+#include "functions/flows/ipfix_testing.h"
+#include "shaders/flows/flow_testing.h"
+
+namespace penumbra::flows {
+namespace {
+
+using namespace testing_support;
+
+Settings settings_of(const std::string& text) {
+  return read_settings(ConfigNode::parse(text, "test.yaml", "."));
+}
+
+flow_key tcp_flow(std::uint16_t port) {
+  return to_key({.is_ipv6 = false,
+                 .source = {0, 1},
+                 .destination = {0, 2},
+                 .source_port = port,
+                 .destination_port = 80,
+                 .protocol = 6});
+}
+
+/// Without a thread: the test takes its turns.
+class AccountsTest : public testing::Test {
+ protected:
+  /// As a worker does.
+  void see(const flow_key& key, std::uint8_t flags = 0x10, std::uint32_t bytes = 100) {
+    const FlowPacket packet{.bytes = bytes, .time = accounts_.now(), .tcp_flags = flags};
+    const auto* const view = static_cast<const flows_view*>(accounts_.table().view());
+    std::uint32_t record = 0;
+    flows_lookup(*view, &key, &record, 1);
+    if (record != FLOWS_NO_RECORD) {
+      accounts_.count_found(record, packet);
+    } else {
+      const UnknownPacket unknown{key, packet};
+      accounts_.take({&unknown, 1});
+    }
+  }
+  void wait(milliseconds time) {
+    for (const milliseconds end = now_ + time; now_ < end;) {
+      now_ += milliseconds(50);
+      accounts_.take({});
+      grace_periods_.end_all();
+    }
+    accounts_.take({});
+  }
+  std::map<flow_key, FlowCounts, FlowKeyLess> open() const {
+    std::map<flow_key, FlowCounts, FlowKeyLess> found;
+    accounts_.for_each(
+        [&](std::uint32_t /*record*/, const ClosedFlow& flow) { return found.emplace(flow.key, flow.counts).second; });
+    return found;
+  }
+
+  milliseconds now_{0xFFFF'FF00};  // its lower half wraps soon
+  ManualGracePeriods grace_periods_;
+  Accounts accounts_{settings_of("{max_flows: 3, idle_timeout: 10s, active_timeout: 60s}"), grace_periods_,
+                     [this] { return now_; }};
+};
+
+TEST_F(AccountsTest, CountsEachPacketOnce) {
+  see(tcp_flow(1), 0x02);
+  see(tcp_flow(1), 0x10, 50);
+  const UnknownPacket told_meanwhile{tcp_flow(1), {.bytes = 7, .time = accounts_.now() - 5, .tcp_flags = 0x08}};
+  accounts_.take({&told_meanwhile, 1});
+  see(tcp_flow(2));
+  const auto flows = open();
+  ASSERT_EQ(flows.size(), 2U);
+  const FlowCounts& counts = flows.at(tcp_flow(1));
+  EXPECT_EQ(counts.packets, 3U);
+  EXPECT_EQ(counts.bytes, 157U);
+  EXPECT_EQ(counts.tcp_flags, 0x1A);
+  EXPECT_EQ(counts.last - counts.first, 5U);
+}
+
+TEST_F(AccountsTest, ClosesWhatIsIdle) {
+  see(tcp_flow(1));
+  wait(milliseconds(9'000));
+  see(tcp_flow(2));
+  EXPECT_EQ(open().size(), 2U);
+  wait(milliseconds(3'000));
+  EXPECT_EQ(open().size(), 1U);
+  EXPECT_TRUE(open().contains(tcp_flow(2)));
+  EXPECT_EQ(accounts_.state().closed.idle, 1U);
+}
+
+TEST_F(AccountsTest, ClosesWhatHasEnded) {
+  see(tcp_flow(1), 0x11);
+  see(tcp_flow(2), 0x04);
+  see(tcp_flow(3), 0x02);
+  wait(milliseconds(4'000));
+  EXPECT_EQ(open().size(), 1U);
+  EXPECT_EQ(accounts_.state().closed.ended, 2U);
+}
+
+TEST_F(AccountsTest, ClosesWhatGoesOnAndOpensItAgain) {
+  for (int i = 0; i < 70; ++i) {
+    see(tcp_flow(1));
+    wait(milliseconds(1'000));
+  }
+  EXPECT_EQ(accounts_.state().closed.active, 1U);
+  EXPECT_EQ(accounts_.state().opened, 2U);
+  EXPECT_EQ(open().size(), 1U);
+}
+
+/// A worker that found the record before still counts into it.
+TEST_F(AccountsTest, KeepsARecordUntilNobodyCountsIntoIt) {
+  see(tcp_flow(1));
+  now_ += milliseconds(20'000);
+  for (int i = 0; i < 100; ++i) accounts_.take({});
+  EXPECT_EQ(open().size(), 0U);
+  EXPECT_EQ(accounts_.state().closed.idle, 0U);
+  grace_periods_.end_all();
+  accounts_.take({});
+  EXPECT_EQ(accounts_.state().closed.idle, 1U);
+}
+
+TEST_F(AccountsTest, CountsWhatFindsNoRoom) {
+  for (std::uint16_t port = 1; port <= 5; ++port) see(tcp_flow(port));
+  EXPECT_EQ(open().size(), 3U);
+  EXPECT_EQ(accounts_.state().unaccounted.table_full, 2U);
+  wait(milliseconds(20'000));
+  see(tcp_flow(5));
+  EXPECT_EQ(open().size(), 1U);
+}
+
+TEST_F(AccountsTest, TakesOverOtherTimes) {
+  see(tcp_flow(1));
+  accounts_.change(settings_of("{max_flows: 9, idle_timeout: 100s, active_timeout: 30s}"));
+  wait(milliseconds(20'000));
+  EXPECT_EQ(open().size(), 1U);
+  EXPECT_EQ(accounts_.state().most, 3U);
+  wait(milliseconds(25'000));
+  EXPECT_EQ(accounts_.state().closed.active, 1U);
+}
+
+/// Two workers over few flows with short times, and what a collector is told of them in the end.
+TEST(AccountsOfThreads, LoseNoPacket) {
+  constexpr std::size_t kWorkers = 2, kRounds = 40'000 / kSanitizerScale;
+  Collector collector;
+  QuiescentStates states(kWorkers);
+  std::uint64_t unaccounted = 0, ring_full = 0;
+  {
+    std::atomic<std::int64_t> now{1'000'000};
+    Accounts accounts(
+        settings_of("{max_flows: 1000, idle_timeout: 100ms, active_timeout: 300ms, export: {collector: '" +
+                    collector.address() + "'}}"),
+        states, [&now] { return milliseconds(now.load()); });
+    accounts.start();
+    std::vector<std::jthread> workers;
+    for (std::size_t worker = 0; worker < kWorkers; ++worker) {
+      workers.emplace_back([&, worker] {
+        Random random(worker);
+        for (std::size_t round = 0; round < kRounds; ++round) {
+          const flow_key key = tcp_flow(static_cast<std::uint16_t>(random.below(2000) * (1 + round / 4096)));
+          const FlowPacket packet{.bytes = 10, .time = accounts.now(), .tcp_flags = 0x10};
+          const auto* const view = static_cast<const flows_view*>(accounts.table().view());
+          std::uint32_t record = 0;
+          flows_lookup(*view, &key, &record, 1);
+          if (record != FLOWS_NO_RECORD) {
+            accounts.count_found(record, packet);
+          } else {
+            accounts.tell({key, packet}, worker);
+          }
+          states.quiescent(worker);
+          if (round % 64 == 0) ++now;
+        }
+        states.leave(worker);
+      });
+    }
+    while (states.elapsed(states.start(), false) == false) collector.collect();
+    workers.clear();
+    collector.collect();
+    // Until the thread has taken what it was told.
+    std::uint64_t before = 0, after = 1;
+    while (before != after) {
+      before = after;
+      std::this_thread::sleep_for(milliseconds(120));
+      const AccountsState state = accounts.state();
+      after = state.opened + state.unaccounted.table_full;
+      collector.collect();
+    }
+    const Unaccounted lost = accounts.state().unaccounted;
+    ring_full = lost.ring_full;
+    unaccounted = lost.ring_full + lost.table_full + lost.no_place + lost.collision;
+    EXPECT_EQ(accounts.state().exported.lost_flows, 0U);
+  }
+  collector.collect();
+  std::uint64_t packets = 0, bytes = 0;
+  for (const Record& record : collector.records) {
+    packets += number(record, kPackets);
+    bytes += number(record, kOctets);
+  }
+  EXPECT_EQ(packets + unaccounted, kWorkers * kRounds) << ring_full << " found the ring full";
+  EXPECT_EQ(bytes, packets * 10);
+  EXPECT_GT(packets, 0U);
+}
+
+}  // namespace
+}  // namespace penumbra::flows

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flow accounting: counts each packet in its flow's record, and leaves what becomes of it to the functions behind. See
+// docs/functions/flows.md.
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "functions/flows/accounts.h"
+#include "functions/flows/show.h"
+#include "penumbra/errors.h"
+#include "penumbra/function.h"
+#include "shaders/flows/flow_packet.h"
+
+namespace penumbra::flows {
+namespace {
+
+/// Of a chunk, the shader's first.
+struct Columns {
+  std::array<flow_key, Chunk::kCapacity> keys;
+  std::array<std::uint32_t, Chunk::kCapacity> records;
+  std::array<FlowPacket, Chunk::kCapacity> packets;
+};
+
+const Columns& columns_of(const Chunk& chunk) {
+  return *static_cast<const Columns*>(chunk.batch.inputs[0]);
+}
+
+milliseconds steady_ms() {
+  return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+class Flows final : public Function {
+ public:
+  Flows(const Settings& settings, GracePeriods& grace_periods)
+      : settings_(settings), accounts_(settings, grace_periods, &steady_ms) {}
+
+  /// None: it decides nothing.
+  const std::vector<Reason>& reasons() const override {
+    static const std::vector<Reason> kReasons;
+    return kReasons;
+  }
+  std::string shader() const override { return "flows_lookup"; }
+  Table* table() override { return &accounts_.table(); }
+  void bind(std::span<const PortInfo> /*ports*/) override { accounts_.start(); }
+
+  void pre_shade(Chunk& chunk) noexcept override {
+    auto& columns = *chunk.columns.take<Columns>(1);
+    const std::uint32_t now = accounts_.now();
+    std::uint32_t items = 0;
+    for (std::uint16_t i = 0; i < chunk.size; ++i) {
+      if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
+      const rte_mbuf* const packet = chunk.packets[i];
+      const auto* const frame = rte_pktmbuf_mtod(packet, const std::uint8_t*);
+      const FlowFrame what =
+          read_frame(frame, packet->data_len, packet->pkt_len, columns.keys[items], columns.packets[items]);
+      if (what != FlowFrame::flow) {
+        accounts_.leave_out(what, chunk.worker);
+        continue;
+      }
+      columns.packets[items].time = now;
+      chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
+    }
+    chunk.batch.items = items;
+    chunk.batch.inputs[0] = &columns;
+    chunk.batch.outputs[0] = columns.records.data();
+  }
+
+  void post_shade(Chunk& chunk) noexcept override {
+    const Columns& columns = columns_of(chunk);
+    for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
+      if (columns.records[item] != FLOWS_NO_RECORD) {
+        accounts_.count_found(columns.records[item], columns.packets[item]);
+      } else {
+        accounts_.tell({columns.keys[item], columns.packets[item]}, chunk.worker);
+      }
+    }
+  }
+
+  std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override {
+    const Settings& other = dynamic_cast<const Flows&>(next).settings_;
+    if (other.max_flows != settings_.max_flows) {
+      const ConfigNode node = config.is_map() ? config.get("max_flows") : config;
+      throw(node.present() ? node : config).error("another number of flows takes a restart");
+    }
+    return flows::differences(settings_, other);
+  }
+  void exchange(Function& next) override {
+    Settings& other = dynamic_cast<Flows&>(next).settings_;
+    accounts_.change(other);
+    std::swap(settings_, other);
+  }
+
+  std::string trace(const Chunk& chunk, std::uint16_t packet) const override {
+    const auto* const items = chunk.packet_of_item.data();
+    const auto* const item = std::find(items, items + chunk.batch.items, packet);
+    if (item == items + chunk.batch.items) return "no flow";
+    const Columns& columns = columns_of(chunk);
+    const auto index = static_cast<std::size_t>(item - items);
+    const std::uint32_t record = columns.records[index];
+    return to_text(columns.keys[index]) +
+           (record == FLOWS_NO_RECORD ? std::string(", not known yet") : ", record " + std::to_string(record));
+  }
+
+  nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override {
+    if (topic == "flows") return show_flows(accounts_, arguments);
+    if (topic != "exporter") throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
+    if (!arguments.empty()) throw std::invalid_argument("exporter takes no arguments");
+    return show_exporter(accounts_);
+  }
+
+ private:
+  Settings settings_;
+  Accounts accounts_;
+};
+
+std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
+  const Settings settings = read_settings(config);
+  try {
+    return std::make_unique<Flows>(settings, context.grace_periods);
+  } catch (const std::system_error& error) {
+    throw config.error(error.what());
+  }
+}
+
+[[maybe_unused]] const bool kRegistered = register_function(
+    {.name = "flows",
+     .summary = "accounts for IPv4 and IPv6 flows, and exports them by IPFIX (RFC 7011)",
+     .topics = {{"flows", "[all|LIMIT] [src|dst|host ADDRESS|PREFIX] [sport|dport|port|proto|vlan N]...: open flows"},
+                {"exporter", "how accounting and export go: flows, messages, packets not accounted for"}},
+     .create = create});
+
+}  // namespace
+}  // namespace penumbra::flows

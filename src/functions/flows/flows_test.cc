@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The function as a pipeline uses it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/shared_data.h"
+#include "functions/flows/ipfix_testing.h"
+#include "functions/forwarding/testing.h"
+#include "penumbra/errors.h"
+#include "shaders/capture_frames.h"
+#include "shaders/flows/flow_packet.h"
+
+namespace penumbra::flows {
+namespace {
+
+using namespace testing_support;
+using forwarding::testing_support::Packet;
+using forwarding::testing_support::Runner;
+using testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+/// TCP from 10.0.0.1 to 10.0.0.2.
+Bytes tcp_frame(std::uint16_t source_port, std::uint16_t destination_port) {
+  Bytes frame{2,  0, 0, 0, 0, 1,  2, 0, 0, 0,  0, 2, 8, 0,  0x45, 0, 0,
+              40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0,    0, 2};
+  for (const std::uint16_t port : {source_port, destination_port}) {
+    frame.push_back(static_cast<std::uint8_t>(port >> 8));
+    frame.push_back(static_cast<std::uint8_t>(port));
+  }
+  frame.resize(54);
+  frame[47] = 0x02;
+  return frame;
+}
+
+class FlowsTest : public testing::Test {
+ protected:
+  std::unique_ptr<Function> make(const std::string& config) {
+    return find_function("flows")->create(ConfigNode::parse(config, "test.yaml", "."), {ports_, no_readers_});
+  }
+  void create(const std::string& config) {
+    function_ = make(config);
+    function_->bind(ports_);
+    runner_ = std::make_unique<Runner>(*function_);
+  }
+  void process(const std::vector<Bytes>& frames) {
+    std::vector<Packet> packets;
+    for (const Bytes& frame : frames) packets.emplace_back(frame);
+    runner_->process(chunk_, packets);
+    for (std::uint16_t i = 0; i < chunk_.size; ++i) {
+      EXPECT_EQ(chunk_.verdicts[i], Verdict{});
+      EXPECT_EQ(packets[i].frame(), frames[i]);
+    }
+    trace_ = function_->trace(chunk_, 0);
+  }
+  Json show(const std::string& topic, const std::vector<std::string>& arguments = {}) {
+    return function_->show(topic, arguments);
+  }
+  Json exporter(const std::string& group, const std::string& key) { return show("exporter")[group][key]; }
+  void wait_for_flows(std::size_t count) {
+    while (exporter("flows", "open") != count) std::this_thread::sleep_for(milliseconds(1));
+  }
+
+  NoReaders no_readers_;
+  std::vector<PortInfo> ports_{1};
+  std::unique_ptr<Function> function_;
+  std::unique_ptr<Runner> runner_;
+  Chunk chunk_;
+  std::string trace_;
+};
+
+TEST_F(FlowsTest, CountsAndLeavesPacketsAsTheyAre) {
+  create("{}");
+  process({tcp_frame(1000, 80), Bytes(60), tcp_frame(1000, 80), Bytes(13)});
+  EXPECT_EQ(trace_, "10.0.0.1:1000 > 10.0.0.2:80 tcp, not known yet");
+  wait_for_flows(1);
+  process({tcp_frame(1000, 80)});
+  EXPECT_EQ(trace_, "10.0.0.1:1000 > 10.0.0.2:80 tcp, record 1");
+  process({Bytes(60)});
+  EXPECT_EQ(trace_, "no flow");
+  const Json answer = show("flows");
+  ASSERT_EQ(answer["flows"].size(), 1U);
+  const Json& flow = answer["flows"][0];
+  EXPECT_EQ(flow["packets"], 3);
+  EXPECT_EQ(flow["bytes"], 120);
+  EXPECT_EQ(flow["flags"], "......S.");
+  EXPECT_EQ(exporter("not_accounted", "not_ip"), 2);
+  EXPECT_EQ(exporter("not_accounted", "malformed"), 1);
+}
+
+TEST_F(FlowsTest, ShowsWhatIsAskedFor) {
+  create("{}");
+  process({tcp_frame(1, 80), tcp_frame(2, 80), tcp_frame(2, 443), tcp_frame(443, 2)});
+  wait_for_flows(4);
+  const auto shown = [this](const std::vector<std::string>& arguments) {
+    return show("flows", arguments)["flows"].size();
+  };
+  EXPECT_EQ(shown({}), 4U);
+  EXPECT_EQ(shown({"2"}), 2U);
+  EXPECT_EQ(shown({"all", "dport", "80"}), 2U);
+  EXPECT_EQ(shown({"port", "443"}), 2U);
+  EXPECT_EQ(shown({"sport", "2", "dport", "443"}), 1U);
+  EXPECT_EQ(shown({"src", "10.0.0.0/24"}), 4U);
+  EXPECT_EQ(shown({"dst", "10.0.0.1"}), 0U);
+  EXPECT_EQ(shown({"host", "10.0.0.1", "proto", "tcp"}), 4U);
+  EXPECT_EQ(shown({"src", "::/0"}), 0U);
+  EXPECT_EQ(shown({"proto", "17"}), 0U);
+  EXPECT_EQ(shown({"vlan", "0"}), 4U);
+  EXPECT_TRUE(show("flows", {"2"})["truncated"]);
+  EXPECT_FALSE(show("flows", {"4"})["truncated"]);
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {"x"}, {"src"}, {"src", "10.0.0.1/8"}, {"port", "65536"}, {"proto", "256"}, {"vlan", "4096"}, {"-1"}}) {
+    EXPECT_THROW(show("flows", wrong), std::invalid_argument) << wrong[0];
+  }
+  EXPECT_THROW(show("exporter", {"x"}), std::invalid_argument);
+}
+
+/// All that came in is told of when the function ends.
+TEST_F(FlowsTest, ExportsEverythingInTheEnd) {
+  const auto capture = shared_data(PENUMBRA_SOURCE_FOLDER) / "pcap" / "tcpreplay_test.pcap";
+  if (!exists(capture)) GTEST_SKIP() << capture << " is not there";
+  Collector collector;
+  create("{export: {collector: '" + collector.address() + "'}}");
+  std::uint64_t packets = 0, bytes = 0;
+  std::vector<Bytes> chunk;
+  for (const auto& frame : frames_of(capture)) {
+    flow_key key{};
+    FlowPacket packet;
+    if (read_frame(frame.data(), frame.size(), frame.size(), key, packet) == FlowFrame::flow) {
+      ++packets;
+      bytes += packet.bytes;
+    }
+    chunk.push_back(frame);
+    if (chunk.size() == Chunk::kCapacity) process(std::exchange(chunk, {}));
+  }
+  process(chunk);
+  EXPECT_EQ(exporter("not_accounted", "ring_full"), 0);
+  function_.reset();
+  collector.collect();
+  std::uint64_t told_packets = 0, told_bytes = 0;
+  for (const Record& record : collector.records) {
+    told_packets += number(record, kPackets);
+    told_bytes += number(record, kOctets);
+    EXPECT_LE(number(record, kStart), number(record, kEnd));
+  }
+  EXPECT_GT(packets, 0U);
+  EXPECT_EQ(told_packets, packets);
+  EXPECT_EQ(told_bytes, bytes);
+}
+
+TEST_F(FlowsTest, TakesOverAnotherCollector) {
+  Collector first, second;
+  const auto config = [](const Collector& collector) {
+    return "{idle_timeout: 1s, export: {collector: '" + collector.address() + "'}}";
+  };
+  create(config(first));
+  const auto next = make(config(second));
+  const auto node = ConfigNode::parse(config(second), "test.yaml", ".");
+  const auto changes = function_->differences(*next, node);
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_THAT(changes[0], HasSubstr(second.address()));
+  function_->exchange(*next);
+  EXPECT_TRUE(function_->differences(*make(config(second)), node).empty());
+  process({tcp_frame(1, 2)});
+  function_.reset();
+  first.collect();
+  second.collect();
+  EXPECT_EQ(first.records.size(), 0U);
+  EXPECT_EQ(second.records.size(), 1U);
+}
+
+TEST_F(FlowsTest, TellsWhatARestartTakes) {
+  create("{max_flows: 10}");
+  EXPECT_THROW(function_->differences(*make("{max_flows: 11}"), ConfigNode::parse("{max_flows: 11}", "test.yaml", ".")),
+               InputError);
+  const auto changes = function_->differences(
+      *make("{max_flows: 10, idle_timeout: 1s, active_timeout: 1m}"),
+      ConfigNode::parse("{max_flows: 10, idle_timeout: 1s, active_timeout: 1m}", "test.yaml", "."));
+  EXPECT_EQ(changes.size(), 2U);
+}
+
+TEST_F(FlowsTest, RefusesWrongConfiguration) {
+  for (const char* wrong :
+       {"{max_flows: 0}", "{max_flows: 100000001}", "{idle_timeout: 99ms}", "{idle_timeout: 1441m}",
+        "{idle_timeout: 5}", "{active_timeout: never}", "{export: {}}", "{export: {collector: 10.0.0.1}}",
+        "{export: {collector: 'x:1'}}", "{export: {collector: '10.0.0.1:0'}}",
+        "{export: {collector: '10.0.0.1:65536'}}", "{export: {collector: '::1:4739'}}",
+        "{export: {collector: '10.0.0.1:1', observation_domain: 4294967296}}",
+        "{export: {collector: '10.0.0.1:1', template_interval: 10ms}}", "{exporter: {}}"}) {
+    EXPECT_THROW(make(wrong), InputError) << wrong;
+  }
+  make("{export: {collector: '[2001:db8::1]:4739'}}");
+}
+
+}  // namespace
+}  // namespace penumbra::flows

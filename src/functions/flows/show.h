@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+
+#include "functions/flows/accounts.h"
+
+namespace penumbra::flows {
+
+/// `show flows [all|LIMIT] [FILTER WORD]...`. Throws std::invalid_argument.
+nlohmann::ordered_json show_flows(const Accounts& accounts, std::span<const std::string> arguments);
+
+/// `show exporter`.
+nlohmann::ordered_json show_exporter(const Accounts& accounts);
+
+/// "10.0.0.1:1234 > 10.0.0.2:80 tcp".
+std::string to_text(const flow_key& key);
+
+}  // namespace penumbra::flows

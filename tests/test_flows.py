@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flow records as nfcapd, a collector that is not ours, receives them: of captures, against sums made by scapy of the
+same frames; of real hosts, against what they and the router's ports counted."""
+
+import collections
+import ipaddress
+import json
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+
+import pytest
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Packet
+
+import conftest
+import netns
+from captures import read_capture
+from test_hosts import iperf3
+from test_twin import Network
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which(tool) is None, reason=f"needs {tool} (Debian: nfdump)")
+    for tool in ("nfcapd", "nfdump")
+]
+FLAGS = "FSRPAUEC"
+PORT = 5201
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Collector:
+    """nfcapd on 127.0.0.1, in the namespace of `command`. Entered, it listens."""
+
+    def __init__(self, folder: pathlib.Path, command=(), port=None):
+        self.folder = folder / "flows"
+        self.folder.mkdir()
+        self.port = port or free_port()
+        self.process = subprocess.Popen(
+            [*command, "nfcapd", "-w", self.folder, "-p", str(self.port), "-b", "127.0.0.1", "-B", "8000000"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def __enter__(self):
+        conftest.wait_until("nfcapd", self._socket)
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate(timeout=conftest.PATIENCE)
+
+    def _socket(self):
+        """Its line in the kernel's list, from the third word on."""
+        assert self.process.poll() is None, self.process.communicate()[0]
+        for line in pathlib.Path(f"/proc/{self.process.pid}/net/udp").read_text().splitlines():
+            words = line.split()
+            if words[1].endswith(f":{self.port:04X}"):
+                return words[2:]
+        return None
+
+    def records(self):
+        """All that it was told, when it has read that: it ends."""
+        conftest.wait_until("nfcapd to read all", lambda: self._socket()[2].endswith(":00000000"))
+        self.process.send_signal(signal.SIGTERM)
+        log = self.process.communicate(timeout=conftest.PATIENCE)[0]
+        assert "Sequence Errors: 0, Bad Packets: 0" in log, log
+        dump = subprocess.run(
+            ["nfdump", "-R", self.folder, "-o", "json"], capture_output=True, text=True, check=True, timeout=60
+        )
+        return json.loads(dump.stdout)
+
+
+def sums(records):
+    """Packets, bytes and flags of each flow."""
+    flows = collections.defaultdict(lambda: [0, 0, set()])
+    for record in records:
+        source = record.get("src4_addr") or record["src6_addr"]
+        destination = record.get("dst4_addr") or record["dst6_addr"]
+        if "icmp_type" in record:
+            ports = (0, record["icmp_type"] * 256 + record["icmp_code"])
+        else:
+            ports = (record.get("src_port", 0), record.get("dst_port", 0))
+        addresses = (ipaddress.ip_address(source), ipaddress.ip_address(destination))
+        flow = flows[(*addresses, *ports, record["proto"], record.get("src_vlan", 0))]
+        flow[0] += record["in_packets"]
+        flow[1] += record["in_bytes"]
+        if record["proto"] == 6:
+            flow[2] |= set(record["tcp_flags"]) - {"."}
+    return {key: tuple(value) for key, value in flows.items()}
+
+
+def flow_of(data: bytes):
+    """By scapy: key, bytes and TCP flags of a frame; nothing if it is no IP packet that is all there."""
+    frame = Ether(data)
+    vlan, layer, tags = 0, frame.payload, 0
+    while isinstance(layer, Dot1Q) and tags < 2:
+        vlan = layer.vlan if tags == 0 else vlan
+        layer, tags = layer.payload, tags + 1
+    at = 14 + 4 * tags
+    if isinstance(layer, IP) and len(data) >= at + 20:
+        length, protocol, header = layer.len, layer.proto, layer.ihl * 4
+        fragment = bool(layer.flags.MF) or layer.frag > 0
+        if layer.version != 4 or header < 20 or length < header:
+            return None
+    elif isinstance(layer, IPv6) and len(data) >= at + 40:
+        length, protocol, fragment = 40 + layer.plen, layer.nh, False
+        upper: Packet = layer.payload
+        while type(upper).__name__.startswith("IPv6ExtHdr"):
+            protocol, fragment = upper.nh, fragment or isinstance(upper, IPv6ExtHdrFragment)
+            upper = upper.payload
+    else:
+        return None
+    if at + length > len(data):
+        return None
+    ports, flags = (0, 0), set()
+    if not fragment and isinstance(layer, IP) and protocol == 1 and ICMP in layer:
+        ports = (0, layer[ICMP].type * 256 + layer[ICMP].code)
+    elif not fragment and protocol == 58 and isinstance(layer, IPv6):
+        ports = (0, int.from_bytes(bytes(upper)[:2], "big"))
+    elif not fragment and protocol in (6, 17):
+        transport = layer[TCP] if protocol == 6 else layer[UDP]
+        ports = (transport.sport, transport.dport)
+        flags = {FLAGS[i] for i in range(8) if protocol == 6 and int(transport.flags) >> i & 1}
+    key = (ipaddress.ip_address(layer.src), ipaddress.ip_address(layer.dst), *ports, protocol, vlan)
+    return key, length, flags
+
+
+def sums_by_scapy(frames):
+    flows = collections.defaultdict(lambda: [0, 0, set()])
+    others = 0
+    for data in frames:
+        seen = flow_of(data)
+        if seen is None:
+            others += 1
+            continue
+        key, length, flags = seen
+        flows[key][0] += 1
+        flows[key][1] += length
+        flows[key][2] |= flags
+    return {key: tuple(value) for key, value in flows.items()}, others
+
+
+@pytest.mark.parametrize("engine", ["scalar", "gopt"])
+@pytest.mark.parametrize("name", ["tcpreplay_test.pcap", "snabb_sanitized4k.pcap"])
+def test_the_flows_of_a_capture(bench, data, tmp_path, name, engine):
+    expected, others = sums_by_scapy(frame.data for frame in read_capture(data / "pcap" / name).frames)
+    assert len(expected) > 20
+    with Collector(tmp_path) as collector:
+        export = f"{{collector: '127.0.0.1:{collector.port}', observation_domain: 42}}"
+        port = {"name": "in", "device": f"pcap:{data / 'pcap' / name}", "sink": None}
+        bench.configure([port], pipeline=f"  - flows: {{export: {export}}}", engine=engine)
+        summary = bench.run()
+        assert summary.received == sum(flow[0] for flow in expected.values()) + others
+        assert sums(collector.records()) == expected
+
+
+@pytest.fixture
+def network():
+    network = Network(offloads=False)
+    network.router.ip("link", "set", "lo", "up")
+    yield network
+    network.close()
+
+
+@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+@pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3")
+def test_the_flows_of_hosts(bench, network, tmp_path):
+    """A transfer's two directions, with all that the ports received in the records, and other times by a reload."""
+    with Collector(tmp_path, network.router.command(), 2055) as collector:
+        flows = "  - flows: {{idle_timeout: {}, export: {{collector: '127.0.0.1:2055'}}}}\n  - ipv4: {{follow: [kernel]}}"
+        bench.configure(network.ports(), pipeline=flows.format("60s"))
+        with bench.start(command=network.router.command()) as router:
+            network.address_twins()
+            routes = {"10.1.0.0/24", "10.2.0.0/24"}
+            router.wait_for(
+                "the routes", lambda: routes <= {row["prefix"] for row in router.show("routes", "all")["routes"]}
+            )
+            received = iperf3(network, "10.2.0.2")["sum_received"]["bytes"]
+            shown = router.show("flows", "src", "10.1.0.2", "dport", PORT)["flows"]
+            assert sum(flow["bytes"] for flow in shown) > received
+            bench.configure(network.ports(), pipeline=flows.format("500ms"))
+            done = conftest.penumbra("reload", "--socket", router.socket)
+            assert done.returncode == 0, done.stderr
+            assert "idle timeout" in done.stdout
+            router.wait_for("the flows' end", lambda: not router.show("flows", "port", PORT)["flows"])
+            router.wait_for("their export", lambda: router.show("exporter")["exported"]["flows"] > 0)
+            ignored = router.show("exporter")["not_accounted"]
+            summary = router.stop()
+        records = collector.records()
+    lost = {reason: count for reason, count in ignored.items() if reason not in ("not_ip", "malformed")}
+    assert set(lost.values()) == {0}
+    accounted = sum(record["in_packets"] for record in records)
+    # ARP that came since the last question is in neither.
+    assert summary.received - ignored["not_ip"] - 20 <= accounted <= summary.received
+    there, back = (ipaddress.ip_address(address) for address in ("10.1.0.2", "10.2.0.2"))
+    flows = sums(records)
+    data = [value for key, value in flows.items() if key[:2] == (there, back) and key[3] == PORT]
+    answers = [value for key, value in flows.items() if key[:2] == (back, there) and key[2] == PORT]
+    assert sum(flow[1] for flow in data) > received
+    assert data and len(data) == len(answers)
+    for flow in data + answers:
+        assert {"S", "A"} <= flow[2]
