@@ -23,7 +23,8 @@ std::map<std::string, std::uint16_t> read(std::string_view text, const std::stri
   penumbra::ndn::NameTable table({1, 2}, no_readers);
   penumbra::ndn::parse_name_routes(text, file, kFaces, table);
   std::map<std::string, std::uint16_t> routes;
-  table.for_each([&routes](penumbra::ndn::Bytes name, std::uint16_t face) { routes.emplace(to_uri(name), face); });
+  table.for_each(
+      [&routes](penumbra::ndn::Bytes name, std::uint16_t face) { routes.emplace(penumbra::ndn::to_uri(name), face); });
   if (routes.size() != table.size()) std::abort();
   return routes;
 }
