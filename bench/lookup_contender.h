@@ -6,26 +6,33 @@
 #include <span>
 #include <string>
 
+#include "penumbra/ipv6_address.h"
+
 namespace penumbra::bench {
 
-/// A filled IPv4 table as a lookup benchmark sees it, Penumbra's on some engine or a rival's. Addresses are in host
-/// byte order.
-class LookupContender {
+/// A filled table as a lookup benchmark sees it, Penumbra's on some engine or a rival's. Addresses are in host byte
+/// order, as a shader's column has them.
+template <class Address>
+class LookupContenderOf {
  public:
-  LookupContender() = default;
-  LookupContender(const LookupContender&) = delete;
-  LookupContender& operator=(const LookupContender&) = delete;
-  virtual ~LookupContender() = default;
+  LookupContenderOf() = default;
+  LookupContenderOf(const LookupContenderOf&) = delete;
+  LookupContenderOf& operator=(const LookupContenderOf&) = delete;
+  virtual ~LookupContenderOf() = default;
 
   virtual const std::string& name() const = 0;
+  /// Makes of the addresses of the next calls, before time is taken, what the table wants of them.
+  virtual void prepare(std::span<const Address> /*addresses*/) {}
   /// Looks all of them up in batches of `batch`, at most kMostBatch, and leaves a batch's answers in the table's own
   /// format in a buffer that the next batch overwrites, as a router does.
-  virtual void pass(std::span<const std::uint32_t> addresses, std::size_t batch) = 0;
-  /// The same, and writes down each answer: a next hop or Dir24_8::kNoRoute.
-  virtual void answers(std::span<const std::uint32_t> addresses, std::size_t batch, std::uint16_t* next_hops) = 0;
+  virtual void pass(std::span<const Address> addresses, std::size_t batch) = 0;
+  /// The same, and writes down each answer: a next hop or 0xFFFF.
+  virtual void answers(std::span<const Address> addresses, std::size_t batch, std::uint16_t* next_hops) = 0;
 
   static constexpr std::size_t kMostBatch = 4096;
 };
+using LookupContender = LookupContenderOf<std::uint32_t>;
+using Ipv6LookupContender = LookupContenderOf<ipv6_address>;
 
 /// Calls `body(offset, count)` for each batch.
 template <class Body>

@@ -316,7 +316,10 @@ def test_show(bench):
         }
         routes = router.show("routes")
         assert "0.0.0.0/0" in json.dumps(routes) and "192.0.2.2" in json.dumps(routes)
-        for topic in ("ports", "workers", "functions", "drops all", "engines", "routes", "neighbours"):
+        (memory,) = router.show("routes", "--memory")
+        assert memory["structure"] == "ipv4_dir24_8"
+        assert memory["prefixes"] > 0 and memory["bytes_per_prefix"] == memory["bytes"] // memory["prefixes"]
+        for topic in ("ports", "workers", "functions", "drops all", "engines", "routes", "routes --memory", "neighbours"):
             text = penumbra("show", *topic.split(), "--socket", router.socket)
             assert text.returncode == 0 and len(text.stdout.splitlines()) > 1, topic
         assert penumbra("show", "drops", "--socket", router.socket).stdout.startswith("nothing dropped")

@@ -8,9 +8,7 @@
 #include <array>
 #include <stdexcept>
 
-extern "C" {
-#include <rte_vect.h>  // forgets to say so itself
-}
+#include "rivals/vector_width.h"
 
 namespace penumbra::bench {
 namespace {
@@ -19,7 +17,7 @@ constexpr std::uint64_t kNothing = RteFib::kMostNextHop + 1;
 
 bool select(RteFib& fib, RteFibLookup::Kind kind) {
   const bool wide = kind == RteFibLookup::Kind::avx512;
-  if (wide && rte_vect_get_max_simd_bitwidth() < RTE_VECT_SIMD_512) rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_512);
+  if (wide) allow_wide_vectors();
   return rte_fib_select_lookup(fib.get(),
                                wide ? RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512 : RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO) == 0;
 }

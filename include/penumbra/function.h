@@ -124,8 +124,13 @@ class Function {
 
 /// A topic of `penumbra show`.
 struct ShowTopic {
+  struct Flag {
+    std::string name;  ///< with its dashes, as show() is given it
+    std::string help;
+  };
   std::string name;
   std::string help;
+  std::vector<Flag> flags{};
 };
 
 /// How a function presents itself.

@@ -58,7 +58,8 @@ void set_up_bench(CLI::App& command) {
       ->check(one_of(names));
   command.add_flag("-l,--list", arguments->list, "Say what benchmarks there are and how long they take");
   command
-      .add_option("--routes", arguments->options.routes, "A route file in place of the generated table (lookup, table)")
+      .add_option("--routes", arguments->options.routes,
+                  "A route file in place of the generated table (lookup, lookup6, table)")
       ->type_name("FILE");
   command.add_option("--rounds", arguments->options.rounds, "Measured rounds of each comparison")
       ->check(CLI::Range(1U, 1000U))

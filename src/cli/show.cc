@@ -102,6 +102,9 @@ void set_up_show(CLI::App& command) {
     CLI::App* child = command.add_subcommand(topic.name, topic.help)->fallthrough();
     const auto arguments = std::make_shared<std::vector<std::string>>();
     child->add_option("ARGUMENTS", *arguments, "What to show of it")->type_name("TEXT");
+    for (const auto& [name, help] : topic.flags) {
+      child->add_flag_callback(name, [arguments, flag = name] { arguments->push_back(flag); }, help);
+    }
     const auto period = std::make_shared<std::optional<double>>();
     if (std::ranges::find(kWatched, topic.name) != kWatched.end()) add_watch(*child, *period);
     child->callback([address, arguments, period, name = topic.name] {

@@ -22,6 +22,7 @@
 
 #include "control/routes.h"
 #include "functions/forwarding/next_hops.h"
+#include "functions/forwarding/structure_memory.h"
 #include "penumbra/function.h"
 #include "penumbra/ip.h"
 #include "penumbra/table.h"
@@ -100,6 +101,7 @@ class Fib {
 
   std::size_t prefixes() const;  ///< different ones in the table
   std::size_t next_hop_sets() const;
+  std::vector<StructureMemory> memory() const;  ///< of each look-up structure that is kept
   Table& table() { return table_.table(); }
   const std::string& shader() const { return shader_; }  ///< the name of table()'s shader
   const NextHopView<Family>& next_hops() const { return next_hops_.view(); }

@@ -107,6 +107,12 @@ std::size_t Fib<Family>::prefixes() const {
 }
 
 template <class Family>
+std::vector<StructureMemory> Fib<Family>::memory() const {
+  const std::lock_guard lock(mutex_);
+  return table_.memory();
+}
+
+template <class Family>
 std::size_t Fib<Family>::next_hop_sets() const {
   const std::lock_guard lock(mutex_);
   return next_hops_.sets();

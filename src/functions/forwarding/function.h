@@ -7,7 +7,7 @@
 //   the same routes and if not; kToBroadcast: the outcome of a Target of kind broadcast; kHopsUsedUp, kTooLong: those
 //   of packets that have no hop left, or are longer than the egress port's MTU
 // - inspect(): judges a frame up to where its destination is looked up
-// - LookupTable, Ahead, Column, column(): the table's owner, what fetches for its shader, what that reads
+// - LookupTable, ahead(), Column, column(): the table's owner, what fetches for its shader, what that reads
 // - kLookups, make_table(): the structures that a look-up can have, the usual one first, and a table of one of them
 // - Header: where in a header things stand, what is changed in it when it is sent on, its flow's hash
 // - edges(), kEdgeKind, kEdgeSource: addresses of a connected network that are no host's, and whose they are
@@ -69,6 +69,7 @@ class ForwardingFunction final : public Function {
   void forget_neighbours(Neighbours known, Neighbours kept);
   std::vector<Ipv6Prefix> shown_beside() const;
   nlohmann::ordered_json show_routes(std::span<const std::string> arguments) const;
+  nlohmann::ordered_json show_memory() const;
   nlohmann::ordered_json show_neighbours() const;
   nlohmann::ordered_json show_sources() const;
 

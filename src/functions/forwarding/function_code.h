@@ -69,7 +69,7 @@ void ForwardingFunction<Family>::pre_shade(Chunk& chunk) noexcept {
   using Header = typename Family::Header;
   const StationFilter station = stations_[chunk.rx_port];
   auto* const addresses = chunk.columns.take<typename Family::Column>(Chunk::kCapacity);
-  const typename Family::Ahead ahead(fib_.table());
+  const auto ahead = Family::ahead(fib_.table(), lookup_);
   std::uint32_t items = 0;
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
     if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;

@@ -153,6 +153,10 @@ nlohmann::ordered_json ForwardingFunction<Family>::show(std::string_view topic,
 
 template <class Family>
 nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const std::string> arguments) const {
+  if (std::ranges::count(arguments, "--memory") > 0) {
+    if (arguments.size() > 1) throw std::invalid_argument("--memory stands alone");
+    return show_memory();
+  }
   if (arguments.size() > 1) throw std::invalid_argument("expected one PREFIX, one ADDRESS or 'all'");
   const bool everything = arguments.empty() || arguments[0] == "all";
   const auto beside = shown_beside();
@@ -195,6 +199,18 @@ nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const s
   }
   if (!note.empty()) answer["note"] = note;
   return answer;
+}
+
+template <class Family>
+nlohmann::ordered_json ForwardingFunction<Family>::show_memory() const {
+  auto list = nlohmann::ordered_json::array();
+  for (const StructureMemory& each : fib_.memory()) {
+    nlohmann::ordered_json row{{"structure", each.structure}, {"prefixes", each.prefixes}, {"bytes", each.bytes}};
+    row["bytes_per_prefix"] =
+        each.prefixes == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(each.bytes / each.prefixes);
+    list.push_back(std::move(row));
+  }
+  return list;
 }
 
 template <class Family>

@@ -19,7 +19,9 @@ namespace {
 [[maybe_unused]] const bool kRegistered =
     register_function({.name = "ipv4",
                        .summary = "forwards IPv4 packets by longest prefix (RFC 1812)",
-                       .topics = {{"routes", "[PREFIX|ADDRESS|all]: the routes, and which of them count"},
+                       .topics = {{"routes",
+                                   "[PREFIX|ADDRESS|all]: the routes, and which of them count",
+                                   {{"--memory", "What the look-up structures cost instead"}}},
                                   {"neighbours", "known IPv4 neighbours"},
                                   {"sources", "who is followed for routes, and how that goes"}},
                        .create = forwarding::create<Family>,

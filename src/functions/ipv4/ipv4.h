@@ -13,10 +13,9 @@
 #include "functions/forwarding/buckets.h"
 #include "functions/forwarding/function.h"
 #include "functions/ipv4/header.h"
+#include "functions/ipv4/lookup_table.h"
 #include "functions/ipv4/outcome.h"
 #include "penumbra/flow_hash.h"
-#include "shaders/dir24_8/dir24_8.h"
-#include "shaders/dir24_8/dir24_8_ahead.h"
 
 namespace penumbra::ipv4 {
 
@@ -28,10 +27,12 @@ struct Family : Ipv4 {
   static constexpr std::uint16_t kEthertype = ipv4::kEthertype;
   static constexpr std::uint32_t kFlowSeed = 0x49507634;  // any number that RSS does not use: see ipv4_flow_hash
 
-  using LookupTable = Dir24_8;
-  static constexpr std::array<std::string_view, 1> kLookups{"dir24_8"};
-  static Dir24_8 make_table(GracePeriods& grace_periods, std::size_t /*lookup*/) { return Dir24_8(grace_periods); }
-  using Ahead = Dir24_8Ahead;
+  using LookupTable = ipv4::LookupTable;
+  static constexpr std::array<std::string_view, 2> kLookups{"dir24_8", "runs"};
+  static LookupTable make_table(GracePeriods& grace_periods, std::size_t lookup) {
+    return LookupTable(grace_periods, lookup == 1);
+  }
+  static ipv4::Ahead ahead(const Table& table, std::size_t lookup) { return {table, lookup == 1}; }
   using Column = std::uint32_t;
   static Column column(Address address) { return address.value; }
 

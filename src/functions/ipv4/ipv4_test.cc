@@ -31,9 +31,9 @@ control::RouteTarget shared(std::initializer_list<control::NextHop> hops) {
   return target;
 }
 
-class Ipv4Test : public testing::Test, protected RouterUnderTest {
+class Ipv4Test : public testing::TestWithParam<std::size_t>, protected RouterUnderTest {
  protected:
-  Ipv4Test() : RouterUnderTest(router_ports()) {}
+  Ipv4Test() : RouterUnderTest(router_ports(), GetParam()) {}
 
   /// Routes of every kind, to neighbours known and unknown.
   void fill() {
@@ -89,7 +89,7 @@ Bytes random_frame(std::mt19937_64& random) {
   return frame;
 }
 
-TEST_F(Ipv4Test, AgreesWithTheOracleOnEveryPacketAndMeetsEveryReason) {
+TEST_P(Ipv4Test, AgreesWithTheOracleOnEveryPacketAndMeetsEveryReason) {
   fill();
   network_.ports[1].promiscuous = false;
   function_.bind(network_.ports);
@@ -110,7 +110,7 @@ TEST_F(Ipv4Test, AgreesWithTheOracleOnEveryPacketAndMeetsEveryReason) {
   EXPECT_GT(seen[""], 10'000);
 }
 
-TEST_F(Ipv4Test, JudgesInOrder) {
+TEST_P(Ipv4Test, JudgesInOrder) {
   fill();
   const Ipv4Address anyone = ip("198.51.100.1");
   EXPECT_EQ(reason(udp_frame(anyone, ip("10.0.0.1"), 1, 40)), "local") << "before the TTL";
@@ -131,7 +131,7 @@ TEST_F(Ipv4Test, JudgesInOrder) {
   EXPECT_EQ(reason(udp_frame(anyone, ip("100.64.0.6"), 64, 40)), "unknown_neighbour");
 }
 
-TEST_F(Ipv4Test, LeavesPaddingAndWhatOthersDecidedAlone) {
+TEST_P(Ipv4Test, LeavesPaddingAndWhatOthersDecidedAlone) {
   fill();
   Bytes frame = udp_frame(ip("198.51.100.1"), ip("1.2.3.4"), 64, 30);
   frame.resize(60, 0xEE);
@@ -164,7 +164,7 @@ TEST_F(Ipv4Test, LeavesPaddingAndWhatOthersDecidedAlone) {
   EXPECT_EQ(chunk_.verdicts[0], (Verdict{Verdict::Kind::drop, 3}));
 }
 
-TEST_F(Ipv4Test, SharesFlowsByWeightAndKeepsEachOnOneNextHop) {
+TEST_P(Ipv4Test, SharesFlowsByWeightAndKeepsEachOnOneNextHop) {
   fill();
   std::map<std::uint64_t, int> packets_to;
   constexpr int kFlows = 20'000;
@@ -183,7 +183,7 @@ TEST_F(Ipv4Test, SharesFlowsByWeightAndKeepsEachOnOneNextHop) {
   EXPECT_NEAR(packets_to[0x0A0000000003], kFlows / 3.0, kFlows * 0.02);
 }
 
-TEST_F(Ipv4Test, AFlowDoesNotDependOnPaddingOrSegments) {
+TEST_P(Ipv4Test, AFlowDoesNotDependOnPaddingOrSegments) {
   fill();
   std::set<std::uint16_t> ports;
   for (std::uint8_t fill_byte = 0; fill_byte < 50; ++fill_byte) {
@@ -194,7 +194,7 @@ TEST_F(Ipv4Test, AFlowDoesNotDependOnPaddingOrSegments) {
   EXPECT_EQ(ports.size(), 1U);
 }
 
-TEST_F(Ipv4Test, ChangesTakeEffect) {
+TEST_P(Ipv4Test, ChangesTakeEffect) {
   fill();
   const Bytes frame = udp_frame(ip("198.51.100.1"), ip("198.51.100.200"), 64, 60);
   ASSERT_EQ(process(frame), Verdict::send(1));
@@ -213,7 +213,7 @@ TEST_F(Ipv4Test, ChangesTakeEffect) {
   EXPECT_EQ(process(frame), Verdict::send(2)) << "by the shorter prefix";
 }
 
-TEST_F(Ipv4Test, BindsFinalAddressesAndMtus) {
+TEST_P(Ipv4Test, BindsFinalAddressesAndMtus) {
   fill();
   network_.ports[0].mac = {0x02AABBCCDDEE};
   network_.ports[0].mtu = 100;
@@ -223,7 +223,7 @@ TEST_F(Ipv4Test, BindsFinalAddressesAndMtus) {
   EXPECT_EQ(reason(udp_frame(ip("198.51.100.1"), ip("1.2.3.4"), 64, 101)), "fragmentation_needed");
 }
 
-TEST_F(Ipv4Test, TracesInOneLine) {
+TEST_P(Ipv4Test, TracesInOneLine) {
   fill();
   process(udp_frame(ip("198.51.100.1"), ip("1.2.3.4"), 64, 100));
   EXPECT_THAT(function_.trace(chunk_, 0), testing::MatchesRegex("198.51.100.1 > 1.2.3.4 ttl 64 length 100, next hop "
@@ -235,7 +235,7 @@ TEST_F(Ipv4Test, TracesInOneLine) {
   EXPECT_EQ(function_.trace(chunk_, 0), "no IPv4 header, 3 bytes: runt");
 }
 
-TEST_F(Ipv4Test, ShowsRoutesAndNeighbours) {
+TEST_P(Ipv4Test, ShowsRoutesAndNeighbours) {
   fill();
   add_route("198.51.100.0/24", kBlackhole, 7);
   const auto show = [this](std::string_view topic, std::vector<std::string> arguments) {
@@ -283,12 +283,29 @@ TEST_F(Ipv4Test, ShowsRoutesAndNeighbours) {
   for (const auto& row : first["routes"]) EXPECT_TRUE(parse_ipv4_prefix(row["prefix"].get<std::string>()));
 }
 
-TEST_F(Ipv4Test, SaysWhereNoRouteLeads) {
+TEST_P(Ipv4Test, SaysWhereNoRouteLeads) {
   const std::vector<std::string> somewhere{"203.0.113.9"};
   const auto answer = function_.show("routes", somewhere);
   EXPECT_EQ(answer["routes"].size(), 0U);
   EXPECT_EQ(answer["note"], "203.0.113.9 unreachable");
 }
+
+TEST_P(Ipv4Test, SaysWhatItsStructuresCost) {
+  fill();
+  const std::vector<std::string> memory{"--memory"}, and_more{"--memory", "all"};
+  const auto rows = function_.show("routes", memory);
+  ASSERT_EQ(rows.size(), 1 + GetParam());
+  EXPECT_EQ(rows[0]["structure"], "ipv4_dir24_8");
+  EXPECT_EQ(rows.back()["structure"], function_.shader());
+  for (const auto& row : rows) {
+    EXPECT_EQ(row["prefixes"], function_.fib().prefixes());
+    EXPECT_GE(row["bytes"].get<std::size_t>(), std::size_t{4} << 20);
+    EXPECT_EQ(row["bytes_per_prefix"], row["bytes"].get<std::size_t>() / function_.fib().prefixes());
+  }
+  EXPECT_THROW(function_.show("routes", and_more), std::invalid_argument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lookups, Ipv4Test, testing::Values(0, 1));
 
 /// A feed that keeps what it is told and, when it is to, fails in the midst of that once.
 class FragileFeed final : public RouteFeed {
@@ -354,6 +371,8 @@ TEST_F(Ipv4ConfigTest, ReadsItsFiles) {
   runner.process(chunk, packets);
   EXPECT_EQ(chunk.verdicts[0], Verdict::send(0));
   EXPECT_NO_THROW(create("{}"));
+  EXPECT_EQ(create("{}")->shader(), "ipv4_dir24_8");
+  EXPECT_EQ(create("{lookup: runs}")->shader(), "ipv4_runs");
 }
 
 TEST_F(Ipv4ConfigTest, KeepsItsRoutesWhereTheFeedFailsAtOthers) {
@@ -371,6 +390,7 @@ TEST_F(Ipv4ConfigTest, KeepsItsRoutesWhereTheFeedFailsAtOthers) {
 
 TEST_F(Ipv4ConfigTest, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(error("{route: r.txt}"), HasSubstr("routes"));
+  EXPECT_THAT(error("{lookup: run}"), HasSubstr("no look-up is called 'run'; did you mean 'runs'?"));
   write("r.txt", "default via 192.0.2.254 dev lann\n");
   EXPECT_THAT(error("{routes: r.txt}"), HasSubstr("r.txt:1:"));
   EXPECT_THAT(error("{routes: none.txt}"), HasSubstr("none.txt"));

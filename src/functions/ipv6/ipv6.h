@@ -19,6 +19,7 @@
 #include "penumbra/flow_hash.h"
 #include "penumbra/ipv6_address.h"
 #include "shaders/ipv6_lengths/ipv6_lengths.h"
+#include "shaders/ipv6_runs/ipv6_runs.h"
 #include "shaders/ipv6_trie/ipv6_trie.h"
 
 namespace penumbra::ipv6 {
@@ -32,16 +33,17 @@ struct Family : Ipv6 {
   static constexpr std::uint32_t kFlowSeed = 0x49507636;  // any number that RSS does not use: see ipv4_flow_hash
 
   using LookupTable = ipv6::LookupTable;
-  static constexpr std::array<std::string_view, 2> kLookups{"trie", "lengths"};
+  static constexpr std::array<std::string_view, 3> kLookups{"trie", "lengths", "runs"};
   static LookupTable make_table(GracePeriods& grace_periods, std::size_t lookup) {
     if (lookup == 0) return LookupTable(std::make_unique<Ipv6Trie>(grace_periods));
-    return LookupTable(std::make_unique<Ipv6Lengths>(grace_periods));
+    if (lookup == 1) return LookupTable(std::make_unique<Ipv6Lengths>(grace_periods));
+    return LookupTable(std::make_unique<Ipv6Runs>(grace_periods));
   }
   /// Nothing is fetched for the shader: where it reads first depends on the structure.
   struct Ahead {
-    explicit Ahead(const Table& /*table*/) {}
     void fetch(Ipv6Address /*address*/) const {}
   };
+  static Ahead ahead(const Table& /*table*/, std::size_t /*lookup*/) { return {}; }
   using Column = ipv6_address;
   static Column column(Address address) { return {address.high, address.low}; }
 

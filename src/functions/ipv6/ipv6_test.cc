@@ -201,6 +201,11 @@ TEST_P(Ipv6Test, ShowsRoutesAndNeighbours) {
   EXPECT_EQ(function_.show("neighbours", {}).size(), 5U);
   EXPECT_THROW(routes({"2001:db8::1/64"}), std::invalid_argument);
   EXPECT_EQ(routes({"192.0.2.0/24"}).size(), 0U) << "another function may have it";
+  const std::vector<std::string> memory{"--memory"};
+  const auto costs = function_.show("routes", memory);
+  ASSERT_EQ(costs.size(), 1U);
+  EXPECT_EQ(costs[0]["structure"], function_.shader());
+  EXPECT_EQ(costs[0]["prefixes"], function_.fib().prefixes());
 }
 
 class Ipv6FileTest : public Ipv6Test {
@@ -327,18 +332,20 @@ TEST(Ipv6Lookup, IsNamedInTheConfiguration) {
   EXPECT_EQ(lookup("{}"), 0U);
   EXPECT_EQ(lookup("{lookup: trie}"), 0U);
   EXPECT_EQ(lookup("{lookup: lengths}"), 1U);
+  EXPECT_EQ(lookup("{lookup: runs}"), 2U);
   EXPECT_THROW(lookup("{lookup: dir24_8}"), InputError);
   NoReaders no_readers;
   const auto ports = router_ports();
   const FunctionContext context{ports, no_readers};
-  const Ipv6Function trie{context, 0}, lengths{context, 1};
+  const Ipv6Function trie{context, 0}, lengths{context, 1}, runs{context, 2};
   EXPECT_EQ(trie.shader(), "ipv6_trie");
   EXPECT_EQ(lengths.shader(), "ipv6_lengths");
+  EXPECT_EQ(runs.shader(), "ipv6_runs");
   EXPECT_THROW(trie.differences(lengths, ConfigNode::parse("{lookup: lengths}", "x.yaml", ".")), InputError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Lookups, Ipv6Test, testing::Values(0, 1));
-INSTANTIATE_TEST_SUITE_P(Lookups, Ipv6FileTest, testing::Values(0, 1));
+INSTANTIATE_TEST_SUITE_P(Lookups, Ipv6Test, testing::Values(0, 1, 2));
+INSTANTIATE_TEST_SUITE_P(Lookups, Ipv6FileTest, testing::Values(0, 1, 2));
 
 }  // namespace
 }  // namespace penumbra::ipv6

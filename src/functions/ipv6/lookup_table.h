@@ -8,7 +8,9 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
+#include "functions/forwarding/structure_memory.h"
 #include "shaders/ipv6/ipv6_lookup.h"
 
 namespace penumbra::ipv6 {
@@ -31,6 +33,9 @@ class LookupTable {
   void for_each(const std::function<void(const Entry&)>& visit) const { lookup_->for_each(visit); }
   std::size_t size() const { return lookup_->size(); }
   Table& table() { return lookup_->table(); }
+  std::vector<forwarding::StructureMemory> memory() const {
+    return {{lookup_->shader_name(), lookup_->size(), lookup_->memory_bytes()}};
+  }
 
  private:
   std::unique_ptr<Ipv6Lookup> lookup_;

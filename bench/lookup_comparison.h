@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the lookup benchmarks share: Penumbra's tables on every engine beside rivals, checked and then measured.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench.h"
+#include "inputs.h"
+#include "lookup_contender.h"
+#include "penumbra/batch.h"
+#include "penumbra/engine.h"
+#include "penumbra/table.h"
+
+namespace penumbra::bench {
+
+inline constexpr std::array<std::size_t, 2> kBatches{64, 4096};
+
+/// Penumbra's table through an engine.
+template <class Address>
+class EngineLookup final : public LookupContenderOf<Address> {
+ public:
+  EngineLookup(const std::string& engine, Table& table)
+      : name_("penumbra " + engine + ", " + table.name()), engine_(create_engine(engine)) {
+    engine_->use_table(table);
+    queue_ = engine_->open_queue();
+    batch_.shader = engine_->find_shader(table.name());
+    batch_.table = &table;
+  }
+
+  bool has_shader() const { return batch_.shader != nullptr; }
+  const std::string& name() const override { return name_; }
+  void pass(std::span<const Address> addresses, std::size_t batch) override {
+    std::array<std::uint16_t, LookupContenderOf<Address>::kMostBatch> found;
+    for_each_batch(addresses.size(), batch, [&](std::size_t at, std::size_t count) {
+      look_up(addresses.subspan(at, count), found.data());
+      keep(found.data());
+    });
+  }
+  void answers(std::span<const Address> addresses, std::size_t batch, std::uint16_t* next_hops) override {
+    for_each_batch(addresses.size(), batch,
+                   [&](std::size_t at, std::size_t count) { look_up(addresses.subspan(at, count), next_hops + at); });
+  }
+
+ private:
+  /// One batch, waited for.
+  void look_up(std::span<const Address> addresses, std::uint16_t* next_hops) {
+    batch_.items = static_cast<std::uint32_t>(addresses.size());
+    batch_.inputs[0] = addresses.data();
+    batch_.outputs[0] = next_hops;
+    if (queue_->submit(batch_) == EngineQueue::Submitted::done) return;
+    while (queue_->poll() == nullptr) {
+    }
+  }
+
+  std::string name_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<EngineQueue> queue_;
+  Batch batch_;
+};
+
+/// The table on every engine that is here and has its shader.
+template <class Address>
+void add_engines(Table& table, std::vector<std::unique_ptr<LookupContenderOf<Address>>>& contenders) {
+  for (const EngineInfo& info : engines()) {
+    if (!info.probe().available) continue;
+    auto lookup = std::make_unique<EngineLookup<Address>>(info.name, table);
+    if (lookup->has_shader()) contenders.push_back(std::move(lookup));
+  }
+}
+
+inline double millions_a_second(std::size_t lookups, double seconds) {
+  return static_cast<double>(lookups) / seconds * 1e-6;
+}
+
+/// Throws WrongAnswer unless every contender gives the oracle's answer to every address, in every batch size.
+template <class Family>
+void check(std::span<const std::unique_ptr<LookupContenderOf<ColumnOf<Family>>>> contenders,
+           const InputAddressesOf<Family>& input, const OracleOf<Family>& oracle) {
+  const std::vector<std::uint16_t> right = oracle.match(input.addresses);
+  std::vector<std::uint16_t> given(right.size());
+  for (const auto& contender : contenders) {
+    contender->prepare(input.addresses);
+    for (const std::size_t batch : kBatches) {
+      std::fill(given.begin(), given.end(), static_cast<std::uint16_t>(~right[0]));
+      contender->answers(input.addresses, batch, given.data());
+      const auto wrong = std::mismatch(right.begin(), right.end(), given.begin());
+      if (wrong.first == right.end()) continue;
+      const auto at = static_cast<std::size_t>(wrong.first - right.begin());
+      throw WrongAnswer(fmt::format("{}: {} leads to {}, the oracle says {}", contender->name(),
+                                    to_string(address_of(input.addresses[at])), given[at], right[at]));
+    }
+  }
+}
+
+/// Median ratios to the reference.
+struct Comparison {
+  std::string title;
+  std::vector<Series> series;
+  std::vector<double> ratios;
+
+  /// 0 if it is not among them.
+  double ratio_of(std::string_view name) const {
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      if (series[i].name == name) return ratios[i];
+    }
+    return 0;
+  }
+  /// A table's on the CPU engine that suits it best.
+  double best_ratio_of(const std::string& table) const {
+    return std::max(ratio_of("penumbra scalar, " + table), ratio_of("penumbra gopt, " + table));
+  }
+};
+
+template <class Family>
+Comparison compare(std::span<const std::unique_ptr<LookupContenderOf<ColumnOf<Family>>>> contenders,
+                   const InputAddressesOf<Family>& set, std::size_t batch, unsigned rounds,
+                   const std::string& reference, Report& report) {
+  std::vector<Contender> turns;
+  turns.reserve(contenders.size());
+  for (const auto& contender : contenders) {
+    turns.push_back({contender->name(), [&set, batch, lookup = contender.get()] {
+                       const double begin = thread_time();
+                       lookup->pass(set.addresses, batch);
+                       return millions_a_second(set.addresses.size(), thread_time() - begin);
+                     }});
+  }
+  Comparison comparison{fmt::format("{}, batches of {}", set.name, batch), interleave(turns, rounds), {}};
+  comparison.ratios = report.compare(comparison.title, "M lookups/s/core", comparison.series, reference);
+  return comparison;
+}
+
+}  // namespace penumbra::bench
