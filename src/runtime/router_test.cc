@@ -83,7 +83,7 @@ TEST(Router, CountsEveryCopyThatAnEgressQueueRefuses) {
   EXPECT_EQ(statistics.replicated, 2U * 5000);
   EXPECT_EQ(statistics.sent_by_port[1].packets, 0U);
   EXPECT_EQ(statistics.sent_by_port[3].packets, 5000U);
-  EXPECT_EQ(count_of(statistics, "router", "tx_full"), 2U * 5000 - statistics.sent_by_port[2].packets);
+  EXPECT_EQ(count_of(statistics, "router", "tx_full"), std::uint64_t{2} * 5000 - statistics.sent_by_port[2].packets);
 }
 
 TEST(Router, ConservesPacketsAndOrderWithSeveralPortsWorkersAndStages) {

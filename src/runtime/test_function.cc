@@ -111,9 +111,8 @@ class Judge final : public Function {
     ports_ = ports;
     nowhere_ = {static_cast<std::uint16_t>(ports)};
     for (auto* list : {&all_, &even_, &odd_}) list->clear();
-    for (std::uint16_t i = 0; i < ports; ++i) {
-      all_.push_back(i);
-      (i % 2 == 0 ? even_ : odd_).push_back(i);
+    for (std::size_t i = 0; i < ports; ++i) {
+      for (auto* list : {&all_, i % 2 == 0 ? &even_ : &odd_}) list->push_back(static_cast<std::uint16_t>(i));
     }
   }
   static rte_mbuf* likeness(rte_mbuf& packet) { return rte_pktmbuf_copy(&packet, packet.pool, 0, UINT32_MAX); }

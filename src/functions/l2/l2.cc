@@ -16,6 +16,8 @@
 namespace penumbra::l2 {
 namespace {
 
+constexpr std::size_t kMostKeys = 2 * std::size_t{Chunk::kCapacity};  ///< a packet's destination and source
+
 std::uint64_t nanoseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
@@ -103,9 +105,9 @@ bool Switch::is_for_another(const std::uint8_t* frame) const {
 
 void Switch::pre_shade(Chunk& chunk) noexcept {
   const SwitchPort& port = vlans_.load(std::memory_order_acquire)->port(chunk.rx_port);
-  auto* const keys = chunk.columns.take<std::uint64_t>(2 * Chunk::kCapacity);  // of destination and source in turn
+  auto* const keys = chunk.columns.take<std::uint64_t>(kMostKeys);  // of destination and source in turn
   const StationsAhead ahead(keeper_.table());
-  std::uint32_t count = 0;
+  std::size_t count = 0;
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
     if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
     const rte_mbuf* const packet = chunk.packets[i];
@@ -125,9 +127,9 @@ void Switch::pre_shade(Chunk& chunk) noexcept {
     }
     chunk.packet_of_item[count++] = static_cast<std::uint8_t>(i);
   }
-  chunk.batch.items = 2 * count;
+  chunk.batch.items = static_cast<std::uint32_t>(2 * count);
   chunk.batch.inputs[0] = keys;
-  chunk.batch.outputs[0] = chunk.columns.take<std::uint16_t>(2 * Chunk::kCapacity);
+  chunk.batch.outputs[0] = chunk.columns.take<std::uint16_t>(kMostKeys);
 }
 
 void Switch::post_shade(Chunk& chunk) noexcept {

@@ -374,11 +374,6 @@ TEST(Switch, LimitsEachKindOfStorm) {
   }
 }
 
-std::size_t stations_of(const Bench& bench, Switch& function) {
-  (void)bench;
-  return function.stations().size();
-}
-
 TEST(Switch, ForgetsWhoIsSilentAndKeepsWhoIsNot) {
   Bench bench("scalar", "{ageing: 1, static: [{mac: \"02:00:00:00:00:09\", port: p3}]}");
   Switch& function = bench.function();
@@ -387,11 +382,11 @@ TEST(Switch, ForgetsWhoIsSilentAndKeepsWhoIsNot) {
   const Bytes lively = frame(0x020000000001, 0x020000000002);
   Bench::wait_until([&] {
     bench.process(2, lively);
-    return stations_of(bench, function) == 3;
+    return function.stations().size() == 3;
   });
   Bench::wait_until([&] {
     bench.process(2, lively);
-    return stations_of(bench, function) == 2;
+    return function.stations().size() == 2;
   });
   EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
   const auto rows = function.show("stations", {});
@@ -406,12 +401,12 @@ TEST(Switch, TakesNoMoreStationsThanItMayAndMakesRoomAgain) {
   Bench bench("scalar", "{ageing: 1, max_stations: 50}");
   Switch& function = bench.function();
   for (std::uint64_t i = 0; i < 500; ++i) bench.process(1, frame(kBroadcast, 0x020000001000 + i));
-  Bench::wait_until([&] { return stations_of(bench, function) == 50; });
+  Bench::wait_until([&] { return function.stations().size() == 50; });
   EXPECT_EQ(bench.process(0, frame(0x020000001000 + 499, 0x020000001000)).sent.size(), 5U) << "not learned: flooded";
   Bench::wait_until([&] { return function.show("learning", {})["not_learned"] >= 450; });
-  Bench::wait_until([&] { return stations_of(bench, function) == 0; });
+  Bench::wait_until([&] { return function.stations().size() == 0; });
   bench.process(2, frame(kBroadcast, 0x020000002000));
-  Bench::wait_until([&] { return stations_of(bench, function) == 1; });
+  Bench::wait_until([&] { return function.stations().size() == 1; });
 }
 
 TEST(Switch, TakesOverAnotherConfigurationAndGivesItBack) {
