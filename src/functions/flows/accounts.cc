@@ -12,7 +12,7 @@ constexpr milliseconds kTurn(50);
 /// How long an account stays open for what comes after a FIN or RST.
 constexpr milliseconds kAfterTheEnd(2000);
 constexpr std::size_t kWaitingPackets = 65'535;
-constexpr std::uint8_t kTcp = 6, kFin = 0x01, kRst = 0x04;
+constexpr std::uint8_t kFin = 0x01, kRst = 0x04;
 
 std::uint64_t secret_seed() {
   std::random_device random;
@@ -48,7 +48,8 @@ Accounts::~Accounts() {
 
 void Accounts::start() {
   if (settings_.exported) exporter_ = std::make_unique<Exporter>(*settings_.exported, exported_);
-  learner_.emplace("flows", kWaitingPackets, kTurn, [this](std::span<const UnknownPacket> packets) { take(packets); });
+  learner_ = std::make_unique<Learner<UnknownPacket>>(
+      "flows", kWaitingPackets, kTurn, [this](std::span<const UnknownPacket> packets) { take(packets); });
   learner_->start();
 }
 

@@ -122,7 +122,7 @@ class Accounts {
   std::unique_ptr<Exporter> exporter_;
   std::uint32_t looked_at_ = 0;  ///< up to this record, in this round
   milliseconds last_turn_;
-  std::optional<Learner<UnknownPacket>> learner_;
+  std::unique_ptr<Learner<UnknownPacket>> learner_;  ///< none before start()
 };
 
 }  // namespace penumbra::flows

@@ -21,7 +21,7 @@ ExportSettings settings_for(const Collector& collector) {
   const auto config = ConfigNode::parse(
       "export: {collector: '" + collector.address() + "', observation_domain: 4294967295, template_interval: 2s}",
       "test.yaml", ".");
-  return *read_settings(config).exported;
+  return read_settings(config).exported.value();
 }
 
 ClosedFlow closed_flow(const flow_key& key) {
@@ -90,7 +90,9 @@ TEST_F(ExporterTest, SendsTypeAndCodeOfIcmpInPlaceOfPorts) {
       {.is_ipv6 = false, .source = {0, 1}, .destination = {0, 2}, .destination_port = 0x0301, .protocol = 1});
   EXPECT_EQ(number(record, kIcmpType4), 0x0301U);
   EXPECT_FALSE(record.contains(kDestinationPort));
-  exporter_.add(closed_flow(to_key({.is_ipv6 = true, .destination_port = 0x8000, .protocol = 58})), milliseconds(0));
+  exporter_.add(closed_flow(to_key(
+                    {.is_ipv6 = true, .source = {}, .destination = {}, .destination_port = 0x8000, .protocol = 58})),
+                milliseconds(0));
   exporter_.flush();
   collector_.collect();
   EXPECT_EQ(number(collector_.records.back(), kIcmpType6), 0x8000U);
@@ -123,7 +125,7 @@ TEST_F(ExporterTest, SendsNothingWithoutFlows) {
 TEST(ExporterWithoutAWay, CountsWhatTheHostDoesNotTake) {
   const auto config = ConfigNode::parse("export: {collector: '255.255.255.255:9'}", "test.yaml", ".");
   ExportCounters counters;
-  Exporter exporter(*read_settings(config).exported, counters);  // a broadcast, which its socket may not send
+  Exporter exporter(read_settings(config).exported.value(), counters);  // a broadcast, which its socket may not send
   Random random(4);
   exporter.add(closed_flow(any_flow(random)), milliseconds(0));
   exporter.flush();

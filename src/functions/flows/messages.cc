@@ -15,8 +15,6 @@
 namespace penumbra::flows {
 namespace {
 
-constexpr std::uint8_t kIcmp = 1, kIcmpv6 = 58;
-
 enum : std::uint16_t { kIpv4Template = 256, kIpv6Template, kIcmpTemplate, kIcmpv6Template, kInternalTemplate };
 
 /// What a record is made of, in host order but for IPv6 addresses: libfixbuf takes of it what a template has.
@@ -93,8 +91,8 @@ Record to_record(const ClosedFlow& closed, const Flow& flow) {
 }
 
 std::uint16_t template_of(const Flow& flow) {
-  if (flow.is_ipv6) return flow.protocol == kIcmpv6 ? kIcmpv6Template : kIpv6Template;
-  return flow.protocol == kIcmp ? kIcmpTemplate : kIpv4Template;
+  if (flow.is_ipv6) return flow.protocol == ip_protocol::kIcmpv6 ? kIcmpv6Template : kIpv6Template;
+  return flow.protocol == ip_protocol::kIcmp ? kIcmpTemplate : kIpv4Template;
 }
 
 }  // namespace

@@ -20,14 +20,16 @@ namespace penumbra::flows {
 namespace {
 
 constexpr std::size_t kRowsUnasked = 100;
-constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17, kIcmpv6 = 58, kSctp = 132;
 
 struct ProtocolName {
   std::uint8_t number;
   std::string_view name;
 };
-constexpr std::array<ProtocolName, 5> kProtocols{
-    {{kIcmp, "icmp"}, {kTcp, "tcp"}, {kUdp, "udp"}, {kIcmpv6, "icmpv6"}, {kSctp, "sctp"}}};
+constexpr std::array<ProtocolName, 5> kProtocols{{{ip_protocol::kIcmp, "icmp"},
+                                                  {ip_protocol::kTcp, "tcp"},
+                                                  {ip_protocol::kUdp, "udp"},
+                                                  {ip_protocol::kIcmpv6, "icmpv6"},
+                                                  {ip_protocol::kSctp, "sctp"}}};
 
 std::string protocol_name(std::uint8_t number) {
   const auto* const known = std::ranges::find(kProtocols, number, &ProtocolName::number);
@@ -121,7 +123,7 @@ nlohmann::ordered_json to_json(std::uint32_t record, const Flow& flow, const Clo
   row["vlan"] = flow.vlan;
   row["packets"] = state.counts.packets;
   row["bytes"] = state.counts.bytes;
-  row["flags"] = flow.protocol == kTcp ? flags_text(state.counts.tcp_flags) : "";
+  row["flags"] = flow.protocol == ip_protocol::kTcp ? flags_text(state.counts.tcp_flags) : "";
   row["first"] = seconds(state.first);
   row["last"] = seconds(state.last);
   row["record"] = record;

@@ -43,15 +43,18 @@ PENUMBRA_SHADER uint32_t cuckoo_table_jump(uint64_t tag, uint32_t bits) {
   return ((uint32_t)((tag * 0x9E3779B97F4A7C15U) >> 32) | 1) & ((1U << bits) - 1);
 }
 
-/* The value in this bucket of the slot that is `wanted` but for its value, or CUCKOO_TABLE_NOT_FOUND. */
+/* The value in this bucket of the slot that is `wanted` but for its value, or CUCKOO_TABLE_NOT_FOUND. All slots are
+ * looked at: which one it is no core can guess, and a wrong guess costs more than the other slots do. At most one is
+ * the right one; an empty one adds nothing. */
 PENUMBRA_SHADER uint32_t cuckoo_table_search(const struct cuckoo_table_bucket* bucket, uint64_t wanted,
                                              uint32_t value_bits) {
   const uint64_t* slot = bucket->slot;
+  uint64_t found = 0;
   for (uint32_t i = 0; i < CUCKOO_TABLE_SLOTS; ++i) {
     const uint64_t difference = penumbra_load_first(&slot[i]) ^ wanted;
-    if (difference >> value_bits == 0 && difference != 0) return (uint32_t)difference;
+    found |= difference >> value_bits == 0 ? difference : 0;
   }
-  return CUCKOO_TABLE_NOT_FOUND;
+  return (uint32_t)found;
 }
 
 /* The value of a digest, or CUCKOO_TABLE_NOT_FOUND. Both buckets are asked for at one place: items that go on behind

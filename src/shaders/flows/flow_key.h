@@ -10,6 +10,11 @@
 
 namespace penumbra {
 
+/// Protocols' numbers (IANA).
+namespace ip_protocol {
+inline constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17, kDccp = 33, kIcmpv6 = 58, kSctp = 132, kUdpLite = 136;
+}
+
 /// A flow: what its packets have in common.
 struct Flow {
   bool is_ipv6 = false;

@@ -33,13 +33,13 @@ struct FlowHeaders {
 };
 
 inline bool protocol_has_ports(std::uint8_t protocol) {
-  constexpr std::uint8_t kTcp = 6, kUdp = 17, kDccp = 33, kSctp = 132, kUdpLite = 136;
+  using namespace ip_protocol;
   return protocol == kTcp || protocol == kUdp || protocol == kSctp || protocol == kDccp || protocol == kUdpLite;
 }
 
 /// What the transport's header says, of a packet that is no fragment. `readable` bytes of the packet lie there.
 inline void read_transport(const std::uint8_t* header, std::size_t readable, Flow& flow, FlowPacket& packet) {
-  constexpr std::uint8_t kIcmp = 1, kTcp = 6, kIcmpv6 = 58;
+  using namespace ip_protocol;
   if (protocol_has_ports(flow.protocol)) {
     if (readable < 4) return;
     flow.source_port = load_be16(header);
