@@ -162,6 +162,7 @@ TEST(AccountsOfThreads, LoseNoPacket) {
   accounts->start();
   std::atomic<std::size_t> left = 0;
   std::vector<std::jthread> workers;
+  workers.reserve(kWorkers);
   for (std::size_t worker = 0; worker < kWorkers; ++worker) {
     workers.emplace_back([&, worker] {
       Random random(worker);

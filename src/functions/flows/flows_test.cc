@@ -53,6 +53,7 @@ class FlowsTest : public testing::Test {
   }
   void process(const std::vector<Bytes>& frames) {
     std::vector<Packet> packets;
+    packets.reserve(frames.size());
     for (const Bytes& frame : frames) packets.emplace_back(frame);
     runner_->process(chunk_, packets);
     for (std::uint16_t i = 0; i < chunk_.size; ++i) {

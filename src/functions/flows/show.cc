@@ -52,7 +52,7 @@ std::uint16_t number_of(std::string_view word, std::string_view what, std::uint1
   std::uint16_t number = 0;
   const auto [rest, failure] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (failure == std::errc{} && rest == word.data() + word.size() && number <= most) return number;
-  throw std::invalid_argument(fmt::format("expected {} from 0 to {}, found {}", what, most, quote(std::string(word))));
+  throw std::invalid_argument(fmt::format("expected {} from 0 to {}, found {}", what, most, quote(word)));
 }
 
 /// What a flow must have to be shown.

@@ -80,8 +80,8 @@ TEST_P(FlowLookup, TellsFlowsThatDifferInOneBit) {
   for (unsigned bit = 0; bit < 64; ++bit) {
     const std::uint64_t flipped = std::uint64_t{1} << bit;
     for (int word = 0; word < 2; ++word) {
-      (others.emplace_back(key).source[word]) ^= flipped;
-      (others.emplace_back(key).destination[word]) ^= flipped;
+      others.emplace_back(key).source[word] ^= flipped;
+      others.emplace_back(key).destination[word] ^= flipped;
     }
     if (flipped > FLOWS_FLAGS_MASK) others.emplace_back(key).tuple ^= flipped;
   }
