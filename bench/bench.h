@@ -23,6 +23,10 @@
 
 namespace penumbra::bench {
 
+/// How reports call lookups through an engine.
+inline constexpr char kScalarWay[] = "penumbra scalar";
+inline constexpr char kGoptWay[] = "penumbra gopt";
+
 /// What a person may ask for.
 struct Options {
   std::vector<std::string> names;               ///< the benchmarks to run; empty: all

@@ -30,8 +30,6 @@ constexpr std::size_t kGibibyteOfFlows = 12'000'000;
 constexpr std::array<std::size_t, 2> kFlowBatches{64, 4096};
 constexpr std::size_t kFlowSearches = std::size_t{1} << 22;
 constexpr char kFlowRival[] = "rte_hash bulk, hashes precomputed";
-constexpr char kFlowGopt[] = "penumbra gopt";
-constexpr char kFlowScalar[] = "penumbra scalar";
 
 /// Different flows for different numbers below 2^48, one of four of IPv6.
 flow_key numbered_flow(std::uint64_t number) {
@@ -197,7 +195,7 @@ void run_flows(const Options& options, Report& report) {
     searchers.emplace_back(kFlowRival, std::make_unique<FlowsOfRival>(heap, table, flows, searches));
     check_flows(searchers, searches);
     report.checked(fmt::format("{}: every record of {} contenders is the right one", title, searchers.size()));
-    const auto gopt = std::ranges::find(searchers, kFlowGopt, &FlowSearchers::value_type::first);
+    const auto gopt = std::ranges::find(searchers, kGoptWay, &FlowSearchers::value_type::first);
     for (const std::size_t batch : kFlowBatches) {
       const auto look = [](std::size_t, std::size_t, const std::uint32_t* records) { keep(records); };
       const auto series = measure_flows(searchers, searches, batch, look, options.rounds);
@@ -216,7 +214,7 @@ void run_flows(const Options& options, Report& report) {
       }
     };
     report.compare(title + ", looked up and counted, batches of 64", "M packets/s/core",
-                   measure_flows(searchers, searches, kFlowBatches[0], count_all, options.rounds), kFlowScalar);
+                   measure_flows(searchers, searches, kFlowBatches[0], count_all, options.rounds), kScalarWay);
   }
 }
 

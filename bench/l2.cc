@@ -30,8 +30,6 @@ constexpr std::size_t kSearches = std::size_t{1} << 22;
 constexpr std::uint16_t kSwitchPorts = 4;
 constexpr std::size_t kFrameSize = 64;
 constexpr char kRival[] = "rte_hash bulk, hashes precomputed";
-constexpr char kScalar[] = "penumbra scalar";
-constexpr char kGopt[] = "penumbra gopt";
 
 /// Different addresses for different numbers below 2^40, in VLAN 1.
 std::uint64_t station_key(std::uint64_t number) {
@@ -289,7 +287,7 @@ void compare_searchers(const Searchers& searchers, const Searches& searches, con
     const std::vector<Series> series = interleave(turns, options.rounds);
     const std::string what = fmt::format("{}, batches of {}", title, batch);
     const auto ratios = report.compare(what, "M lookups/s/core", series, kRival);
-    const std::size_t gopt = index_of(series, kGopt);
+    const std::size_t gopt = index_of(series, kGoptWay);
     if (is_large && gopt < series.size()) report.bar("gopt / rte_hash bulk, " + what, ratios[gopt], 2.0, true);
   }
 }
@@ -310,8 +308,8 @@ void compare_switching(l2::Switch& function, std::size_t stations, const std::st
   report.checked(fmt::format("{}: every frame leaves by the port of its destination", title));
   const std::vector<Series> series = interleave(turns, options.rounds);
   const std::string what = title + ", the function as a whole, chunks of 64";
-  const auto ratios = report.compare(what, "M packets/s/core", series, kScalar);
-  const std::size_t gopt = index_of(series, kGopt);
+  const auto ratios = report.compare(what, "M packets/s/core", series, kScalarWay);
+  const std::size_t gopt = index_of(series, kGoptWay);
   if (is_large && gopt < series.size())
     report.bar("switching with gopt / with scalar, " + what, ratios[gopt], 1.8, true);
 }

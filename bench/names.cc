@@ -21,7 +21,6 @@ constexpr std::uint32_t kNames = 10'000'000, kTopLevels = 1000, kNextHops = 1000
 constexpr std::size_t kAsked = std::size_t{1} << 20;
 constexpr std::array<std::size_t, 2> kNameBatches{64, 4096};
 constexpr std::uint32_t kChangesTimed = 200'000;
-constexpr char kScalar[] = "penumbra scalar", kGopt[] = "penumbra gopt";
 
 void append_component(std::string& name, const std::string& value) {
   name += static_cast<char>(ndn::kGenericType);
@@ -166,9 +165,9 @@ void compare_names(std::span<const std::unique_ptr<NameLookup>> lookups, const s
                      }});
   }
   const std::vector<Series> series = interleave(turns, rounds);
-  const std::vector<double> ratios = report.compare(title, "M names/s/core", series, kScalar);
+  const std::vector<double> ratios = report.compare(title, "M names/s/core", series, kScalarWay);
   for (std::size_t i = 0; has_bars && i < series.size(); ++i) {
-    if (series[i].name != kGopt) continue;
+    if (series[i].name != kGoptWay) continue;
     report.bar("gopt / scalar, " + title, ratios[i], 1.5, true);
     report.bar("M names/s with gopt, " + title, spread(series[i].samples).median, 20, true);
   }
