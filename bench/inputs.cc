@@ -105,8 +105,9 @@ control::RouteListOf<Ipv6> generate_ipv6_routes(std::uint64_t seed) {
     const unsigned length = kIpv6Shortest + any_length(random);
     const bool is_network = length <= 32 || networks.empty();
     const double at = share(random);  // squared twice, so that the first ones have most
-    const Ipv6Prefix around = is_network ? kRegistries[random() % kRegistries.size()]
-                                         : networks[static_cast<std::size_t>(at * at * at * at * networks.size())];
+    const Ipv6Prefix around =
+        is_network ? kRegistries[random() % kRegistries.size()]
+                   : networks[static_cast<std::size_t>(at * at * at * at * static_cast<double>(networks.size()))];
     const ipv6_address drawn = draw_in(around, random);
     Ipv6Prefix prefix = Ipv6Prefix::around({drawn.high, drawn.low}, std::max<unsigned>(length, around.length));
     while (taken.size() < kIpv6Prefixes && around.contains(prefix.address) && taken.insert(prefix).second) {

@@ -130,7 +130,8 @@ struct ShowTopic {
   };
   std::string name;
   std::string help;
-  std::vector<Flag> flags{};
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  std::vector<Flag> flags = {};
 };
 
 /// How a function presents itself.

@@ -30,6 +30,7 @@ TEST(LearnerTest, TakesAllThatWasToldInEachWorkersOrder) {
     });
     learner.start();
     std::vector<std::jthread> workers;
+    workers.reserve(kWorkers);
     for (std::uint32_t worker = 0; worker < kWorkers; ++worker) {
       workers.emplace_back([&learner, worker] {
         for (std::uint32_t number = 0; number < kEach; ++number) {

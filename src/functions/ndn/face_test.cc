@@ -16,7 +16,7 @@ using testing_support::kBob;
 std::vector<PortInfo> face_ports() {
   auto list = forwarding::testing_support::ports_without_addresses(1280);
   list[0].addresses = {{{0xC0000201}, {{0xC0000200}, 24}}};
-  list[0].ipv6_addresses = {{*parse_ipv6_address("2001:db8::1"), *parse_ipv6_prefix("2001:db8::/64")}};
+  list[0].ipv6_addresses = {{parse_ipv6_address("2001:db8::1").value(), parse_ipv6_prefix("2001:db8::/64").value()}};
   return list;
 }
 
@@ -107,7 +107,8 @@ TEST(Transport, ReadsWhatItWrites) {
   Transport near(faces), far(mirrored);
   near.bind(face_ports());
   far.bind(far_ports);
-  for (std::uint16_t face = 0; face < faces.size(); ++face) {
+  const auto count = static_cast<std::uint16_t>(faces.size());
+  for (std::uint16_t face = 0; face < count; ++face) {
     for (const std::size_t size : {1, 2, 99, 1200}) {
       std::vector<std::uint8_t> frame(far.header_bytes(face) + size, 0x5A);
       far.write_header(face, 0, frame.data(), size);
@@ -149,8 +150,11 @@ TEST(Transport, LeavesToOthersWhatIsNotItsOwn) {
       read("[{name: a, port: wan, remote: \"udp4://192.0.2.7\", mac: \"02:00:00:00:00:aa\"},"
            " {name: b, port: wan, remote: \"ether://[02:00:00:00:00:bb]\"}]"));
   transport.bind(face_ports());
-  Transport far(std::vector<Face>{
-      {"far", 0, *FaceUri::parse("udp4://192.0.2.1:6363"), *FaceUri::parse("udp4://192.0.2.7:9"), {0x020000000001}}});
+  Transport far(std::vector<Face>{{"far",
+                                   0,
+                                   FaceUri::parse("udp4://192.0.2.1:6363").value(),
+                                   FaceUri::parse("udp4://192.0.2.7:9").value(),
+                                   {0x020000000001}}});
   auto far_ports = face_ports();
   far_ports[0].mac = kBob;
   far.bind(far_ports);

@@ -113,8 +113,8 @@ class Ndn : public testing::Test {
 
   /// Carol's datagram from a UDP port of hers.
   std::string from_carol(const std::string& packet, std::uint16_t udp_port) const {
-    Transport transport({{"carol's", kDmz, *FaceUri::parse("udp4://192.0.2.1:6363"),
-                          *FaceUri::parse("udp4://192.0.2.7:" + std::to_string(udp_port)), ports_[kDmz].mac}});
+    Transport transport({{"carol's", kDmz, FaceUri::parse("udp4://192.0.2.1:6363").value(),
+                          FaceUri::parse("udp4://192.0.2.7:" + std::to_string(udp_port)).value(), ports_[kDmz].mac}});
     transport.bind(ports_);
     std::string frame(transport.header_bytes(0), '\0');
     frame += packet;

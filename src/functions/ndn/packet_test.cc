@@ -125,7 +125,7 @@ TEST(NdnPacket, RefusesWhatBreaksTheFormat) {
            interest("/a", kNonce + "\x0C"),
            tlv(5, tlv(7, std::string("\0\0", 2))),
            tlv(5, tlv(7, "\x01\x01x")),
-           tlv(5, tlv(7, "\xFD\x00\x08\x01x")),
+           tlv(5, tlv(7, std::string("\xFD\x00\x08\x01x", 5))),
            std::string("\xFD\x00\x05", 3) + tlv(0, name("/a")).substr(1),
            tlv(6, name("/a")),
            tlv(6, name("/a") + tlv(0x15, "x") + tlv(0x17, "x")),

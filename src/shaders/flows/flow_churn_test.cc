@@ -98,8 +98,10 @@ TEST_P(FlowChurn, LosesNoPacketAndMixesNoFlows) {
   std::array<Reader, kReaders> readers;
   std::atomic<bool> over{false};
   std::vector<std::unique_ptr<conformance::ShaderQueue>> queues;
+  queues.reserve(kReaders);
   for (std::size_t i = 0; i < kReaders; ++i) queues.push_back(run.open_queue());
   std::vector<std::thread> threads;
+  threads.reserve(kReaders);
   for (std::size_t i = 0; i < kReaders; ++i) {
     threads.emplace_back([&, i] { read(*queues[i], table, world, states, i, readers[i], over); });
   }
@@ -150,8 +152,10 @@ TEST_P(FlowChurn, HidesNothingWhileTheTableGrows) {
   std::atomic<std::size_t> complete{0};
   std::atomic<std::uint64_t> missed{0};
   std::vector<std::unique_ptr<conformance::ShaderQueue>> queues;
+  queues.reserve(kReaders);
   for (std::size_t i = 0; i < kReaders; ++i) queues.push_back(run.open_queue());
   std::vector<std::thread> threads;
+  threads.reserve(kReaders);
   for (std::size_t index = 0; index < kReaders; ++index) {
     threads.emplace_back([&, index] {
       Random mine(200 + index);

@@ -69,7 +69,7 @@ TEST(Ipv6Runs, KeepsOneLineForAllThatHasOneAnswer) {
   EXPECT_EQ(line_of(table, address("2a00:1234:5600::1")), line_of(table, address("2a00:1234::1")))
       << "equal neighbours are one run";
   table.insert(prefix("2a00:1234::/32"), 8);
-  EXPECT_EQ(table.match(address("2a00:1234:5600::1"))->next_hop, 7);
+  EXPECT_EQ(table.match(address("2a00:1234:5600::1")).value().next_hop, 7);
 }
 
 TEST(Ipv6Runs, ChangesValuesWhereTheyAreAndLinesElsewhere) {
@@ -120,6 +120,7 @@ TEST(Ipv6Runs, CutsALineWhereRunsBegin) {
   EXPECT_EQ(split.piece[2].unit, 6U);
 
   std::vector<ipv6_runs::Run> many;
+  many.reserve(40);
   for (std::uint16_t i = 0; i < 40; ++i) many.push_back({start(i), i});
   EXPECT_EQ(Pieces(many, 32).count, 40U);
   EXPECT_FALSE(Pieces(many, 32).fit());

@@ -54,8 +54,8 @@ struct Pieces {
   /// Addresses from a unit on up to the next piece.
   struct Piece {
     std::uint32_t unit = 0;
-    std::uint16_t value = 0;        ///< unless they are deeper
-    std::span<const Run> deeper{};  ///< the runs of this one unit, if a line does not tell them apart
+    std::uint16_t value = 0;      ///< unless they are deeper
+    std::span<const Run> deeper;  ///< the runs of this one unit, if a line does not tell them apart
   };
   /// Of the line's runs, where `at` bits have chosen the line.
   Pieces(std::span<const Run> runs, unsigned at);

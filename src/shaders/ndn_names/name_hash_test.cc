@@ -139,6 +139,7 @@ TEST(NameBytes, KeepsBytesAndReusesThem) {
   NameBytes memory;
   const std::string text(1000, 'n');
   std::vector<const std::uint8_t*> pieces;
+  pieces.reserve(text.size());
   for (std::size_t size = 0; size < text.size(); ++size) {
     pieces.push_back(memory.take(bytes_of(text).data(), size, 2));
   }

@@ -109,8 +109,10 @@ TEST_P(NameChurn, AnswersWithWhatWasThereMeanwhile) {
     states.leave(reader);
   };
   std::vector<std::unique_ptr<conformance::ShaderQueue>> queues;
+  queues.reserve(kReaders);
   for (std::size_t reader = 0; reader < kReaders; ++reader) queues.push_back(run.open_queue());
   std::vector<std::thread> readers;
+  readers.reserve(kReaders);
   for (std::size_t reader = 0; reader < kReaders; ++reader) {
     readers.emplace_back([&, reader] { read(*queues[reader], reader); });
   }
