@@ -18,8 +18,7 @@
 #include "bench.h"
 #include "inputs.h"
 #include "lookup_contender.h"
-#include "penumbra/batch.h"
-#include "penumbra/engine.h"
+#include "on_engine.h"
 #include "penumbra/table.h"
 
 namespace penumbra::bench {
@@ -30,51 +29,32 @@ inline constexpr std::array<std::size_t, 2> kBatches{64, 4096};
 template <class Address>
 class EngineLookup final : public LookupContenderOf<Address> {
  public:
-  EngineLookup(const std::string& engine, Table& table)
-      : name_("penumbra " + engine + ", " + table.name()), engine_(create_engine(engine)) {
-    engine_->use_table(table);
-    queue_ = engine_->open_queue();
-    batch_.shader = engine_->find_shader(table.name());
-    batch_.table = &table;
-  }
+  EngineLookup(const std::string& engine, Table& table) : on_(engine, table), name_(on_.name() + ", " + table.name()) {}
 
-  bool has_shader() const { return batch_.shader != nullptr; }
+  bool has_shader() const { return on_.has_shader(); }
   const std::string& name() const override { return name_; }
   void pass(std::span<const Address> addresses, std::size_t batch) override {
     std::array<std::uint16_t, LookupContenderOf<Address>::kMostBatch> found;
     for_each_batch(addresses.size(), batch, [&](std::size_t at, std::size_t count) {
-      look_up(addresses.subspan(at, count), found.data());
+      on_.run(&addresses[at], found.data(), count);
       keep(found.data());
     });
   }
   void answers(std::span<const Address> addresses, std::size_t batch, std::uint16_t* next_hops) override {
     for_each_batch(addresses.size(), batch,
-                   [&](std::size_t at, std::size_t count) { look_up(addresses.subspan(at, count), next_hops + at); });
+                   [&](std::size_t at, std::size_t count) { on_.run(&addresses[at], next_hops + at, count); });
   }
 
  private:
-  /// One batch, waited for.
-  void look_up(std::span<const Address> addresses, std::uint16_t* next_hops) {
-    batch_.items = static_cast<std::uint32_t>(addresses.size());
-    batch_.inputs[0] = addresses.data();
-    batch_.outputs[0] = next_hops;
-    if (queue_->submit(batch_) == EngineQueue::Submitted::done) return;
-    while (queue_->poll() == nullptr) {
-    }
-  }
-
+  OnEngine on_;
   std::string name_;
-  std::unique_ptr<Engine> engine_;
-  std::unique_ptr<EngineQueue> queue_;
-  Batch batch_;
 };
 
 /// The table on every engine that is here and has its shader.
 template <class Address>
 void add_engines(Table& table, std::vector<std::unique_ptr<LookupContenderOf<Address>>>& contenders) {
-  for (const EngineInfo& info : engines()) {
-    if (!info.probe().available) continue;
-    auto lookup = std::make_unique<EngineLookup<Address>>(info.name, table);
+  for (const EngineInfo* info : engines_here()) {
+    auto lookup = std::make_unique<EngineLookup<Address>>(info->name, table);
     if (lookup->has_shader()) contenders.push_back(std::move(lookup));
   }
 }

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "bench.h"
 #include "lookup_contender.h"
-#include "penumbra/engine.h"
+#include "on_engine.h"
 #include "pin.h"
 #include "shaders/ndn_names/name_table.h"
 
@@ -80,18 +80,12 @@ Asked asked_names(const ndn::NameTable& table, std::uint64_t seed) {
 /// The table through an engine.
 class NameLookup {
  public:
-  NameLookup(const std::string& engine, ndn::NameTable& table)
-      : name_("penumbra " + engine), table_(table), engine_(create_engine(engine)) {
-    engine_->use_table(table.table());
-    queue_ = engine_->open_queue();
-    batch_.shader = engine_->find_shader(table.table().name());
-    batch_.table = &table.table();
-  }
+  NameLookup(const std::string& engine, ndn::NameTable& table) : table_(table), on_(engine, table.table()) {}
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return on_.name(); }
   void pass(const Asked& asked, std::size_t batch) {
     for_each_batch(kAsked, batch, [&](std::size_t at, std::size_t count) {
-      look_up(&asked.keys[at], found_.data(), count);
+      on_.run(&asked.keys[at], found_.data(), count);
       keep(found_.data());
     });
   }
@@ -103,7 +97,7 @@ class NameLookup {
         table_.fill(bytes_of(asked.names[at + i]), keys[i]);
         table_.prefetch(keys[i]);
       }
-      look_up(keys.data(), found_.data(), count);
+      on_.run(keys.data(), found_.data(), count);
       for (std::size_t i = 0; i < count; ++i) table_.prefetch_node(found_[i]);
       for (std::size_t i = 0; i < count; ++i) table_.prefetch_bytes(found_[i]);
       for (std::size_t i = 0; i < count; ++i)
@@ -112,29 +106,14 @@ class NameLookup {
   }
 
  private:
-  /// One batch, waited for.
-  void look_up(const ndn_names_key* keys, std::uint32_t* found, std::size_t count) {
-    batch_.items = static_cast<std::uint32_t>(count);
-    batch_.inputs[0] = keys;
-    batch_.outputs[0] = found;
-    if (queue_->submit(batch_) == EngineQueue::Submitted::done) return;
-    while (queue_->poll() == nullptr) {
-    }
-  }
-
-  std::string name_;
   ndn::NameTable& table_;
-  std::unique_ptr<Engine> engine_;
-  std::unique_ptr<EngineQueue> queue_;
-  Batch batch_;
+  OnEngine on_;
   std::array<std::uint32_t, LookupContender::kMostBatch> found_{};
 };
 
 std::vector<std::unique_ptr<NameLookup>> name_lookups(ndn::NameTable& table) {
   std::vector<std::unique_ptr<NameLookup>> lookups;
-  for (const EngineInfo& info : engines()) {
-    if (info.probe().available) lookups.push_back(std::make_unique<NameLookup>(info.name, table));
-  }
+  for (const EngineInfo* info : engines_here()) lookups.push_back(std::make_unique<NameLookup>(info->name, table));
   return lookups;
 }
 

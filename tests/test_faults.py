@@ -14,7 +14,7 @@ import conftest
 import netns
 from captures import frames_of, write_pcap
 from kernel import Kernel, lost_messages, many_prefixes
-from test_twin import Network, ping
+from test_twin import network, ping  # noqa: F401 - a fixture
 
 pytestmark = [
     pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
@@ -35,13 +35,6 @@ FLOODS = {
 
 #: What a Linux interface sends without being asked.
 SAID_BY_ITSELF = {"arp", "ipv6_neighbour_discovery", "ipv6_link", "multicast"}
-
-
-@pytest.fixture
-def network():
-    network = Network()
-    yield network
-    network.close()
 
 
 @pytest.fixture

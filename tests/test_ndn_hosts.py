@@ -15,7 +15,7 @@ from ndn.security import NullSigner
 import conftest
 import netns
 from test_hosts import driver  # noqa: F401 - a fixture
-from test_twin import Network
+from test_twin import network  # noqa: F401 - a fixture
 
 pytestmark = [
     pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
@@ -24,13 +24,6 @@ pytestmark = [
 PEER = pathlib.Path(__file__).parent / "ndn_peer.py"
 GROUP = bytes.fromhex("01005e0017aa")
 ETHERTYPE = b"\x86\x24"
-
-
-@pytest.fixture
-def network():
-    network = Network()
-    yield network
-    network.close()
 
 
 @pytest.fixture

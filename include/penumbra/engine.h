@@ -127,6 +127,9 @@ struct EngineInfo {
 bool register_engine(EngineInfo info);
 /// Every engine of this build, best first.
 const std::vector<EngineInfo>& engines();
+/// Those that can run here, best first; the one that chooses among the others only where there is an accelerator to
+/// choose.
+std::vector<const EngineInfo*> engines_here();
 /// What an engine can be told, for people: "width=1..256 (SUMMARY)".
 std::vector<std::string> describe_settings(const EngineInfo& info);
 

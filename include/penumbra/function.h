@@ -4,6 +4,7 @@
 // configuration and what it shows. A function is a folder under src/functions that registers one FunctionInfo.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -117,9 +118,26 @@ class Function {
   Verdict punt(std::uint16_t reason) const {
     return {Verdict::Kind::punt, static_cast<std::uint16_t>(first_reason_ + reason)};
   }
+  /// The one of these that the reason is for. `reason` is its index, or an enumerator that stands for that.
+  template <class Index>
+  Verdict drop_or_punt(Index reason) const {
+    const auto index = static_cast<std::uint16_t>(reason);
+    return reasons()[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
+  }
+
+  /// Set-up: packets of these ethertypes (FunctionContext::taken_behind), if they are not of its own, are others'.
+  void leave_to_others(std::span<const std::uint16_t> ethertypes, std::uint16_t own = 0) {
+    for (const std::uint16_t ethertype : ethertypes) {
+      if (ethertype != own) others_.push_back(ethertype);
+    }
+  }
+  bool is_left_to_others(std::uint16_t ethertype) const {
+    return std::ranges::find(others_, ethertype) != others_.end();
+  }
 
  private:
   std::uint16_t first_reason_ = 0;
+  std::vector<std::uint16_t> others_;
 };
 
 /// A topic of `penumbra show`.

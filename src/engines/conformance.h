@@ -34,28 +34,19 @@ namespace penumbra::conformance {
 /// Batch sizes that show what depends on them: alone, odd, a chunk, what an accelerator likes.
 inline constexpr std::array<std::uint32_t, 4> kBatchSizes{1, 7, 64, 4096};
 
-/// The engines that this machine can run; `auto` where it has a choice, for elsewhere nobody is given it
-/// (resolve_engine).
 inline std::vector<std::string> available_engines() {
   std::vector<std::string> names;
-  bool has_accelerator = false;
-  for (const auto& engine : engines()) {
-    if (!engine.probe().available) continue;
-    names.push_back(engine.name);
-    has_accelerator |= engine.name != kAuto && !engine.at_once;
-  }
-  if (!has_accelerator) std::erase(names, kAuto);
+  for (const EngineInfo* engine : engines_here()) names.push_back(engine->name);
   return names;
 }
 
 /// These, and each again with every tested value of its settings.
 inline std::vector<std::string> available_engines_and_settings() {
   std::vector<std::string> choices = available_engines();
-  for (const auto& engine : engines()) {
-    if (std::ranges::find(choices, engine.name) == choices.end()) continue;
-    for (const auto& setting : engine.settings) {
+  for (const EngineInfo* engine : engines_here()) {
+    for (const auto& setting : engine->settings) {
       for (const auto value : setting.tested) {
-        choices.push_back(engine.name + "," + setting.name + "=" + std::to_string(value));
+        choices.push_back(engine->name + "," + setting.name + "=" + std::to_string(value));
       }
     }
   }

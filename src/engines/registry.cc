@@ -16,11 +16,10 @@ std::vector<EngineInfo>& registered() {
 
 /// The engines that run here and have the shader, best first, without the one that chooses among them.
 std::vector<const EngineInfo*> engines_with(const std::string& shader) {
-  std::vector<const EngineInfo*> having;
-  for (const auto& info : engines()) {
-    if (info.name == kAuto || !info.probe().available) continue;
-    if (info.create({})->find_shader(shader) != nullptr) having.push_back(&info);
-  }
+  std::vector<const EngineInfo*> having = engines_here();
+  std::erase_if(having, [&shader](const EngineInfo* info) {
+    return info->name == kAuto || info->create({})->find_shader(shader) == nullptr;
+  });
   return having;
 }
 
@@ -86,6 +85,18 @@ bool register_engine(EngineInfo info) {
 
 const std::vector<EngineInfo>& engines() {
   return registered();
+}
+
+std::vector<const EngineInfo*> engines_here() {
+  std::vector<const EngineInfo*> here;
+  bool has_accelerator = false;
+  for (const EngineInfo& info : engines()) {
+    if (!info.probe().available) continue;
+    here.push_back(&info);
+    has_accelerator |= info.name != kAuto && !info.at_once;
+  }
+  if (!has_accelerator) std::erase_if(here, [](const EngineInfo* info) { return info->name == kAuto; });
+  return here;
 }
 
 std::string engine_name(std::string_view choice) {

@@ -63,8 +63,6 @@ class ForwardingFunction final : public Function {
   using Address = typename Family::Address;
   using Neighbours = std::span<const control::NeighbourOf<typename Family::AddressFamily>>;
 
-  Verdict verdict(Outcome outcome) const;
-  bool is_left_to_others(std::uint16_t ethertype) const;
   bool is_for_another(Outcome outcome, const std::uint8_t* frame) const;
   void forget_neighbours(Neighbours known, Neighbours kept);
   std::vector<Ipv6Prefix> shown_beside() const;
@@ -77,7 +75,6 @@ class ForwardingFunction final : public Function {
   const std::vector<Reason>* reasons_ = &Family::reasons(false);
   std::vector<PortInfo> ports_;
   std::vector<StationFilter> stations_;  ///< by port
-  std::vector<std::uint16_t> others_;    ///< ethertypes that are left to functions behind this one
   Fib<Family> fib_;
   FeedListener<Family> listener_{fib_};
   Configuration<Family> configuration_;              ///< as it was read last

@@ -33,9 +33,7 @@ template <class Family>
 ForwardingFunction<Family>::ForwardingFunction(const FunctionContext& context, std::size_t lookup)
     : lookup_(lookup), fib_(context.ports, context.grace_periods, lookup) {
   bind(context.ports);
-  for (const std::uint16_t ethertype : context.taken_behind) {
-    if (ethertype != Family::kEthertype) others_.push_back(ethertype);
-  }
+  leave_to_others(context.taken_behind, Family::kEthertype);
 }
 
 template <class Family>
@@ -44,17 +42,6 @@ void ForwardingFunction<Family>::bind(std::span<const PortInfo> ports) {
   stations_.clear();
   for (const PortInfo& port : ports) stations_.emplace_back(port.mac, port.promiscuous);
   fib_.set_ports(ports);
-}
-
-template <class Family>
-Verdict ForwardingFunction<Family>::verdict(Outcome outcome) const {
-  const auto index = static_cast<std::uint16_t>(outcome);
-  return (*reasons_)[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
-}
-
-template <class Family>
-bool ForwardingFunction<Family>::is_left_to_others(std::uint16_t ethertype) const {
-  return std::ranges::find(others_, ethertype) != others_.end();
 }
 
 /// Whether a frame that is not to be forwarded here is left to a function behind this one.
@@ -77,7 +64,7 @@ void ForwardingFunction<Family>::pre_shade(Chunk& chunk) noexcept {
     const auto* const frame = rte_pktmbuf_mtod(packet, const std::uint8_t*);
     const Outcome outcome = Family::inspect(frame, packet->data_len, packet->pkt_len, station);
     if (outcome != Outcome::forward) [[unlikely]] {
-      if (!is_for_another(outcome, frame)) chunk.verdicts[i] = verdict(outcome);
+      if (!is_for_another(outcome, frame)) chunk.verdicts[i] = drop_or_punt(outcome);
       continue;
     }
     const Address destination = Header::destination(frame + kEthernetBytes);
@@ -106,7 +93,7 @@ void ForwardingFunction<Family>::post_shade(Chunk& chunk) noexcept {
       return Header::flow_hash(header, std::min(total_bytes, packet->data_len - kEthernetBytes), Family::kFlowSeed);
     });
     if (header[Header::kHopsLeftAt] <= 1 || total_bytes > slot.mtu) [[unlikely]] {
-      chunk.verdicts[i] = verdict(detail::refusal<Family>(slot, header[Header::kHopsLeftAt]));
+      chunk.verdicts[i] = drop_or_punt(detail::refusal<Family>(slot, header[Header::kHopsLeftAt]));
       continue;
     }
     std::memcpy(frame, slot.addresses.data(), slot.addresses.size());
@@ -148,7 +135,7 @@ std::string ForwardingFunction<Family>::trace(const Chunk& chunk, std::uint16_t 
     return line + ": to " + to_string(neighbour) + " out of " + ports_[verdict.value].name;
   }
   for (std::size_t i = 0; i < reasons_->size(); ++i) {
-    if (this->verdict(static_cast<Outcome>(i)) == verdict) return line + ": " + (*reasons_)[i].name;
+    if (drop_or_punt(i) == verdict) return line + ": " + (*reasons_)[i].name;
   }
   return line;
 }

@@ -55,11 +55,11 @@ Outcome classify(const SwitchPort& port, const FrameHeader& header, std::uint16_
 Switch::Switch(Configuration configuration, const FunctionContext& context)
     : grace_periods_(context.grace_periods),
       ports_(context.ports.begin(), context.ports.end()),
-      others_(context.taken_behind.begin(), context.taken_behind.end()),
       configuration_(std::move(configuration)),
       keeper_(context.grace_periods),
       owned_vlans_(std::make_unique<const VlanTable>(configuration_, ports_)),
       vlans_(owned_vlans_.get()) {
+  leave_to_others(context.taken_behind);
   keeper_.configure(configuration_);
 }
 
@@ -87,20 +87,11 @@ const std::vector<Reason>& Switch::reasons() const {
   return kReasons;
 }
 
-Verdict Switch::verdict(Outcome outcome) const {
-  const auto index = static_cast<std::uint16_t>(outcome);
-  return reasons()[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
-}
-
 void Switch::bind(std::span<const PortInfo> ports) {
   ports_.assign(ports.begin(), ports.end());
   owned_vlans_ = std::make_unique<const VlanTable>(configuration_, ports_);
   vlans_.store(owned_vlans_.get(), std::memory_order_release);
   keeper_.start();
-}
-
-bool Switch::is_for_another(const std::uint8_t* frame) const {
-  return std::ranges::find(others_, load_be16(frame + kEthertypeAt)) != others_.end();
 }
 
 void Switch::pre_shade(Chunk& chunk) noexcept {
@@ -116,7 +107,8 @@ void Switch::pre_shade(Chunk& chunk) noexcept {
     std::uint16_t vlan = 0;
     const Outcome outcome = read_header(frame, packet->data_len, header) ? classify(port, header, vlan) : Outcome::runt;
     if (outcome != Outcome::forward) [[unlikely]] {
-      if (outcome != Outcome::local || !is_for_another(frame)) chunk.verdicts[i] = verdict(outcome);
+      if (outcome != Outcome::local || !is_left_to_others(load_be16(frame + kEthertypeAt)))
+        chunk.verdicts[i] = drop_or_punt(outcome);
       continue;
     }
     keys[2 * count] = std::uint64_t{vlan} << 48 | header.destination;
@@ -145,7 +137,7 @@ void Switch::post_shade(Chunk& chunk) noexcept {
     if (from.is_static() ? from.port() != chunk.rx_port : from.value() != Entry(chunk.rx_port, stamp).value())
         [[unlikely]] {
       if (from.is_static()) {
-        chunk.verdicts[i] = verdict(Outcome::static_moved);
+        chunk.verdicts[i] = drop_or_punt(Outcome::static_moved);
         continue;
       }
       // A chunk often has many packets of one station that is new.
@@ -163,7 +155,7 @@ void Switch::post_shade(Chunk& chunk) noexcept {
                           .tag = static_cast<std::uint16_t>((header.tag & kPriorityMask) | vlan),
                           .payload_bytes = packet->pkt_len - static_cast<std::uint32_t>(header.bytes)};
     const Outcome outcome = judge(vlans, arrival, header.destination, Entry(values[item]), chunk, i);
-    if (outcome != Outcome::forward) chunk.verdicts[i] = verdict(outcome);
+    if (outcome != Outcome::forward) chunk.verdicts[i] = drop_or_punt(outcome);
   }
 }
 
@@ -257,7 +249,7 @@ std::string Switch::trace(const Chunk& chunk, std::uint16_t packet) const {
   }
   const Verdict reached = chunk.verdicts[packet];
   for (std::size_t i = 0; i < reasons().size(); ++i) {
-    if (verdict(static_cast<Outcome>(i)) == reached) line += ": " + reasons()[i].name;
+    if (drop_or_punt(i) == reached) line += ": " + reasons()[i].name;
   }
   return line;
 }

@@ -69,8 +69,6 @@ class Switch final : public Function {
     std::uint16_t tag;
     std::uint32_t payload_bytes;
   };
-  Verdict verdict(Outcome outcome) const;
-  bool is_for_another(const std::uint8_t* frame) const;
   Outcome judge(const VlanTable& vlans, const Arrival& arrival, std::uint64_t destination, Entry to, Chunk& chunk,
                 std::uint16_t packet) const noexcept;
   Outcome forward(const VlanTable& vlans, const Arrival& arrival, std::uint16_t egress) const noexcept;
@@ -81,8 +79,7 @@ class Switch final : public Function {
 
   GracePeriods& grace_periods_;
   std::vector<PortInfo> ports_;
-  std::vector<std::uint16_t> others_;  ///< ethertypes of functions behind this one
-  mutable std::mutex mutex_;           ///< of what a reload changes, for who shows it; workers take none
+  mutable std::mutex mutex_;  ///< of what a reload changes, for who shows it; workers take none
   Configuration configuration_;
   StationKeeper keeper_;
   std::unique_ptr<const VlanTable> owned_vlans_;

@@ -121,11 +121,11 @@ std::unique_ptr<NameTable> read_table(const ConfigNode& config, const std::vecto
 
 NdnFunction::NdnFunction(const FunctionContext& context, std::vector<Face> faces, std::unique_ptr<NameTable> table,
                          NameKey token_key)
-    : others_(context.taken_behind.begin(), context.taken_behind.end()),
-      token_key_(token_key),
+    : token_key_(token_key),
       table_(std::move(table)),
       transport_(std::move(faces)),
       counts_(kCountedWorkers * transport_.faces().size()) {
+  leave_to_others(context.taken_behind);
   NdnFunction::bind(context.ports);
 }
 
@@ -134,15 +134,6 @@ void NdnFunction::bind(std::span<const PortInfo> ports) {
   stations_.clear();
   for (const PortInfo& port : ports) stations_.emplace_back(port.mac, port.promiscuous);
   transport_.bind(ports);
-}
-
-Verdict NdnFunction::verdict(Outcome outcome) const {
-  const auto index = static_cast<std::uint16_t>(outcome);
-  return outcome_reasons()[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
-}
-
-bool NdnFunction::is_left_to_others(std::uint16_t ethertype) const {
-  return std::ranges::find(others_, ethertype) != others_.end();
 }
 
 /// What is wrong with a frame up to where its name is looked up or its token is opened, if something is.
@@ -171,7 +162,7 @@ void NdnFunction::pre_shade(Chunk& chunk) noexcept {
     if (const auto outcome = objection(packet, chunk.rx_port, incoming)) {
       const bool left = *outcome == Outcome::not_ndn &&
                         is_left_to_others(load_be16(rte_pktmbuf_mtod(&packet, const std::uint8_t*) + kEthertypeAt));
-      if (!left) chunk.verdicts[i] = verdict(*outcome);
+      if (!left) chunk.verdicts[i] = drop_or_punt(*outcome);
     } else if (incoming.packet.kind != PacketKind::interest) {
       chunk.verdicts[i] = forward_back(packet, incoming, chunk.worker);
     } else {
@@ -182,12 +173,12 @@ void NdnFunction::pre_shade(Chunk& chunk) noexcept {
   }
   chunk.batch.items = items;
   chunk.batch.inputs[0] = keys;
-  chunk.batch.inputs[1] = waiting;  // for post_shade: the shader has one column
+  chunk.kept = waiting;
   chunk.batch.outputs[0] = chunk.columns.take<std::uint32_t>(Chunk::kCapacity);
 }
 
 void NdnFunction::post_shade(Chunk& chunk) noexcept {
-  const auto* const waiting = static_cast<const Incoming*>(chunk.batch.inputs[1]);
+  const auto* const waiting = static_cast<const Incoming*>(chunk.kept);
   const auto* const found = static_cast<const std::uint32_t*>(chunk.batch.outputs[0]);
   const std::uint32_t items = chunk.batch.items;
   for (std::uint32_t item = 0; item < items; ++item) table_->prefetch_node(found[item]);
@@ -206,13 +197,13 @@ Verdict NdnFunction::forward_interest(rte_mbuf& packet, const Incoming& incoming
   count(incoming.face, &FaceCounts::interests_in, worker);
   const NdnPacket& interest = incoming.packet;
   // One that is 0 when it leaves may be an application's of this host, of which there are none.
-  if (interest.hop_limit != nullptr && *interest.hop_limit <= 1) return verdict(Outcome::hop_limit_used_up);
+  if (interest.hop_limit != nullptr && *interest.hop_limit <= 1) return drop_or_punt(Outcome::hop_limit_used_up);
   if (next_hop == NameTable::kNoRoute || next_hop == incoming.face) {
-    if (transport_.faces()[incoming.face].is_multicast()) return verdict(Outcome::no_route);
+    if (transport_.faces()[incoming.face].is_multicast()) return drop_or_punt(Outcome::no_route);
     const LpHeader nack(interest.token, kNackNoRoute, interest.network.size());
     return send(packet, incoming, nack, incoming.face, incoming.udp_port, &FaceCounts::nacks_out, worker);
   }
-  if (interest.token.size() > PitToken::kMostInnerBytes) return verdict(Outcome::long_pit_token);
+  if (interest.token.size() > PitToken::kMostInnerBytes) return drop_or_punt(Outcome::long_pit_token);
   const PitToken token(token_key_, {incoming.face, incoming.udp_port, interest.token}, next_hop);
   const LpHeader header(token.bytes(), std::nullopt, interest.network.size());
   return send(packet, incoming, header, next_hop, 0, &FaceCounts::interests_out, worker);
@@ -222,9 +213,9 @@ Verdict NdnFunction::forward_interest(rte_mbuf& packet, const Incoming& incoming
 Verdict NdnFunction::forward_back(rte_mbuf& packet, const Incoming& incoming, std::uint16_t worker) {
   const bool is_nack = incoming.packet.kind == PacketKind::nack;
   count(incoming.face, is_nack ? &FaceCounts::nacks_in : &FaceCounts::data_in, worker);
-  if (incoming.packet.token.empty()) return verdict(Outcome::no_pit_token);
+  if (incoming.packet.token.empty()) return drop_or_punt(Outcome::no_pit_token);
   const auto origin = PitToken::open(token_key_, incoming.packet.token, incoming.face);
-  if (!origin || origin->face >= transport_.faces().size()) return verdict(Outcome::bad_pit_token);
+  if (!origin || origin->face >= transport_.faces().size()) return drop_or_punt(Outcome::bad_pit_token);
   const auto reason = is_nack ? std::optional(incoming.packet.nack_reason) : std::nullopt;
   const LpHeader header(origin->token, reason, incoming.packet.network.size());
   return send(packet, incoming, header, origin->face, origin->udp_port,
@@ -241,8 +232,8 @@ Verdict NdnFunction::send(rte_mbuf& packet, const Incoming& incoming, const LpHe
   const auto before = static_cast<std::size_t>(network.data() - frame);
   const std::size_t link_bytes = transport_.header_bytes(face), front = link_bytes + lp.size();
   const PortInfo& port = ports_[transport_.faces()[face].port];
-  if (front + network.size() > kEthernetBytes + port.mtu) return verdict(Outcome::too_long);
-  if (front > before + rte_pktmbuf_headroom(&packet)) return verdict(Outcome::no_headroom);
+  if (front + network.size() > kEthernetBytes + port.mtu) return drop_or_punt(Outcome::too_long);
+  if (front > before + rte_pktmbuf_headroom(&packet)) return drop_or_punt(Outcome::no_headroom);
   packet.data_off = static_cast<std::uint16_t>(packet.data_off + before - front);
   packet.data_len = static_cast<std::uint16_t>(front + network.size());
   packet.pkt_len = packet.data_len;
@@ -309,7 +300,7 @@ std::string NdnFunction::trace(const Chunk& chunk, std::uint16_t packet) const {
   bool is_understood = false;
   std::string line;
   if (item != items + chunk.batch.items) {
-    incoming = static_cast<const Incoming*>(chunk.batch.inputs[1])[item - items];
+    incoming = static_cast<const Incoming*>(chunk.kept)[item - items];
     is_understood = true;
   } else if (given.kind != Verdict::Kind::send) {
     const auto outcome = objection(mbuf, chunk.rx_port, incoming);
@@ -333,7 +324,7 @@ std::string NdnFunction::trace(const Chunk& chunk, std::uint16_t packet) const {
     return line + fmt::format(": {} bytes out of {}", mbuf.pkt_len, ports_[given.value].name);
   }
   for (std::size_t i = 0; i < outcome_reasons().size(); ++i) {
-    if (verdict(static_cast<Outcome>(i)) == given) return line + ": " + outcome_reasons()[i].name;
+    if (drop_or_punt(i) == given) return line + ": " + outcome_reasons()[i].name;
   }
   return line;
 }

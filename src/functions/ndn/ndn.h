@@ -61,8 +61,6 @@ class NdnFunction final : public Function {
   };
   static constexpr std::size_t kCountedWorkers = 64;
 
-  Verdict verdict(Outcome outcome) const;
-  bool is_left_to_others(std::uint16_t ethertype) const;
   std::optional<Outcome> objection(const rte_mbuf& packet, std::uint16_t port, Incoming& incoming) const;
   Verdict forward_interest(rte_mbuf& packet, const Incoming& incoming, std::uint16_t next_hop, std::uint16_t worker);
   Verdict forward_back(rte_mbuf& packet, const Incoming& incoming, std::uint16_t worker);
@@ -75,7 +73,6 @@ class NdnFunction final : public Function {
 
   std::vector<PortInfo> ports_;
   std::vector<forwarding::StationFilter> stations_;  ///< by port
-  std::vector<std::uint16_t> others_;                ///< ethertypes that are left to functions behind this one
   const NameKey token_key_;
   std::unique_ptr<NameTable> table_;
   Transport transport_;
