@@ -19,27 +19,53 @@ def router(folder, name, source, out, number):
     return bench
 
 
-def test_two_routers_joined_by_memif(tmp_path):
-    frames = [
-        bytes(Ether(dst="02:00:00:00:00:01") / IP(src="198.51.100.1", dst=f"203.0.113.{i}", ttl=9) / UDP() / bytes(18))
-        for i in range(250)
-    ]
-    memif = f"socket={tmp_path}/memif.sock,socket-abstract=no"
+FRAMES = [
+    bytes(Ether(dst="02:00:00:00:00:01") / IP(src="198.51.100.1", dst=f"203.0.113.{i}", ttl=9) / UDP() / bytes(18))
+    for i in range(250)
+]
+
+
+def two_routers(folder, rate, sink):
+    """A router that sends FRAMES over and over to another one, which sends them to a sink."""
+    memif = f"socket={folder}/memif.sock,socket-abstract=no"
     one = router(
-        *(tmp_path, "one", {"device": "pcap:../in.pcap,loop,rate=20k", "sink": "count"}),
+        *(folder, "one", {"device": f"pcap:../in.pcap,loop{rate}", "sink": "count"}),
         *({"device": f"net_memif0,role=server,{memif}", "sink": None}, 1),
     )
     two = router(
-        *(tmp_path, "two", {"device": f"net_memif0,role=client,{memif}", "sink": None, "promiscuous": True}),
-        *({"device": "none", "sink": "out.pcap"}, 2),
+        *(folder, "two", {"device": f"net_memif0,role=client,{memif}", "sink": None, "promiscuous": True}),
+        *({"device": "none", "sink": sink}, 2),
     )
-    write_pcap(tmp_path / "in.pcap", frames_of(frames))
+    write_pcap(folder / "in.pcap", frames_of(FRAMES))
+    return one, two
+
+
+def test_two_routers_joined_by_memif(tmp_path):
+    one, two = two_routers(tmp_path, ",rate=20k", "out.pcap")
     with one.start() as first, two.start() as second:
         second.wait_for_packets("in", 1000)
         last, end = second.stop(), first.stop()
     # Before the second router is there and after it has gone, the first one's port takes nothing.
     assert end.reasons.keys() <= {("drop", "tx_full")} and end.sent_by_port["out"] >= last.received >= 1000
     assert last.sent == last.received
-    between = [one.oracle().judge(frame, "in")[0].frame for frame in frames]
+    between = [one.oracle().judge(frame, "in")[0].frame for frame in FRAMES]
     right = {two.oracle().judge(frame, "in")[0].frame for frame in between}
-    assert len(right) == len(frames) and set(two.outputs()["out"]) == right
+    assert len(right) == len(FRAMES) and set(two.outputs()["out"]) == right
+
+
+def test_peers_come_and_go_in_mid_traffic(tmp_path):
+    """The driver gives the shared memory up at once when a peer goes: no worker may be in it then."""
+    one, two = two_routers(tmp_path, "", "count")
+    with one.start() as first:
+        for turn in range(4):
+            with two.start() as second:
+                second.wait_for_packets("in", 1000)
+                if turn % 2 == 0:
+                    assert second.stop().sent >= 1000
+        assert first.stop().sent_by_port["out"] >= 4_000
+    with one.start() as first, two.start() as second:
+        second.wait_for_packets("in", 1000)
+        first.process.kill()
+        first.process.wait()
+        second.wait_for("the peer's end", lambda: second.show("ports")[0]["link"] == "down")
+        assert second.stop().sent >= 1000

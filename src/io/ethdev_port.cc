@@ -21,6 +21,7 @@
 #include "base/file_descriptor.h"
 #include "io/ethdev_probe.h"
 #include "io/log_capture.h"
+#include "io/memif_gate.h"
 #include "io/new_sockets.h"
 
 namespace penumbra::io {
@@ -135,15 +136,16 @@ class EthdevPort::Device {
     remove_ethdev(port_);
   }
   void start() {
-    check(rte_eth_dev_start(port_), "to start");
+    check(MemifGate::change(info_.driver_name, [this] { return rte_eth_dev_start(port_); }), "to start");
     started_ = true;
   }
   void stop() noexcept {
-    if (started_) rte_eth_dev_stop(port_);
+    if (started_) MemifGate::change(info_.driver_name, [this] { return rte_eth_dev_stop(port_); });
     started_ = false;
   }
   std::uint16_t port() const { return port_; }
   const rte_eth_dev_info& info() const { return info_; }
+  GatedPort gated_port() const { return {port_, MemifGate::guards(info_.driver_name)}; }
 
  private:
   std::uint16_t port_;
@@ -233,13 +235,12 @@ void EthdevPort::settle_mac() {
 }
 
 void EthdevPort::make_tx_queues(std::uint16_t workers) {
-  const std::uint16_t port = device_->port();
+  const GatedPort port = device_->gated_port();
   if (plan_.tx < workers) {
     for (std::uint16_t queue = 0; queue < plan_.tx; ++queue) {
-      shared_tx_.push_back(std::make_unique<SharedTx>(fmt::format("tx{}_{}", port, queue),
-                                                      [port, queue](rte_mbuf** packets, std::uint16_t count) {
-                                                        return rte_eth_tx_burst(port, queue, packets, count);
-                                                      }));
+      shared_tx_.push_back(std::make_unique<SharedTx>(
+          fmt::format("tx{}_{}", port.port, queue),
+          [port, queue](rte_mbuf** packets, std::uint16_t count) { return port.send(queue, packets, count); }));
     }
   }
   for (std::uint16_t worker = 0; worker < workers; ++worker) {
@@ -259,7 +260,7 @@ void EthdevPort::make_rx_queues(RxRepair repair) {
       rx_queues_.push_back(nullptr);
       continue;
     }
-    auto polling = std::make_unique<EthdevRxQueue>(device_->port(), std::move(polled), repair, shared_tx_);
+    auto polling = std::make_unique<EthdevRxQueue>(device_->gated_port(), std::move(polled), repair, shared_tx_);
     polled_.push_back(polling.get());
     rx_queues_.push_back(std::move(polling));
   }

@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <rte_ethdev.h>
 
+#include <array>
+#include <atomic>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "io/ethdev_probe.h"
 #include "io/test_support.h"
@@ -218,6 +221,47 @@ TEST_F(EthdevPortTest, EndsAnErrorWithWhatTheDriverLogged) {
 TEST_F(EthdevPortTest, SaysWhatAMemifClientNeeds) {
   EXPECT_THAT(refusal({port_config("net_memif0,role=client,socket=/tmp/no-such-penumbra-memif,socket-abstract=no")}),
               HasSubstr("a memif client starts only after its server"));
+}
+
+/// Its driver gives up what it shares with a peer that goes, whatever the workers do at that moment.
+TEST_F(EthdevPortTest, KeepsWorkersOutOfAMemifWhosePeerGoes) {
+  constexpr int kTurns = 100;
+  const std::string socket = ",socket-abstract=no,socket=" + (folder_ / "memif").string();
+  const std::vector<control::PortConfig> configs{port_config("net_memif0,role=server" + socket, "count", 0),
+                                                 port_config("net_memif1,role=client" + socket, "count", 1),
+                                                 port_config("net_null0", "count", 2)};
+  const auto ports = open_ports(configs, 1);
+  Port &server = *ports[0], &client = *ports[1], &source = *ports[2];
+  server.start();
+  source.start();
+  std::atomic<bool> is_over{false};
+  std::atomic<std::uint64_t> returned{0};
+  std::thread worker([&] {
+    std::array<rte_mbuf*, 64> packets{};
+    while (!is_over) {
+      const std::uint16_t count = server.rx_queue(0).receive(packets.data(), packets.size());
+      const std::uint16_t sent = server.tx_queue(0).send(packets.data(), count);
+      rte_pktmbuf_free_bulk(packets.data() + sent, count - sent);
+      returned += sent;
+    }
+  });
+  for (int turn = 0; turn < kTurns; ++turn) {
+    client.start();
+    // DPDK itself panics when a client goes before its server has greeted it.
+    while (!client.link_up()) std::this_thread::yield();
+    for (const std::uint64_t before = returned; returned < before + 100;) {
+      std::array<rte_mbuf*, 32> packets{};
+      const std::uint16_t count = source.rx_queue(0).receive(packets.data(), packets.size());
+      const std::uint16_t sent = client.tx_queue(0).send(packets.data(), count);
+      rte_pktmbuf_free_bulk(packets.data() + sent, count - sent);
+      const std::uint16_t back = client.rx_queue(0).receive(packets.data(), packets.size());
+      rte_pktmbuf_free_bulk(packets.data(), back);
+    }
+    client.stop();
+  }
+  is_over = true;
+  worker.join();
+  for (const auto& port : ports) port->stop();
 }
 
 TEST_F(EthdevPortTest, ReadsDevargs) {

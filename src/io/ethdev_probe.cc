@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "io/log_capture.h"
+#include "io/memif_gate.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::io {
@@ -152,7 +153,7 @@ std::string reason_of(int result) {
 void remove_ethdev(std::uint16_t port) noexcept {
   rte_eth_dev_info info{};
   const bool known = rte_eth_dev_info_get(port, &info) == 0;
-  rte_eth_dev_close(port);
+  MemifGate::change(known ? info.driver_name : "", [port] { return rte_eth_dev_close(port); });
   if (known) rte_dev_remove(info.device);
 }
 

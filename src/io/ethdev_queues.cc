@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "io/checksum_completion.h"
+#include "io/memif_gate.h"
 
 namespace penumbra::io {
 namespace {
@@ -56,6 +57,17 @@ QueuePlan plan_queues(const rte_eth_dev_info& info, std::uint16_t queues, std::u
   return plan;
 }
 
+std::uint16_t GatedPort::receive(std::uint16_t queue, rte_mbuf** packets, std::uint16_t capacity) const noexcept {
+  if (!gated) return rte_eth_rx_burst(port, queue, packets, capacity);
+  return MemifGate::instance().pass(MemifGate::rx(port),
+                                    [&] { return rte_eth_rx_burst(port, queue, packets, capacity); });
+}
+
+std::uint16_t GatedPort::send(std::uint16_t queue, rte_mbuf** packets, std::uint16_t count) const noexcept {
+  if (!gated) return rte_eth_tx_burst(port, queue, packets, count);
+  return MemifGate::instance().pass(MemifGate::tx(port), [&] { return rte_eth_tx_burst(port, queue, packets, count); });
+}
+
 std::uint16_t EthdevRxQueue::receive(rte_mbuf** packets, std::uint16_t capacity) noexcept {
   for (const auto& shared : shared_) {
     if (shared->waiting()) shared->pump();
@@ -63,7 +75,7 @@ std::uint16_t EthdevRxQueue::receive(rte_mbuf** packets, std::uint16_t capacity)
   if (drained_) return 0;
   std::uint16_t count = 0;
   for (std::size_t i = 0; i < queues_.size() && count < capacity; ++i) {
-    count += rte_eth_rx_burst(port_, queues_[next_], packets + count, capacity - count);
+    count += port_.receive(queues_[next_], packets + count, capacity - count);
     if (++next_ == queues_.size()) next_ = 0;
   }
   if (repair_.complete_checksums) complete_checksums(packets, count);
@@ -74,7 +86,7 @@ void EthdevRxQueue::find_interrupts(const std::vector<std::vector<int>>& sockets
   interrupts_.clear();
   for (const std::uint16_t queue : queues_) {
     interrupts_.insert(interrupts_.end(), sockets[queue].begin(), sockets[queue].end());
-    const int descriptor = rte_eth_dev_rx_intr_ctl_q_get_fd(port_, queue);
+    const int descriptor = rte_eth_dev_rx_intr_ctl_q_get_fd(port_.port, queue);
     if (descriptor >= 0) interrupts_.push_back(descriptor);
   }
 }
@@ -83,9 +95,9 @@ void EthdevRxQueue::arm(bool on) noexcept {
   for (const std::uint16_t queue : queues_) {
     // A driver that does not switch them has them on always.
     if (on) {
-      rte_eth_dev_rx_intr_enable(port_, queue);
+      rte_eth_dev_rx_intr_enable(port_.port, queue);
     } else {
-      rte_eth_dev_rx_intr_disable(port_, queue);
+      rte_eth_dev_rx_intr_disable(port_.port, queue);
     }
   }
 }
@@ -113,7 +125,7 @@ void EthdevRxQueue::complete_checksums(rte_mbuf** packets, std::uint16_t count) 
 }
 
 std::uint16_t EthdevTxQueue::send(rte_mbuf** packets, std::uint16_t count) noexcept {
-  return rte_eth_tx_burst(port_, queue_, packets, count);
+  return port_.send(queue_, packets, count);
 }
 
 }  // namespace penumbra::io

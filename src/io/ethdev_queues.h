@@ -31,11 +31,21 @@ struct RxRepair {
   bool complete_checksums = false;  ///< io/checksum_completion.h
 };
 
+/// A device's port, whose queues' bursts go by way of MemifGate if its driver wants that.
+struct GatedPort {
+  std::uint16_t port;
+  bool gated;
+
+  /// As rte_eth_rx_burst() and rte_eth_tx_burst(). Of a gated port each by one thread at a time.
+  std::uint16_t receive(std::uint16_t queue, rte_mbuf** packets, std::uint16_t capacity) const noexcept;
+  std::uint16_t send(std::uint16_t queue, rte_mbuf** packets, std::uint16_t count) const noexcept;
+};
+
 /// Polls some RX queues of a device.
 class EthdevRxQueue final : public RxQueue {
  public:
   /// `shared` are the port's shared transmit queues, which are helped along; they outlive this.
-  EthdevRxQueue(std::uint16_t port, std::vector<std::uint16_t> queues, RxRepair repair,
+  EthdevRxQueue(GatedPort port, std::vector<std::uint16_t> queues, RxRepair repair,
                 const std::vector<std::unique_ptr<SharedTx>>& shared)
       : port_(port), queues_(std::move(queues)), repair_(repair), shared_(shared) {}
 
@@ -56,7 +66,7 @@ class EthdevRxQueue final : public RxQueue {
   std::uint16_t remove_chains(rte_mbuf** packets, std::uint16_t count) noexcept;
   void complete_checksums(rte_mbuf** packets, std::uint16_t count) noexcept;
 
-  std::uint16_t port_;
+  GatedPort port_;
   std::vector<std::uint16_t> queues_;
   std::size_t next_ = 0;
   RxRepair repair_;
@@ -70,12 +80,12 @@ class EthdevRxQueue final : public RxQueue {
 /// A transmit queue of a device that one worker has to itself.
 class EthdevTxQueue final : public TxQueue {
  public:
-  EthdevTxQueue(std::uint16_t port, std::uint16_t queue) : port_(port), queue_(queue) {}
+  EthdevTxQueue(GatedPort port, std::uint16_t queue) : port_(port), queue_(queue) {}
   std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept override;
   void close() noexcept override {}
 
  private:
-  std::uint16_t port_;
+  GatedPort port_;
   std::uint16_t queue_;
 };
 

@@ -31,6 +31,8 @@ class ResidentDevice {
   /// Its memory and its streams; the kernel has one that is not among these. Taking, giving back and sharing memory may
   /// wait until the kernel has ended.
   virtual cuda::Device& memory() = 0;
+  /// Groups that it holds at once.
+  virtual std::uint32_t most_slots() const = 0;
   /// Starts the kernel, of a group for each of the first `slots` slots in the roster (its address on the device). A
   /// group goes on with the batch behind the one that its slot's first piece of results is of.
   virtual void start(const Roster* roster, std::uint32_t slots) = 0;

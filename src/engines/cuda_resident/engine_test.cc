@@ -168,6 +168,24 @@ TEST_F(Resident, TakesNoMoreBlocksThanItIsGiven) {
   EXPECT_GT(batches_by_kernel(engine), 0U);
 }
 
+TEST_F(Resident, TakesNoMoreBlocksThanTheGpuHolds) {
+  faults_.holds = 20;
+  ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{.slots = 16, .blocks = 40});
+  engine.use_table(world_.modulo);
+  const auto first = engine.open_queue();
+  {
+    ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+    EXPECT_THAT(engine.notes(), Contains(HasSubstr("20 slots")));
+    const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(1000);
+    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+    queue({in.data()}, {out.data()}, in.size(), 64);
+    EXPECT_TRUE(is_right(in, out));
+    EXPECT_THAT([&] { engine.open_queue(); }, testing::ThrowsMessage<std::runtime_error>(testing::AllOf(
+                                                  HasSubstr("all 20 blocks of the GPU"), Not(HasSubstr("blocks=")))));
+  }
+  EXPECT_GT(batches_by_kernel(engine), 0U);
+}
+
 TEST_F(Resident, EndsWithWorkInFlight) {
   const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(64);
   std::vector<std::uint16_t> out(in.size());

@@ -32,6 +32,7 @@ struct KernelFaults {
   std::atomic<bool> ends{false};          ///< the kernel ends by itself, once
   std::atomic<bool> refuses{false};       ///< the kernel does not start
   std::atomic<int> late_microseconds{0};  ///< each answer
+  std::uint32_t holds = kMostSlots;       ///< groups at once; before an engine is made
   std::atomic<int> started{0}, abandoned{0};
   std::atomic<int> elsewhere{0};  ///< batches, or parts, whose columns stood elsewhere
 };
@@ -51,6 +52,7 @@ class FakeResident final : public ResidentDevice {
     ++faults_.abandoned;
   }
   cuda::Device& memory() override { return memory_; }
+  std::uint32_t most_slots() const override { return faults_.holds; }
   void start(const Roster* roster, std::uint32_t slots) override {
     if (faults_.refuses) throw DeviceError("an injected refusal", false);
     EXPECT_EQ(running_, 0);

@@ -114,9 +114,38 @@ TEST_P(ResidentOnAGpu, SharesTheGpu) {
   expect_that_the_kernel_did_it();
 }
 
+/// As many groups as the bus bears, or as the GPU holds: however many registers the shaders of the tree want.
+TEST(ManyGroupsOnAGpu, AnswerAllAtOnce) {
+  const auto info = std::ranges::find(engines(), "cuda-resident", &EngineInfo::name);
+  const Availability found = info->probe();
+  if (!found.available) GTEST_SKIP() << found.reason;
+  constexpr std::uint32_t kSlots = 128, kWorkers = kMostSlots / kSlots;
+  cuda::FakeWorld world;
+  const auto engine = create_engine("cuda-resident,slots=128,blocks=512");
+  engine->use_table(world.modulo);
+  {
+    std::vector<std::unique_ptr<ShaderQueue>> queues;
+    try {
+      while (queues.size() < kWorkers) {
+        queues.push_back(std::make_unique<ShaderQueue>(*engine, *engine->find_shader("echo"), world.modulo));
+      }
+    } catch (const std::runtime_error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("blocks of the GPU that it may take are taken"));
+    }
+    ASSERT_FALSE(queues.empty());
+    const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(100'000);
+    for (const auto& queue : queues) {
+      std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+      (*queue)({in.data()}, {out.data()}, in.size(), 32);
+      for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % cuda::FakeWorld::kModulus) << i;
+    }
+  }
+  EXPECT_THAT(engine->notes(), Not(Contains(HasSubstr("on the CPU"))));
+}
+
 INSTANTIATE_TEST_SUITE_P(Settings, ResidentOnAGpu,
                          testing::Values("cuda-resident", "cuda-resident,slots=1", "cuda-resident,threads=32",
-                                         "cuda-resident,slots=100"),
+                                         "cuda-resident,threads=512", "cuda-resident,slots=100"),
                          conformance::test_name);
 
 }  // namespace

@@ -20,7 +20,8 @@ Keeper::Keeper(Backend backend, ResidentOptions options)
     : DeviceThread("cuda-keeper", kLongestSleep),
       backend_(std::move(backend)),
       options_(options),
-      whole_warps_((options.threads + kWarp - 1) / kWarp * kWarp) {}
+      whole_warps_((options.threads + kWarp - 1) / kWarp * kWarp),
+      groups_(options.blocks) {}
 
 Keeper::~Keeper() {
   stop();
@@ -28,10 +29,12 @@ Keeper::~Keeper() {
 
 std::shared_ptr<SlotRow> Keeper::add_row() {
   std::shared_ptr<SlotRow> row;
-  ask([this, &row] {
+  std::uint32_t groups = 0;
+  ask([this, &row, &groups] {
+    groups = groups_;
     std::uint32_t used = 0;
     for (const auto& each : rows_) used += each->count;
-    const std::uint32_t count = std::min(options_.slots, options_.blocks - used);
+    const std::uint32_t count = std::min(options_.slots, groups > used ? groups - used : 0);
     if (count == 0) return;
     row = std::make_shared<SlotRow>(count, options_.before_first);
     row->fresh_for.store(openings(), std::memory_order_relaxed);
@@ -43,9 +46,9 @@ std::shared_ptr<SlotRow> Keeper::add_row() {
     if (device_ != nullptr) reach(*row->range);
   });
   if (row != nullptr) return row;
-  throw std::runtime_error("all " + std::to_string(options_.blocks) +
-                           " blocks of the GPU that it may take are taken, " + std::to_string(options_.slots) +
-                           " for each queue of a worker; choose fewer with slots=, or more in all with blocks=");
+  throw std::runtime_error("all " + std::to_string(groups) + " blocks of the GPU that it may take are taken, " +
+                           std::to_string(options_.slots) + " for each queue of a worker; choose fewer with slots=" +
+                           (groups < options_.blocks ? "" : ", or more in all with blocks="));
 }
 
 void Keeper::remove(const SlotRow& row) {

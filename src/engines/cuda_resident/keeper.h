@@ -113,6 +113,7 @@ class Keeper final : public cuda::DeviceThread {
   std::vector<TableLease*> leases_;
   std::vector<Watch> watches_;
   Clock::time_point watched_;
+  std::uint32_t groups_;  ///< at most: no more than the GPU that was opened last holds
   bool runs_ = false, is_final_ = false;
   Clock::time_point retry_at_;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the keeper comes by its device, how it sees that the device lives, and what it does when it loses it.
+#include <algorithm>
 #include <utility>
 
 #include "cuda/abandoned.h"
@@ -11,6 +12,7 @@ namespace penumbra::cuda_resident {
 void Keeper::open() {
   try {
     device_ = backend_.open(whole_warps_);
+    groups_ = std::min(options_.blocks, device_->most_slots());
     memory_ = std::make_unique<PausedMemory>(device_->memory(), [this] { pause(); });
     seen_roster_ = reinterpret_cast<const Roster*>(memory_->share(roster_->data(), roster_->bytes()));
     for (const auto& range : ranges_) reach(*range);

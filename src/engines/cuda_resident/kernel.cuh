@@ -94,9 +94,11 @@ class Reader {
   Work work_{};
 };
 
-/// `stop`: the groups end when `run` stands there.
+/// `stop`: the groups end when `run` stands there. The bound leaves a thread at most 128 registers of a GPU's 65,536 a
+/// multiprocessor, however many shaders there are: then it holds kMostSlots groups of 128 at once.
 template <auto... Functions>
-__global__ void serve(Roster* roster, const volatile std::uint32_t* stop, std::uint32_t run) {
+__global__ void __launch_bounds__(kMostThreads, 1)
+    serve(Roster* roster, const volatile std::uint32_t* stop, std::uint32_t run) {
   __shared__ alignas(16) std::byte room[kRoom];
   __shared__ Work shared_work;
   const bool is_first_warp = threadIdx.x < kWarp;

@@ -52,6 +52,9 @@ constexpr std::uint32_t next_number(std::uint32_t number) {
 /// Slots of a launch at most: beyond 500 groups their reading alone fills the bus.
 inline constexpr std::uint32_t kMostSlots = 512;
 
+/// Threads of a group at most.
+inline constexpr std::uint32_t kMostThreads = 512;
+
 /// What a launch reads when it begins: which slot each group serves. And what its groups tell while they run.
 struct Roster {
   Slot* slots[kMostSlots];

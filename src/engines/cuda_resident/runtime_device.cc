@@ -45,6 +45,7 @@ class RuntimeResident final : public ResidentDevice {
   void abandon(const std::string& reason) noexcept override { memory_->abandon(reason); }
 
   cuda::Device& memory() override { return *memory_; }
+  std::uint32_t most_slots() const override { return most_slots_; }
   void start(const Roster* roster, std::uint32_t slots) override {
     if (slots > most_slots_) {
       throw DeviceError("the GPU holds " + std::to_string(most_slots_) + " blocks of " + std::to_string(threads_) +
