@@ -11,9 +11,9 @@
 
 #include "base/random.h"
 #include "bench.h"
+#include "numbered_flow.h"
 #include "pin.h"
 #include "searching.h"
-#include "shaders/flows/flow_key.h"
 #include "shaders/flows/flow_table.h"
 
 namespace penumbra::bench {
@@ -22,20 +22,6 @@ namespace {
 constexpr std::array<std::size_t, 3> kFlowCounts{16'000, 250'000, 12'000'000};
 constexpr std::size_t kGibibyteOfFlows = 12'000'000;
 constexpr std::size_t kFlowSearches = std::size_t{1} << 22;
-
-/// Different flows for different numbers below 2^48, one of four of IPv6.
-flow_key numbered_flow(std::uint64_t number) {
-  const std::uint64_t mixed = Random::mixed(number);
-  Flow flow{.is_ipv6 = number % 4 == 0,
-            .source = {0, 0x0A000000 | (number >> 24 & 0xFFFFFF)},
-            .destination = {0, mixed >> 32},
-            .source_port = static_cast<std::uint16_t>(number),
-            .destination_port = static_cast<std::uint16_t>(number >> 16 & 0xFF),
-            .protocol = static_cast<std::uint8_t>(mixed % 3 == 0 ? 17 : 6),
-            .vlan = 0};
-  if (flow.is_ipv6) flow.source.high = flow.destination.high = 0x20010DB800000000 | (mixed & 0xFFFF);
-  return to_key(flow);
-}
 
 using FlowSearches = SearchesOf<flow_key, std::uint32_t>;
 

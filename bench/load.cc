@@ -37,7 +37,7 @@ class LoadBench {
  public:
   LoadBench(const Options& options, Report& report) : options_(options), report_(report), work_(options) {
     report.input("table", work_.input.description);
-    report.input("addresses", fmt::format("{}, uniform, seed {}", work_.addresses.size(), options.seed));
+    report.input("addresses", fmt::format("{}, uniform, seed {}", work_.size(), options.seed));
     for (const EngineInfo& info : engines()) {
       if (info.probe().available) open(info.name, info.at_once);
     }

@@ -28,14 +28,14 @@ double percentile(std::vector<float>& values, double share) {
 }  // namespace
 
 LoadedWorker::LoadedWorker(Engine& engine, gpu::Ipv4Work& work) : work_(work) {
-  const Shader& shader = *engine.find_shader(work.table.table().name());
-  engine.expect(shader, work.table.table());
+  const Shader& shader = *engine.find_shader(work.penumbra_table().name());
+  engine.expect(shader, work.penumbra_table());
   queue_ = engine.open_queue_for(first_core());
   for (const auto& [name, member] : engine.members()) member->recall({});
   engine.recall({});
   for (Flight& flight : flights_) {
     flight.shader = &shader;
-    flight.table = &work.table.table();
+    flight.table = &work.penumbra_table();
     flight.outputs[0] = flight.found.data();
   }
   delays_.reserve(std::size_t{1} << 20);
@@ -43,9 +43,9 @@ LoadedWorker::LoadedWorker(Engine& engine, gpu::Ipv4Work& work) : work_(work) {
 
 void LoadedWorker::prepare(std::uint32_t items, double came, bool is_pressed) {
   Flight& flight = at(tail_++);
-  if (next_ + items > work_.addresses.size()) next_ = 0;
+  if (next_ + items > work_.size()) next_ = 0;
   flight.first = next_;
-  flight.inputs[0] = &work_.addresses[next_];
+  flight.inputs[0] = work_.key(next_);
   next_ += items;
   flight.items = items;
   flight.came = came;
@@ -83,7 +83,7 @@ LoadedWorker::Figures LoadedWorker::go(double rate) {
     submit_waiting();
     moment = now();
     for (; head_ != unsubmitted_ && at(head_).is_back; ++head_) {
-      if (kChecked) work_.check(at(head_).first, std::span(at(head_).found).first(at(head_).items));
+      if (kChecked) work_.check(at(head_).first, std::as_bytes(std::span(at(head_).found).first(at(head_).items)));
       if (moment < end) answered += at(head_).items;
       if (delays_.size() < delays_.capacity()) delays_.push_back(static_cast<float>(moment - at(head_).came));
     }

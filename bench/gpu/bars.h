@@ -20,12 +20,19 @@ struct Bar {
 inline constexpr Bar kCudaRate{"IPv4 look-ups by cuda / the bus: 4 B in and 2 B out", 0.85, true};
 inline constexpr Bar kResidentRate{"IPv4 look-ups by cuda-resident / the bus: 4 B in and 2 B out", 0.6, true};
 inline constexpr Bar kShaderRate{"IPv4 shader on data already there / random reads of the table", 0.6, true};
+inline constexpr Bar kTrieRate{"IPv6 look-ups (trie) by cuda / the bus: 16 B in and 2 B out", 0.85, true};
+inline constexpr Bar kLengthsRate{"IPv6 look-ups (lengths) by cuda / the bus: 16 B in and 2 B out", 0.85, true};
+inline constexpr Bar kFlowsRate{"flow look-ups by cuda / the bus: 40 B in and 4 B out", 0.85, true};
+inline constexpr Bar kTrieShader{"IPv6 trie on data already there / random reads over lines", 0.6, true};
+inline constexpr Bar kLengthsShader{"IPv6 lengths on data already there / random reads over lines", 0.6, true};
+inline constexpr Bar kFlowsShader{"flows on data already there / random reads over lines", 0.6, true};
 inline constexpr Bar kResidentMedian{"cuda-resident, 32 look-ups from submit to result, median us", 3.5, false};
 inline constexpr Bar kResidentP99{"cuda-resident, 32 look-ups from submit to result, p99 us", 5.5, false};
 inline constexpr Bar kResidentBatch{"cuda-resident, a batch of 32 with 144 in flight, one thread, us", 0.06, false};
 inline constexpr Bar kGroupSignal{"results of 64 B made visible once a group / by atomics", 5, true};
 
-inline constexpr const Bar* kBars[] = {&kCudaRate,    &kResidentRate,  &kShaderRate, &kResidentMedian,
+inline constexpr const Bar* kBars[] = {&kCudaRate,    &kResidentRate,  &kShaderRate,    &kTrieRate,    &kLengthsRate,
+                                       &kFlowsRate,   &kTrieShader,    &kLengthsShader, &kFlowsShader, &kResidentMedian,
                                        &kResidentP99, &kResidentBatch, &kGroupSignal};
 
 /// What is told of every bar where there is no GPU to measure.

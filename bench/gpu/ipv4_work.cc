@@ -1,117 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/ipv4_work.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstring>
-#include <stdexcept>
-#include <utility>
 
 namespace penumbra::bench::gpu {
-namespace {
 
-constexpr char kShader[] = "ipv4_dir24_8";
-constexpr std::size_t kParts = 16;          ///< of the addresses
-constexpr std::uint32_t kLongBatch = 4096;  ///< takes an engine on the thread's own core some time
-
-}  // namespace
-
-Ipv4Work::Ipv4Work(const Options& options, std::size_t count) : input(input_table(options)) {
+Ipv4Work::Ipv4Work(const Options& options, std::size_t count) : LookupWorkOf(count), input(input_table(options)) {
   const InputAddresses drawn = uniform_addresses(count, options.seed);
-  right = Oracle(input.entries).match(drawn.addresses);
-  const auto own = std::make_shared<HugeMemory>(count * sizeof(std::uint32_t));
-  addresses = {reinterpret_cast<const std::uint32_t*>(own->data()), count};
-  std::memcpy(own->data(), drawn.addresses.data(), count * sizeof(std::uint32_t));
-  memory = own;
-  table.load(input.entries);
+  std::ranges::copy(drawn.addresses, own_keys().begin());
+  std::ranges::copy(Oracle(input.entries).match(drawn.addresses), right.begin());
+  table_.load(input.entries);
 }
-
-void Ipv4Work::check(std::size_t first, std::span<const std::uint16_t> found) const {
-  const auto wrong = std::ranges::mismatch(found, std::span(right).subspan(first, found.size()));
-  if (wrong.in1 == found.end()) return;
-  throw WrongAnswer(fmt::format("look-up {} of a batch of {} gives {}, the oracle says {}", wrong.in1 - found.begin(),
-                                found.size(), *wrong.in1, *wrong.in2));
-}
-
-OpenedEngine open_engine(const std::string& choice, Ipv4Work& work) {
-  try {
-    auto engine = create_engine(choice);
-    if (engine->find_shader(kShader) == nullptr) return {nullptr, "it has no variant of " + std::string(kShader)};
-    engine->use_table(work.table.table());
-    return {std::move(engine), ""};
-  } catch (const std::exception& error) {
-    return {nullptr, error.what()};
-  }
-}
-
-void report_notes(const std::string& choice, const Engine& engine, Report& report) {
-  for (const std::string& line : engine.notes()) {
-    report.note(fmt::format("{}: {}", choice, line));
-    if (line.find("came back") != std::string::npos || line.find("lost") != std::string::npos) {
-      throw std::runtime_error(fmt::format("{} lost its GPU while it was measured: {}", choice, line));
-    }
-  }
-}
-
-LookupStream::LookupStream(Engine& engine, Ipv4Work& work, std::uint32_t items, std::uint32_t most_in_flight,
-                           std::size_t place)
-    : work_(work),
-      found_(std::make_shared<HugeMemory>(std::size_t{most_in_flight} * items * sizeof(std::uint16_t))),
-      flights_(most_in_flight),
-      queue_(engine.open_queue()),
-      next_(place % kParts * (work.addresses.size() / kParts)) {
-  queue_->share(work.memory);
-  queue_->share(found_);
-  auto* found = reinterpret_cast<std::uint16_t*>(found_->data());
-  for (Flight& flight : flights_) {
-    flight.found = {found, items};
-    found += items;
-    flight.shader = engine.find_shader(kShader);
-    flight.table = &work.table.table();
-    flight.items = items;
-    flight.outputs[0] = flight.found.data();
-  }
-}
-
-void LookupStream::prepare(Flight& flight) {
-  if (next_ + flight.items > work_.addresses.size()) next_ = 0;
-  flight.first = next_;
-  flight.inputs[0] = &work_.addresses[next_];
-  flight.is_back = false;
-  next_ += flight.items;
-}
-
-template <bool kChecked>
-std::uint64_t LookupStream::go(std::uint64_t batches, std::uint32_t in_flight, double end) {
-  std::uint64_t submitted = 0, back = 0, back_in_time = 0;
-  bool is_prepared = false, is_over = false;
-  while (back < submitted || (!is_over && submitted < batches)) {
-    while (!is_over && submitted < batches && submitted - back < in_flight) {
-      Flight& flight = at(submitted);
-      if (!is_prepared) {
-        prepare(flight);
-        if (kChecked) std::ranges::fill(flight.found, static_cast<std::uint16_t>(~work_.right[flight.first]));
-      }
-      const auto taken = queue_->submit(flight);
-      is_prepared = taken == EngineQueue::Submitted::full;
-      if (is_prepared) break;
-      flight.is_back = taken == EngineQueue::Submitted::done;
-      ++submitted;
-      if (flight.is_back && flight.items >= kLongBatch) break;  // the end may have come meanwhile
-    }
-    if (Batch* batch = queue_->poll()) static_cast<Flight*>(batch)->is_back = true;
-    for (; back < submitted && at(back).is_back; ++back) {
-      if constexpr (kChecked) work_.check(at(back).first, at(back).found);
-    }
-    if (is_over || end == kNoEnd) continue;
-    is_over = now() >= end;
-    if (!is_over) back_in_time = back;
-  }
-  return back_in_time;
-}
-
-template std::uint64_t LookupStream::go<false>(std::uint64_t batches, std::uint32_t in_flight, double end);
-template std::uint64_t LookupStream::go<true>(std::uint64_t batches, std::uint32_t in_flight, double end);
 
 }  // namespace penumbra::bench::gpu

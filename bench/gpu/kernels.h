@@ -12,7 +12,6 @@
 #include "gopt/kernels/chase.shader.h"
 #include "gpu/kernels/hashes.shader.h"
 #include "permutation.h"
-#include "shaders/dir24_8/dir24_8.shader.h"
 
 namespace penumbra::bench::gpu {
 
@@ -90,9 +89,5 @@ constexpr std::uint32_t random_place(std::uint32_t number, std::uint32_t mask) {
 /// entries; adds what they read to *sum.
 cudaError_t launch_random_reads(const std::uint16_t* table, std::uint32_t mask, std::uint32_t reads,
                                 unsigned long long* sum, cudaStream_t stream);
-
-/// The shader ipv4_dir24_8, whose view has the GPU's pointers: as many threads as the GPU runs at once share the items.
-cudaError_t launch_ipv4(dir24_8_view view, const std::uint32_t* address, std::uint16_t* next_hop, std::uint32_t items,
-                        cudaStream_t stream);
 
 }  // namespace penumbra::bench::gpu

@@ -7,7 +7,7 @@
 #include "gpu/arithmetic.h"
 #include "gpu/bars.h"
 #include "gpu/core_team.h"
-#include "gpu/ipv4_work.h"
+#include "gpu/lookup_work.h"
 #include "gpu/measurements.h"
 #include "gpu/piece_exchange.h"
 #include "gpu/resident_exchange.h"
@@ -105,7 +105,7 @@ void tell_of_absence(const std::string& choice, const std::string& why, Report& 
   for (const Bar* bar : {&kResidentMedian, &kResidentP99, &kResidentBatch}) report.bar_not_shown(bar->what, why);
 }
 
-void measure(const std::string& choice, Ipv4Work& work, unsigned rounds, std::vector<Series>& all, Report& report) {
+void measure(const std::string& choice, LookupWork& work, unsigned rounds, std::vector<Series>& all, Report& report) {
   const OpenedEngine opened = open_engine(choice, work);
   if (!opened.engine) return tell_of_absence(choice, opened.why_not, report);
   LookupStream stream(*opened.engine, work, kLookups, kMostDepth, 0);
@@ -123,7 +123,7 @@ void measure(const std::string& choice, Ipv4Work& work, unsigned rounds, std::ve
 
 }  // namespace
 
-void measure_latencies(const Options& options, Ipv4Work& work, Report& report) {
+void measure_latencies(const Options& options, LookupWork& work, Report& report) {
   std::vector<Series> all;
   for (const auto of : {&of_pieces, &of_flags}) {
     const Latencies bare = of(options.rounds);

@@ -11,8 +11,8 @@
 #include "gpu/bars.h"
 #include "gpu/core_team.h"
 #include "gpu/cuda_call.h"
-#include "gpu/ipv4_work.h"
 #include "gpu/measurements.h"
+#include "gpu/tasks.h"
 #include "pin.h"
 
 namespace penumbra::bench::gpu {
@@ -23,19 +23,19 @@ constexpr double kLookupSeconds = 0.05;
 /// Look-ups that a thread has in flight, within bounds of its batches: several times what the longest way takes.
 constexpr std::uint32_t kItemsInFlight = 1U << 18, kMostBatches = 128;
 
-struct Measured {
-  const char* engine;
-  const Bar* bar;
-};
-/// The resident kernel's blocks are enough for the queues of all loads, which are open at the same time.
-constexpr Measured kRateEngines[] = {{"gopt", nullptr},
-                                     {"cuda", &kCudaRate},
-                                     {"cuda,mapped=1", nullptr},
-                                     {"cuda-resident,slots=24,blocks=512", &kResidentRate}};
+constexpr char kOnCpu[] = "gopt", kByCopies[] = "cuda", kByMapping[] = "cuda,mapped=1";
+/// Blocks enough for the queues of all loads, which are open at the same time.
+constexpr char kResident[] = "cuda-resident,slots=24,blocks=512";
 
-/// What the bus can carry at most: four bytes there and two back for each look-up, in large copies and nothing else.
+/// What the bus can carry at most: a key there and an answer back for each look-up, in large copies and nothing else.
 class Bus {
  public:
+  explicit Bus(const LookupWork& work)
+      : in_(kItems * work.key_bytes()),
+        out_(kItems * work.answer_bytes()),
+        gpu_in_(in_.size()),
+        gpu_out_(out_.size()) {}
+
   /// Million look-ups a second.
   double rate() const {
     const double begin = now();
@@ -52,17 +52,15 @@ class Bus {
   static constexpr std::size_t kItems = std::size_t{1} << 23;
   static constexpr unsigned kCopies = 16;
 
-  SharedArray<std::uint32_t> in_{kItems};
-  SharedArray<std::uint16_t> out_{kItems};
-  DeviceArray<std::uint32_t> gpu_in_{kItems};
-  DeviceArray<std::uint16_t> gpu_out_{kItems};
+  SharedArray<std::byte> in_, out_;
+  DeviceArray<std::byte> gpu_in_, gpu_out_;
   Stream there_, back_;
 };
 
 /// One engine, a batch size and so many threads, each with a queue of its own.
 class Load {
  public:
-  Load(Engine& engine, Ipv4Work& work, std::uint32_t items, unsigned threads)
+  Load(Engine& engine, LookupWork& work, std::uint32_t items, unsigned threads)
       : items_(items), in_flight_(std::clamp(kItemsInFlight / items, 4U, kMostBatches)) {
     for (unsigned thread = 0; thread < threads; ++thread) {
       streams_.push_back(std::make_unique<LookupStream>(engine, work, items, in_flight_, thread));
@@ -91,11 +89,12 @@ class Load {
 };
 
 /// An engine's loads beside the bus, one batch size after the other; the best of all stands for the engine.
-void measure(const Measured& measured, Ipv4Work& work, const Bus& bus, const Options& options, Report& report) {
-  const OpenedEngine opened = open_engine(measured.engine, work);
+void measure(const char* choice, const Bar* bar, const Task& task, const Bus& bus, const Options& options,
+             Report& report) {
+  const OpenedEngine opened = open_engine(choice, *task.work);
   if (!opened.engine) {
-    report.note(fmt::format("E11: {} is absent: {}", measured.engine, opened.why_not));
-    if (measured.bar != nullptr) report.bar_not_shown(measured.bar->what, opened.why_not);
+    report.note(fmt::format("E11, {}: {} is absent: {}", task.name, choice, opened.why_not));
+    if (bar != nullptr) report.bar_not_shown(bar->what, opened.why_not);
     return;
   }
   // An engine's own thread needs a core too.
@@ -105,24 +104,28 @@ void measure(const Measured& measured, Ipv4Work& work, const Bus& bus, const Opt
     std::deque<Load> loads;
     std::vector<Contender> turns{{"the bus", [&bus] { return bus.rate(); }}};
     for (const unsigned threads : team_sizes({4, most}, most)) {
-      Load& load = loads.emplace_back(*opened.engine, work, items, threads);
+      Load& load = loads.emplace_back(*opened.engine, *task.work, items, threads);
       load.check();
       turns.push_back({load.name(), [&load] { return load.rate(); }});
     }
-    const std::vector<double> ratios = report.compare(fmt::format("E11 IPv4 look-ups by {}", measured.engine),
+    const std::vector<double> ratios = report.compare(fmt::format("E11 {}: look-ups by {}", task.name, choice),
                                                       "M lookups/s", interleave(turns, options.rounds), "the bus");
     best = std::max(best, *std::max_element(ratios.begin() + 1, ratios.end()));
   }
-  report_notes(measured.engine, *opened.engine, report);
-  if (measured.bar != nullptr) measured.bar->tell(report, best);
+  report_notes(choice, *opened.engine, report);
+  if (bar != nullptr) bar->tell(report, best);
 }
 
 }  // namespace
 
-void measure_lookups(const Options& options, Ipv4Work& work, Report& report) {
-  const Bus bus;
-  for (const Measured& each : kRateEngines) measure(each, work, bus, options, report);
-  report.checked("E11: every look-up of three rounds of batches of every load equals the oracle's");
+void measure_lookups(const Options& options, const Task& task, Report& report) {
+  const Bus bus(*task.work);
+  measure(kOnCpu, nullptr, task, bus, options, report);
+  measure(kByCopies, task.by_cuda, task, bus, options, report);
+  measure(kByMapping, nullptr, task, bus, options, report);
+  measure(kResident, task.by_resident, task, bus, options, report);
+  report.checked(
+      fmt::format("E11 {}: every look-up of three rounds of batches of every load equals the oracle's", task.name));
 }
 
 }  // namespace penumbra::bench::gpu

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "gpu/ipv4_work.h"
 #include "gpu/life_sign.h"
 #include "gpu/measurements.h"
+#include "gpu/tasks.h"
 
 namespace penumbra::bench::gpu {
 namespace {
@@ -23,14 +23,6 @@ constexpr Measurement kMeasurements[] = {{"E1, copies", &measure_copies},
                                          {"E19, group synchronization", &measure_group_signals},
                                          {"E4, random accesses", &measure_random_accesses},
                                          {"E5, the offload crossover", &measure_offload}};
-
-struct Ipv4Measurement {
-  const char* name;
-  void (*run)(const Options& options, Ipv4Work& work, Report& report);
-};
-constexpr Ipv4Measurement kIpv4Measurements[] = {{"E11, the shader on data already there", &measure_shader},
-                                                 {"E11, look-ups", &measure_lookups},
-                                                 {"E18, latencies", &measure_latencies}};
 
 }  // namespace
 
@@ -49,12 +41,19 @@ void measure_all(const Options& options, Report& report) {
   for (const Measurement& each : kMeasurements) {
     attempt(each.name, [&] { each.run(options, report); });
   }
-  life.now("the IPv4 table");
-  Ipv4Work work(options);
-  report.input("table", work.input.description);
-  for (const Ipv4Measurement& each : kIpv4Measurements) {
-    attempt(each.name, [&] { each.run(options, work, report); });
-  }
+  const auto look_up = [&](const Task& task) {
+    report.input(task.name, task.description);
+    attempt((task.name + ", the shader on data already there").c_str(), [&] { measure_shader(options, task, report); });
+    attempt((task.name + ", look-ups").c_str(), [&] { measure_lookups(options, task, report); });
+  };
+  attempt("IPv4", [&] {
+    const Task task = ipv4_task(options);
+    look_up(task);
+    attempt("E18, latencies", [&] { measure_latencies(options, *task.work, report); });
+  });
+  attempt("IPv6 and flows", [&] {
+    for (const Task& task : more_tasks(options)) look_up(task);
+  });
   if (!failures.empty()) throw std::runtime_error(failures);
 }
 

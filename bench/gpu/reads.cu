@@ -7,10 +7,6 @@ namespace {
 
 constexpr std::uint32_t kOfAThread = 8;  ///< reads in flight
 
-__global__ void look_up(dir24_8_view view, const std::uint32_t* address, std::uint16_t* next_hop, std::uint32_t items) {
-  dir24_8_lookup(view, address, next_hop, items);
-}
-
 __global__ void read(const std::uint16_t* table, std::uint32_t mask, std::uint32_t reads, unsigned long long* sum) {
   const std::uint32_t threads = gridDim.x * blockDim.x;
   std::uint32_t own = 0;
@@ -38,12 +34,6 @@ cudaError_t launch_random_reads(const std::uint16_t* table, std::uint32_t mask, 
   std::uint32_t blocks = 1;
   while (2 * blocks <= all_at_once(&read) && 2 * blocks * kThreads * kOfAThread <= reads) blocks *= 2;
   read<<<blocks, kThreads, 0, stream>>>(table, mask, reads, sum);
-  return cudaGetLastError();
-}
-
-cudaError_t launch_ipv4(dir24_8_view view, const std::uint32_t* address, std::uint16_t* next_hop, std::uint32_t items,
-                        cudaStream_t stream) {
-  look_up<<<all_at_once(&look_up), kThreads, 0, stream>>>(view, address, next_hop, items);
   return cudaGetLastError();
 }
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/lookup_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+namespace penumbra::bench::gpu {
+namespace {
+
+constexpr std::size_t kParts = 16;          ///< of the keys
+constexpr std::uint32_t kLongBatch = 4096;  ///< takes an engine on the thread's own core some time
+
+}  // namespace
+
+void LookupWork::check(std::size_t first, std::span<const std::byte> found) const {
+  const std::byte* const right = right_ + first * answer_bytes_;
+  if (std::memcmp(found.data(), right, found.size()) == 0) return;
+  const auto wrong = std::ranges::mismatch(found, std::span(right, found.size())).in1 - found.begin();
+  throw WrongAnswer(fmt::format("look-up {} of a batch of {} gives another answer than the oracle",
+                                static_cast<std::size_t>(wrong) / answer_bytes_, found.size() / answer_bytes_));
+}
+
+void LookupWork::spoil(std::size_t first, std::span<std::byte> found) const {
+  const std::byte* const right = right_ + first * answer_bytes_;
+  for (std::size_t i = 0; i < found.size(); ++i) found[i] = ~right[i];
+}
+
+OpenedEngine open_engine(const std::string& choice, LookupWork& work) {
+  Table& table = work.penumbra_table();
+  try {
+    auto engine = create_engine(choice);
+    if (engine->find_shader(table.name()) == nullptr) return {nullptr, "it has no variant of " + table.name()};
+    engine->use_table(table);
+    return {std::move(engine), ""};
+  } catch (const std::exception& error) {
+    return {nullptr, error.what()};
+  }
+}
+
+void report_notes(const std::string& choice, const Engine& engine, Report& report) {
+  for (const std::string& line : engine.notes()) {
+    report.note(fmt::format("{}: {}", choice, line));
+    if (line.find("came back") != std::string::npos || line.find("lost") != std::string::npos) {
+      throw std::runtime_error(fmt::format("{} lost its GPU while it was measured: {}", choice, line));
+    }
+  }
+}
+
+LookupStream::LookupStream(Engine& engine, LookupWork& work, std::uint32_t items, std::uint32_t most_in_flight,
+                           std::size_t place)
+    : work_(work),
+      found_(std::make_shared<HugeMemory>(std::size_t{most_in_flight} * items * work.answer_bytes())),
+      flights_(most_in_flight),
+      queue_(engine.open_queue()),
+      next_(place % kParts * (work.size() / kParts)) {
+  queue_->share(work.memory());
+  queue_->share(found_);
+  Table& table = work.penumbra_table();
+  std::byte* found = found_->data();
+  for (Flight& flight : flights_) {
+    flight.found = {found, items * work.answer_bytes()};
+    found += flight.found.size();
+    flight.shader = engine.find_shader(table.name());
+    flight.table = &table;
+    flight.items = items;
+    flight.outputs[0] = flight.found.data();
+  }
+}
+
+void LookupStream::prepare(Flight& flight) {
+  if (next_ + flight.items > work_.size()) next_ = 0;
+  flight.first = next_;
+  flight.inputs[0] = work_.key(next_);
+  flight.is_back = false;
+  next_ += flight.items;
+}
+
+template <bool kChecked>
+std::uint64_t LookupStream::go(std::uint64_t batches, std::uint32_t in_flight, double end) {
+  std::uint64_t submitted = 0, back = 0, back_in_time = 0;
+  bool is_prepared = false, is_over = false;
+  while (back < submitted || (!is_over && submitted < batches)) {
+    while (!is_over && submitted < batches && submitted - back < in_flight) {
+      Flight& flight = at(submitted);
+      if (!is_prepared) {
+        prepare(flight);
+        if (kChecked) work_.spoil(flight.first, flight.found);
+      }
+      const auto taken = queue_->submit(flight);
+      is_prepared = taken == EngineQueue::Submitted::full;
+      if (is_prepared) break;
+      flight.is_back = taken == EngineQueue::Submitted::done;
+      ++submitted;
+      if (flight.is_back && flight.items >= kLongBatch) break;  // the end may have come meanwhile
+    }
+    if (Batch* batch = queue_->poll()) static_cast<Flight*>(batch)->is_back = true;
+    for (; back < submitted && at(back).is_back; ++back) {
+      if constexpr (kChecked) work_.check(at(back).first, at(back).found);
+    }
+    if (is_over || end == kNoEnd) continue;
+    is_over = now() >= end;
+    if (!is_over) back_in_time = back;
+  }
+  return back_in_time;
+}
+
+template std::uint64_t LookupStream::go<false>(std::uint64_t batches, std::uint32_t in_flight, double end);
+template std::uint64_t LookupStream::go<true>(std::uint64_t batches, std::uint32_t in_flight, double end);
+
+}  // namespace penumbra::bench::gpu
