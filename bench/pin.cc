@@ -45,8 +45,11 @@ unsigned last_core() {
 unsigned core_count() {
   return static_cast<unsigned>(cores().size());
 }
+unsigned core(unsigned index) {
+  return cores().at(index);
+}
 void pin_to_core(unsigned index) {
-  pin_to(cores().at(index));
+  pin_to(core(index));
 }
 void pin_to_first_core() {
   pin_to(first_core());

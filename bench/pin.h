@@ -10,6 +10,9 @@ unsigned last_core();
 /// How many cores that were. Throws std::system_error.
 unsigned core_count();
 
+/// The `index`-th of them, from 0. Throws std::out_of_range.
+unsigned core(unsigned index);
+
 /// Keep the calling thread on that core, the `index`-th of them from 0. Throw std::system_error.
 void pin_to_core(unsigned index);
 void pin_to_first_core();

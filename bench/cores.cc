@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole routers from a source in memory to counting sinks, by function, engine and number of workers (G-Opt, figure 10;
+// the integrated GPUs' paper, figures 5 and 6).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "bench.h"
+#include "gpu/core_team.h"
+#include "inputs.h"
+#include "io/capture_writer.h"
+#include "network.h"
+#include "penumbra/engine.h"
+#include "pin.h"
+#include "process.h"
+#include "temporary.h"
+
+namespace penumbra::bench {
+namespace {
+
+constexpr const char* kRunFor = "500ms";
+constexpr std::size_t kCapturedFrames = std::size_t{1} << 18;
+constexpr std::size_t kStations = std::size_t{1} << 16;  ///< half of them on either port
+
+/// What a configuration says of ports and functions.
+struct System {
+  std::string name, input, ports, pipeline;
+};
+
+using FrameBytes = std::vector<std::uint8_t>;
+
+void put(FrameBytes& frame, std::uint64_t value, int bytes) {
+  while (bytes-- > 0) frame.push_back(static_cast<std::uint8_t>(value >> 8 * bytes));
+}
+
+/// UDP without data over IPv6: 62 bytes.
+FrameBytes ipv6_frame(ipv6_address destination) {
+  FrameBytes frame;
+  put(frame, 0x020000000001, 6);
+  put(frame, 0x02AA00000001, 6);
+  put(frame, 0x86DD, 2);
+  put(frame, 0x60000000, 4);
+  put(frame, 8, 2);
+  put(frame, 17, 1);
+  put(frame, 64, 1);
+  put(frame, 0x20010DB8FFFF0000, 8);
+  put(frame, 1, 8);
+  put(frame, destination.high, 8);
+  put(frame, destination.low, 8);
+  put(frame, 0x03E803E900080000, 8);
+  return frame;
+}
+
+/// Of 60 bytes, with an ethertype for experiments.
+FrameBytes ethernet_frame(std::uint64_t destination, std::uint64_t source) {
+  FrameBytes frame;
+  put(frame, 0x020000000000 + destination, 6);
+  put(frame, 0x020000000000 + source, 6);
+  put(frame, 0x88B5, 2);
+  frame.resize(60);
+  return frame;
+}
+
+void write_capture(const std::filesystem::path& file, const std::function<FrameBytes(std::size_t)>& frame) {
+  io::CaptureFile capture(file);
+  capture.begin();
+  io::CaptureWriter writer(capture);
+  for (std::size_t i = 0; i < kCapturedFrames; ++i) writer.add(i, frame(i));
+  writer.flush();
+  if (capture.error() != 0) throw std::runtime_error("cannot write " + file.string());
+}
+
+class CoresBench {
+ public:
+  CoresBench(const Options& options, Report& report) : options_(options), report_(report) {
+    systems_ = {ipv4(), ipv6(), l2(), flows()};
+    for (const System& each : systems_) report.input(each.name, each.input);
+  }
+
+  void run() {
+    // The main thread, and an engine's own, need a core too.
+    const unsigned most = std::max(core_count(), 2U) - 1;
+    for (const System& system : systems_) {
+      for (const unsigned workers : team_sizes({2, 4, 8, most}, most)) compare(system, workers);
+    }
+    report_.checked("every packet of every run was sent on");
+  }
+
+ private:
+  static constexpr char kOnePort[] =
+      "  - {name: port0, device: \"synth:size=60,dst=prefixes:routes.txt\", "
+      "promiscuous: true, sink: count}\n";
+  static constexpr char kIpv4[] = "  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}\n";
+
+  System ipv4() const {
+    write_table(forwarding_table({"port0"}, options_.seed), folder_.path());
+    return {"ipv4", "900,000 generated prefixes, 64-byte frames, destinations uniform over the prefixes", kOnePort,
+            kIpv4};
+  }
+  /// Every packet begins another flow, until the source begins anew.
+  System flows() const {
+    return {"flows and ipv4", "the same, with a record for each destination", kOnePort,
+            fmt::format("  - flows: {{max_flows: 4000000}}\n{}", kIpv4)};
+  }
+  System ipv6() const {
+    constexpr unsigned kNextHops = 16;
+    const Ipv6InputTable table = ipv6_input_table({.names = {}, .routes = {}, .seed = options_.seed});
+    std::string routes, neighbours;
+    for (std::size_t i = 0; i < table.entries.size(); ++i) {
+      routes +=
+          fmt::format("{} via 2001:db8:ffff::{:x} dev port0\n", to_string(table.entries[i].prefix), 1 + i % kNextHops);
+    }
+    for (unsigned i = 1; i <= kNextHops; ++i) {
+      neighbours += fmt::format("2001:db8:ffff::{:x} dev port0 lladdr 02:bb:00:00:00:{:02x}\n", i, i);
+    }
+    write_file(folder_.path() / "routes6.txt", routes);
+    write_file(folder_.path() / "neighbours6.txt", neighbours);
+    const auto drawn = prefix_addresses(table, kCapturedFrames, options_.seed);
+    write_capture(folder_.path() / "ipv6.pcap", [&](std::size_t i) { return ipv6_frame(drawn.addresses[i]); });
+    return {"ipv6",
+            fmt::format("{}, lookup trie; {} frames of 66 bytes, {}", table.description, kCapturedFrames,
+                        drawn.description),
+            "  - {name: port0, device: \"pcap:ipv6.pcap,loop\", promiscuous: true, sink: count}\n",
+            "  - ipv6: {routes: routes6.txt, neighbours: neighbours6.txt}\n"};
+  }
+  System l2() const {
+    for (const std::uint64_t port : {0, 1}) {
+      write_capture(folder_.path() / fmt::format("l2-{}.pcap", port), [port](std::size_t i) {
+        const std::uint64_t station = i % (kStations / 2) * 2;
+        const std::uint64_t other = Random::mixed(i) % (kStations / 2) * 2;
+        return ethernet_frame(0x100 + other + 1 - port, 0x100 + station + port);
+      });
+    }
+    std::string ports;
+    for (const int port : {0, 1}) {
+      ports += fmt::format("  - {{name: port{0}, device: \"pcap:l2-{0}.pcap,loop\", sink: count}}\n", port);
+    }
+    return {"l2", fmt::format("{} stations on two ports, 64-byte frames from each to one of the others", kStations),
+            ports, fmt::format("  - l2: {{max_stations: {}}}\n", 2 * kStations)};
+  }
+
+  void compare(const System& system, unsigned workers) {
+    std::vector<Contender> turns;
+    for (const EngineInfo* engine : engines_here()) {
+      const std::string file = fmt::format("{}-{}-{}.yaml", system.name, engine->name, workers);
+      std::vector<unsigned> cores;
+      for (unsigned i = 0; i < workers; ++i) cores.push_back(core(i));
+      write_file(folder_.path() / file,
+                 fmt::format("ports:\n{}workers: {{cores: [{}]}}\nengine: {}\npipeline:\n{}control: {{socket: "
+                             "control.sock}}\n",
+                             system.ports, fmt::join(cores, ", "), engine->name, system.pipeline));
+      turns.push_back({engine->name, [this, path = (folder_.path() / file).string()] { return rate(path); }});
+    }
+    report_.compare(fmt::format("{}, {} worker{}", system.name, workers, workers == 1 ? "" : "s"), "M packets/s",
+                    interleave(turns, options_.rounds), "scalar");
+  }
+
+  /// Million packets a second of the whole system.
+  static double rate(const std::string& config) {
+    const Finished run = run_program({"/proc/self/exe", "run", config, "--for", kRunFor, "-j"});
+    const nlohmann::json summary = nlohmann::json::parse(run.output);
+    if (summary.at("received").at("packets") != summary.at("sent").at("packets")) {
+      throw WrongAnswer(config + ": not every packet was sent on: " + summary.at("reasons").dump());
+    }
+    return summary.at("sent").at("packets_per_second").get<double>() * 1e-6;
+  }
+
+  const Options& options_;
+  Report& report_;
+  const TemporaryFolder folder_;
+  std::vector<System> systems_;
+};
+
+void run_cores(const Options& options, Report& report) {
+  CoresBench(options, report).run();
+}
+
+[[maybe_unused]] const bool kCoresBenchmark =
+    register_benchmark({.name = "cores",
+                        .measures = "whole routers by function, engine and number of workers",
+                        .needs = "4 GiB of memory",
+                        .seconds = 300,
+                        .run = &run_cores});
+
+}  // namespace
+}  // namespace penumbra::bench
