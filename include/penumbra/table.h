@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -26,7 +27,8 @@ struct TableRegion {
   std::size_t bytes = 0;
 };
 
-/// A copy of a table elsewhere (another memory, another device). Called by the owner's thread only.
+/// A copy of a table elsewhere (another memory, another device). Called by the owner's thread only. What it waits for
+/// in a call must not be waiting for its detach().
 class TableMirror {
  public:
   TableMirror() = default;
@@ -78,6 +80,7 @@ class Table {
   /// Registers a mirror, which is given the current version at once. It must outlive its registration. To be called
   /// by the thread that publishes, or before that thread starts.
   void attach(TableMirror& mirror);
+  /// Any thread; the owner may go on with its changes. When this returns, nothing more is said to the mirror.
   void detach(TableMirror& mirror);
 
  private:
@@ -90,6 +93,7 @@ class Table {
   std::atomic<std::size_t> view_bytes_{0};
   std::atomic<unsigned> size_class_{0};
   std::vector<TableRegion> regions_;
+  std::mutex mirrors_mutex_;  ///< held while something is said to them
   std::vector<TableMirror*> mirrors_;
   std::atomic<bool> mirrored_{false};
 };
