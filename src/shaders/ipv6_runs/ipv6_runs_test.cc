@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,16 +31,14 @@ namespace {
 
 using ipv6_oracle::address;
 using ipv6_oracle::prefix;
-using ipv6_runs::Pieces;
+using ipv6_runs::Piece;
 
-/// The line that the first three accesses of a look-up lead to.
+/// The line that a look-up takes its first value from.
 const ipv6_runs_line* line_of(Ipv6Runs& table, Ipv6Address address) {
   const auto& view = *static_cast<const ipv6_runs_view*>(table.table().view());
-  std::uint64_t rest = ipv6_runs_rest({address.high, address.low}, IPV6_RUNS_ROOT_BITS);
+  const std::uint32_t unit = ipv6_runs_unit({address.high, address.low}, IPV6_RUNS_ROOT_BITS);
   const std::uint32_t root = view.root[address.high >> (64 - IPV6_RUNS_ROOT_BITS)];
-  const std::uint32_t entry = view.entries[ipv6_runs_next(root, rest)];
-  rest <<= ipv6_runs_order(root);
-  return &view.lines[ipv6_runs_next(entry, rest)];
+  return ipv6_runs_line_of(view, view.entries[ipv6_runs_entry(root, unit)], unit);
 }
 
 TEST(Ipv6Runs, FindsTheRunOfEveryUnitInLinesOfAnySize) {
@@ -47,7 +46,7 @@ TEST(Ipv6Runs, FindsTheRunOfEveryUnitInLinesOfAnySize) {
   for (std::size_t starts = 0; starts < IPV6_RUNS_OF_A_LINE; ++starts) {
     std::set<std::uint32_t> chosen;
     while (chosen.size() < starts) chosen.insert(random.below(1U << 31) * 2 + 1);
-    ipv6_runs_line line{};
+    ipv6_runs_leaf line{};
     std::size_t at = IPV6_RUNS_OF_A_LINE - 1 - starts;
     for (const std::uint32_t start : chosen) line.start[at++] = start;
     std::vector<std::uint32_t> units{0, 0xFFFFFFFF};
@@ -101,29 +100,64 @@ TEST(Ipv6Runs, ReusesItsLinesUnderEndlessChanges) {
   EXPECT_LE(table.lookup_bytes(), before + (std::size_t{8} << 20));
 }
 
-TEST(Ipv6Runs, CutsALineWhereRunsBegin) {
+TEST(Ipv6Runs, FindsTheLineOfEveryUnitInNodesOfAnySize) {
+  Random random(4);
+  for (std::size_t lines = 1; lines <= IPV6_RUNS_LINES_OF_A_NODE; ++lines) {
+    std::set<std::uint32_t> chosen;
+    while (chosen.size() + 1 < lines) chosen.insert(random.below(1U << 31) * 2 + 1);
+    ipv6_runs_line node;
+    std::ranges::fill(node.last, 0xFFFFFFFF);
+    std::ranges::copy(chosen, node.last);
+    std::vector<std::uint32_t> units{0, 0xFFFFFFFF};
+    for (const std::uint32_t last : chosen) units.insert(units.end(), {last - 1, last, last + 1});
+    for (const std::uint32_t unit : units) {
+      EXPECT_EQ(ipv6_runs_find_line(node.last, unit), std::distance(chosen.begin(), chosen.lower_bound(unit)));
+    }
+  }
+}
+
+/// More runs than a line holds, than a node's lines hold, and than the parts of a line hold that are nodes.
+TEST(Ipv6Runs, FindsRunsHoweverManyStandSideBySide) {
+  NoReaders no_readers;
+  for (const std::uint64_t count : {11U, 12U, 165U, 166U, 2'000U}) {
+    Ipv6Runs table(no_readers);
+    ipv6_oracle::Oracle oracle;
+    std::vector<Ipv6Address> addresses;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const Ipv6Prefix each{{0x2A00'1234'0000'0000 + (i << 8), 0}, 56};
+      table.insert(each, static_cast<std::uint16_t>(i));
+      oracle.insert(each, static_cast<std::uint16_t>(i));
+      addresses.insert(addresses.end(), {each.address, each.last()});
+    }
+    addresses.push_back(ipv6_oracle::after(addresses.back()));
+    addresses.push_back(ipv6_oracle::before(addresses.front()));
+    std::vector<std::uint16_t> found(addresses.size());
+    ipv6_runs_lookup(*static_cast<const ipv6_runs_view*>(table.table().view()), ipv6_oracle::columns(addresses).data(),
+                     found.data(), static_cast<std::uint32_t>(found.size()));
+    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], oracle.lookup(addresses[i])) << count;
+  }
+}
+
+TEST(Ipv6Runs, CutsARegionWhereRunsBegin) {
   const auto start = [](std::uint64_t units, std::uint64_t below = 0) {
-    return Ipv6Address{std::uint64_t{0x20010DB8} << 32 | units, below};
+    return Ipv6Address{std::uint64_t{0x20010DB8} << 32 | units << 8 | below, 0};
   };
+  const Ipv6Prefix region = prefix("2001:db8::/32");
+  constexpr std::uint32_t kFirst = 0xB8'0000'00;
   const std::vector<ipv6_runs::Run> aligned{{start(0), 1}, {start(5), 2}, {start(9), 3}};
-  const Pieces whole(aligned, 32);
-  ASSERT_EQ(whole.count, 3U);
-  EXPECT_EQ(whole.deeper, 0U);
-  EXPECT_EQ(whole.piece[1].unit, 5U);
-  EXPECT_EQ(whole.piece[2].value, 3U);
+  const std::vector<Piece> whole = pieces_of(aligned, region);
+  ASSERT_EQ(whole.size(), 3U);
+  EXPECT_EQ(std::ranges::count_if(whole, &Piece::leads_on), 0);
+  EXPECT_EQ(whole[0].unit, kFirst);
+  EXPECT_EQ(whole[1].unit, kFirst + 5);
+  EXPECT_EQ(whole[2].value, 3U);
 
   const std::vector<ipv6_runs::Run> within{{start(0), 1}, {start(5, 7), 2}, {start(5, 9), 3}, {start(6), 4}};
-  const Pieces split(within, 32);
-  ASSERT_EQ(split.count, 3U);
-  EXPECT_EQ(split.deeper, 1U);
-  EXPECT_EQ(split.piece[1].deeper.size(), 3U) << "with the run that it begins in";
-  EXPECT_EQ(split.piece[2].unit, 6U);
-
-  std::vector<ipv6_runs::Run> many;
-  many.reserve(40);
-  for (std::uint16_t i = 0; i < 40; ++i) many.push_back({start(i), i});
-  EXPECT_EQ(Pieces(many, 32).count, 40U);
-  EXPECT_FALSE(Pieces(many, 32).fit());
+  const std::vector<Piece> split = pieces_of(within, region);
+  ASSERT_EQ(split.size(), 3U);
+  EXPECT_EQ(std::ranges::count_if(split, &Piece::leads_on), 1);
+  EXPECT_EQ(split[1].deeper.size(), 3U) << "with the run that it begins in";
+  EXPECT_EQ(split[2].unit, kFirst + 6);
 }
 
 TEST(Blocks, AreUsedAnewOnlyAfterTheirGracePeriod) {

@@ -7,17 +7,16 @@
 namespace penumbra::ipv6_runs {
 namespace {
 
-constexpr unsigned kMostSlotOrder = 14, kMostLineOrder = 12;
-constexpr std::size_t kDeeperCost = 2;       ///< of a unit that takes a line of its own
-constexpr std::size_t kEntriesOfALine = 16;  ///< by their size
+constexpr unsigned kMostOrder = 14;
+/// What stands in a cache counts, by the bytes, and what a look-up does beside.
+constexpr std::size_t kEntryCost = 1, kLineCost = 16, kNodeCost = 24, kFurtherCost = 64;
 
 Ipv6Address following(Ipv6Address address) {
   return {address.high + (address.low == ~std::uint64_t{0} ? 1 : 0), address.low + 1};
 }
 
-/// The bits of an address behind `at` that a line's starts have.
 std::uint32_t unit_of(Ipv6Address address, unsigned at) {
-  return static_cast<std::uint32_t>(ipv6_runs_rest({address.high, address.low}, at) >> (64 - IPV6_RUNS_UNIT_BITS));
+  return ipv6_runs_unit({address.high, address.low}, at);
 }
 bool begins_unit(Ipv6Address address, unsigned at) {
   const unsigned bits = std::min(128U, at + IPV6_RUNS_UNIT_BITS);
@@ -77,8 +76,15 @@ std::vector<Run> runs_in(const Ipv6Prefixes& prefixes, Ipv6Prefix region, unsign
   return sweep.finish();
 }
 
-Pieces::Pieces(std::span<const Run> runs, unsigned at) {
-  add(0, runs[0].value, {});
+std::vector<Piece> pieces_of(std::span<const Run> runs, Ipv6Prefix region) {
+  const unsigned at = unit_begin(region.length);
+  const std::uint32_t first = unit_of(region.address, at), last = unit_of(region.last(), at);
+  std::vector<Piece> pieces;
+  const auto add = [&pieces, first](std::uint32_t unit, std::uint16_t value, std::span<const Run> deeper) {
+    if (pieces.size() == 1 && unit == first) pieces.clear();  // of the first unit only what comes last counts
+    pieces.push_back({unit, value, deeper, {}});
+  };
+  add(first, runs[0].value, {});
   for (std::size_t i = 1; i < runs.size();) {
     const std::uint32_t unit = unit_of(runs[i].start, at);
     std::size_t end = i + 1;
@@ -87,51 +93,34 @@ Pieces::Pieces(std::span<const Run> runs, unsigned at) {
     if (whole && end == i + 1) {
       add(unit, runs[i].value, {});
     } else {
-      const std::size_t first = whole ? i : i - 1;
-      add(unit, 0, runs.subspan(first, end - first));
+      const std::size_t begin = whole ? i : i - 1;
+      add(unit, 0, runs.subspan(begin, end - begin));
       const bool next_is_told = end < runs.size() && unit_of(runs[end].start, at) == unit + 1;
-      if (unit != std::numeric_limits<std::uint32_t>::max() && !next_is_told) {
-        add(unit + 1, runs[end - 1].value, {});
-      }
+      if (unit != last && !next_is_told) add(unit + 1, runs[end - 1].value, {});
     }
     i = end;
   }
+  return pieces;
 }
 
-void Pieces::add(std::uint32_t unit, std::uint16_t value, std::span<const Run> runs) {
-  if (count == 1 && unit == 0) count = 0;  // of the first unit only what comes last counts
-  if (count < piece.size()) piece[count] = {unit, value, runs};
-  ++count;
-  if (!runs.empty()) ++deeper;
-}
-
-LineOrder line_order(std::span<const Run> runs, Ipv6Prefix region, std::size_t generosity, unsigned least) {
-  if (runs.size() == 1) return {0, 0};
-  LineOrder best{0, std::numeric_limits<std::size_t>::max()};
-  const unsigned most = std::min(kMostLineOrder, 128U - region.length);
-  for (unsigned order = least; order <= most && std::size_t{1} << order < best.cost; ++order) {
-    std::size_t cost = std::size_t{1} << order;
-    for_each_part(runs, region, order, [&](Ipv6Prefix part, std::span<const Run> its) {
+unsigned entry_order(std::span<const Run> runs, Ipv6Prefix slot) {
+  constexpr std::size_t kOfANode = std::size_t{IPV6_RUNS_LINES_OF_A_NODE} * IPV6_RUNS_OF_A_LINE;
+  unsigned best = 0;
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (unsigned order = 0; order <= kMostOrder; ++order) {
+    std::size_t cost = kEntryCost << order;
+    if (cost >= least) break;
+    for_each_part(runs, slot, order, [&cost](Ipv6Prefix /*part*/, std::span<const Run> its) {
       if (its.size() == 1) return;
-      const Pieces pieces(its, part.length);
-      cost += pieces.fit() ? kDeeperCost * pieces.deeper : generosity * pieces.count;
+      const std::size_t lines = lines_for(its.size());
+      cost += lines * kLineCost + (lines > 1 ? kNodeCost : 0) + its.size() / (kOfANode + 1) * kFurtherCost;
     });
-    if (cost < best.cost) best = {order, cost};
+    if (cost < least) {
+      least = cost;
+      best = order;
+    }
   }
   return best;
-}
-
-unsigned slot_order(std::span<const Run> runs, Ipv6Prefix slot, std::size_t generosity) {
-  LineOrder best{0, std::numeric_limits<std::size_t>::max()};
-  for (unsigned order = 0; order <= kMostSlotOrder; ++order) {
-    std::size_t cost = (std::size_t{1} << order) / kEntriesOfALine;
-    if (cost >= best.cost) break;
-    for_each_part(runs, slot, order, [&](Ipv6Prefix part, std::span<const Run> its) {
-      if (cost < best.cost) cost += line_order(its, part, generosity).cost;
-    });
-    if (cost < best.cost) best = {order, cost};
-  }
-  return best.order;
 }
 
 }  // namespace penumbra::ipv6_runs
