@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * IPv6 longest-prefix match for cores: few lines, full ones, and no branch that is hard to guess. The leading 24 bits
- * choose an element of the root, and as many more as that says an entry (level compression, as in S. Nilsson,
- * G. Karlsson: IP-Address Lookup Using LC-Tries, JSAC 1999). An entry leads to a cache line that holds where runs of
- * addresses with one answer start, in the 32 bits behind the root's, and the answers; or, if there are more runs than
- * fit into one, to a line that tells which of those behind it to take: a tree of two levels with nodes as wide as a
- * line (as in J. Rao, K. A. Ross: Making B+-Trees Cache Conscious in Main Memory, SIGMOD 2000). So lines are full
- * however uneven the table is, and a full table's fit into a core's caches. */
+ * choose an element of the root, and as many more as that says an entry, and where much stands that another one (level
+ * compression, as in S. Nilsson, G. Karlsson: IP-Address Lookup Using LC-Tries, JSAC 1999). An entry leads to a cache
+ * line that holds where runs of addresses with one answer start, in the 32 bits behind the root's, and the answers; or,
+ * if there are more runs than fit into one, to a line that tells which of those behind it to take: a tree of two levels
+ * with nodes as wide as a line (as in J. Rao, K. A. Ross: Making B+-Trees Cache Conscious in Main Memory, SIGMOD 2000).
+ * So lines are full however uneven the table is, and a full table's fit into a core's caches. */
 #ifndef PENUMBRA_SHADERS_IPV6_RUNS_H
 #define PENUMBRA_SHADERS_IPV6_RUNS_H
 
@@ -18,8 +18,8 @@ enum {
   IPV6_RUNS_UNIT_BITS = 32, /* of an address behind the root's, or behind the unit before: what lines can tell apart */
   IPV6_RUNS_OF_A_LINE = 11,
   IPV6_RUNS_LINES_OF_A_NODE = 15,
-  /* The lower bits of an element of the root: by how many bits of the unit an entry is chosen. Of an entry: 1 if it
-   * leads to a node. */
+  /* The lower bits of an element of the root: by how many bits of the unit an entry is chosen. Of an entry: 0 if it
+   * leads to a line of runs, or IPV6_RUNS_NODE, or more, by how many further bits another entry is chosen. */
   IPV6_RUNS_ORDER_BITS = 4,
   IPV6_RUNS_NODE = 1,
   /* Values of a line that are no answers. Number n, counting from 1, leads on to entry n - 1 of those that `deeper` has
@@ -44,7 +44,7 @@ union ipv6_runs_line {
 
 struct ipv6_runs_view {
   const uint32_t* root;    /* elements: the first of the entries that they choose among, and the order */
-  const uint32_t* entries; /* the line, and whether it is a node's */
+  const uint32_t* entries; /* the line, a node's or not, or the first of other entries */
   const union ipv6_runs_line* lines;
   const uint32_t* deeper; /* by line: the first entry */
 };
@@ -55,9 +55,9 @@ PENUMBRA_SHADER uint32_t ipv6_runs_first(uint32_t element) {
 PENUMBRA_SHADER uint32_t ipv6_runs_order(uint32_t element) {
   return element & ((1U << IPV6_RUNS_ORDER_BITS) - 1);
 }
-/* The entry that an element of the root leads to. */
-PENUMBRA_SHADER uint32_t ipv6_runs_entry(uint32_t element, uint32_t unit) {
-  return ipv6_runs_first(element) + (uint32_t)((uint64_t)unit >> (IPV6_RUNS_UNIT_BITS - ipv6_runs_order(element)));
+/* The entry that an element leads to; `rest` begins with the bits that choose. */
+PENUMBRA_SHADER uint32_t ipv6_runs_entry(uint32_t element, uint32_t rest) {
+  return ipv6_runs_first(element) + (uint32_t)((uint64_t)rest >> (IPV6_RUNS_UNIT_BITS - ipv6_runs_order(element)));
 }
 
 /* The unit of the address that begins at bit `at`, 24 to 127. */
@@ -86,7 +86,7 @@ PENUMBRA_SHADER const union ipv6_runs_line* ipv6_runs_line_of(struct ipv6_runs_v
                                                               uint32_t unit) {
   const union ipv6_runs_line* line = &view.lines[ipv6_runs_first(entry)];
   g_expensive(line);
-  if ((entry & IPV6_RUNS_NODE) != 0) {
+  if (ipv6_runs_order(entry) == IPV6_RUNS_NODE) {
     line += 1 + ipv6_runs_find_line(line->last, unit);
     g_expensive(line);
   }
@@ -100,20 +100,28 @@ PENUMBRA_SHADER void ipv6_runs_lookup(struct ipv6_runs_view view, const struct i
     uint32_t unit = (uint32_t)(address[i].high >> (64 - IPV6_RUNS_ROOT_BITS - IPV6_RUNS_UNIT_BITS));
     const uint32_t* element = &view.root[address[i].high >> (64 - IPV6_RUNS_ROOT_BITS)];
     g_expensive(element);
-    element = &view.entries[ipv6_runs_entry(penumbra_load_first(element), unit)];
+    uint32_t entry = penumbra_load_first(element);
+    const uint32_t rest = unit << ipv6_runs_order(entry);
+    element = &view.entries[ipv6_runs_entry(entry, unit)];
     g_expensive(element);
-    const union ipv6_runs_line* line = ipv6_runs_line_of(view, penumbra_load_first(element), unit);
+    entry = penumbra_load_first(element);
+    if (ipv6_runs_order(entry) > IPV6_RUNS_NODE) {
+      element = &view.entries[ipv6_runs_entry(entry, rest)];
+      g_expensive(element);
+      entry = penumbra_load_first(element);
+    }
+    const union ipv6_runs_line* line = ipv6_runs_line_of(view, entry, unit);
     uint16_t value = penumbra_load(&line->leaf.value[ipv6_runs_find(&line->leaf, unit)]);
     uint32_t at = IPV6_RUNS_ROOT_BITS;
     while ((uint16_t)(value - 1) < IPV6_RUNS_DEEPER - 1) {
-      uint32_t entry = penumbra_load(&view.deeper[line - view.lines]) + value - 1;
+      element = &view.entries[penumbra_load(&view.deeper[line - view.lines]) + value - 1];
       if (value > IPV6_RUNS_OF_A_LINE) {
-        entry -= IPV6_RUNS_OF_A_LINE;
+        element -= IPV6_RUNS_OF_A_LINE;
       } else {
         at += IPV6_RUNS_UNIT_BITS;
         unit = ipv6_runs_unit(address[i], at);
       }
-      line = ipv6_runs_line_of(view, penumbra_load_first(&view.entries[entry]), unit);
+      line = ipv6_runs_line_of(view, penumbra_load_first(element), unit);
       value = penumbra_load(&line->leaf.value[ipv6_runs_find(&line->leaf, unit)]);
     }
     next_hop[i] = (uint16_t)~value;

@@ -38,7 +38,11 @@ const ipv6_runs_line* line_of(Ipv6Runs& table, Ipv6Address address) {
   const auto& view = *static_cast<const ipv6_runs_view*>(table.table().view());
   const std::uint32_t unit = ipv6_runs_unit({address.high, address.low}, IPV6_RUNS_ROOT_BITS);
   const std::uint32_t root = view.root[address.high >> (64 - IPV6_RUNS_ROOT_BITS)];
-  return ipv6_runs_line_of(view, view.entries[ipv6_runs_entry(root, unit)], unit);
+  std::uint32_t entry = view.entries[ipv6_runs_entry(root, unit)];
+  if (ipv6_runs_order(entry) > IPV6_RUNS_NODE) {
+    entry = view.entries[ipv6_runs_entry(entry, unit << ipv6_runs_order(root))];
+  }
+  return ipv6_runs_line_of(view, entry, unit);
 }
 
 TEST(Ipv6Runs, FindsTheRunOfEveryUnitInLinesOfAnySize) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned kMostOrder = 14;
 /// What stands in a cache counts, by the bytes, and what a look-up does beside.
-constexpr std::size_t kEntryCost = 1, kLineCost = 16, kNodeCost = 24, kFurtherCost = 64;
+constexpr std::size_t kEntryCost = 1, kLineCost = 16, kNodeCost = 256, kEntriesCost = 16, kFurtherCost = 32;
 
 Ipv6Address following(Ipv6Address address) {
   return {address.high + (address.low == ~std::uint64_t{0} ? 1 : 0), address.low + 1};
@@ -21,6 +21,16 @@ std::uint32_t unit_of(Ipv6Address address, unsigned at) {
 bool begins_unit(Ipv6Address address, unsigned at) {
   const unsigned bits = std::min(128U, at + IPV6_RUNS_UNIT_BITS);
   return Ipv6Prefix::around(address, bits).address == address;
+}
+
+/// Of how many runs a part of `bits` bits has more than a node holds.
+std::size_t crowded(std::span<const Run> runs, unsigned bits) {
+  constexpr std::size_t kOfANode = std::size_t{IPV6_RUNS_LINES_OF_A_NODE} * IPV6_RUNS_OF_A_LINE;
+  std::size_t count = 0;
+  for (std::size_t i = kOfANode; i < runs.size(); ++i) {
+    count += Ipv6Prefix::around(runs[i - kOfANode].start, bits).contains(runs[i].start) ? 1 : 0;
+  }
+  return count;
 }
 
 /// Runs as they are met, one by one.
@@ -103,20 +113,25 @@ std::vector<Piece> pieces_of(std::span<const Run> runs, Ipv6Prefix region) {
   return pieces;
 }
 
-unsigned entry_order(std::span<const Run> runs, Ipv6Prefix slot) {
-  constexpr std::size_t kOfANode = std::size_t{IPV6_RUNS_LINES_OF_A_NODE} * IPV6_RUNS_OF_A_LINE;
-  unsigned best = 0;
-  std::size_t least = std::numeric_limits<std::size_t>::max();
-  for (unsigned order = 0; order <= kMostOrder; ++order) {
+unsigned entry_order(std::span<const Run> runs, Ipv6Prefix region, bool of_root) {
+  const unsigned least = of_root ? 0 : IPV6_RUNS_NODE + 1;
+  unsigned best = least;
+  std::size_t least_cost = std::numeric_limits<std::size_t>::max();
+  for (unsigned order = least; order <= kMostOrder; ++order) {
     std::size_t cost = kEntryCost << order;
-    if (cost >= least) break;
-    for_each_part(runs, slot, order, [&cost](Ipv6Prefix /*part*/, std::span<const Run> its) {
+    if (cost >= least_cost) break;
+    for_each_part(runs, region, order, [&cost, of_root](Ipv6Prefix part, std::span<const Run> its) {
       if (its.size() == 1) return;
       const std::size_t lines = lines_for(its.size());
-      cost += lines * kLineCost + (lines > 1 ? kNodeCost : 0) + its.size() / (kOfANode + 1) * kFurtherCost;
+      cost += lines * kLineCost;
+      if (fit_node(its.size())) {
+        cost += lines > 1 ? kNodeCost : 0;
+      } else {
+        cost += lines * kEntriesCost + kFurtherCost * (of_root ? crowded(its, part.length + kMostOrder) : its.size());
+      }
     });
-    if (cost < least) {
-      least = cost;
+    if (cost < least_cost) {
+      least_cost = cost;
       best = order;
     }
   }

@@ -76,7 +76,11 @@ constexpr std::size_t lines_for(std::size_t pieces) {
   return (pieces + IPV6_RUNS_OF_A_LINE - 1) / IPV6_RUNS_OF_A_LINE;
 }
 
-/// By how many bits entries are best chosen in a part of the root.
-unsigned entry_order(std::span<const Run> runs, Ipv6Prefix slot);
+/// Whether runs that concern a region have a node's lines at the most.
+constexpr bool fit_node(std::size_t runs) {
+  return lines_for(runs) <= IPV6_RUNS_LINES_OF_A_NODE;
+}
+/// By how many bits entries are best chosen in a region, of an element of the root or of an entry.
+unsigned entry_order(std::span<const Run> runs, Ipv6Prefix region, bool of_root);
 
 }  // namespace penumbra::ipv6_runs

@@ -30,7 +30,10 @@ std::uint32_t first_of(std::uint32_t element) {
   return ipv6_runs_first(element);
 }
 bool is_node(std::uint32_t entry) {
-  return (entry & IPV6_RUNS_NODE) != 0;
+  return ipv6_runs_order(entry) == IPV6_RUNS_NODE;
+}
+bool leads_to_entries(std::uint32_t entry) {
+  return ipv6_runs_order(entry) > IPV6_RUNS_NODE;
 }
 std::uint32_t entry_of(std::uint32_t line, bool node) {
   return line << IPV6_RUNS_ORDER_BITS | (node ? IPV6_RUNS_NODE : 0);
@@ -207,14 +210,24 @@ void Ipv6Runs::Version::write_line(std::uint32_t number, const Line& line) {
 }
 
 Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out_slot(Ipv6Prefix slot) {
-  const std::vector<Run> runs = ipv6_runs::runs_in(prefixes_, slot);
-  const Block block = take(entry_blocks_, ipv6_runs::entry_order(runs, slot), taken_entries_);
+  return lay_out_entries(ipv6_runs::runs_in(prefixes_, slot), slot, true);
+}
+
+/// Of a slot, or of a part of one where much stands.
+Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out_entries(std::span<const Run> runs, Ipv6Prefix region,
+                                                              bool of_root) {
+  const Block block = take(entry_blocks_, ipv6_runs::entry_order(runs, region, of_root), taken_entries_);
   std::uint32_t entry = block.first;
-  for_each_part(runs, slot, block.order, [&](Ipv6Prefix part, std::span<const Run> its) {
-    entries_[entry] = lay_out(its, part);
+  for_each_part(runs, region, block.order, [&](Ipv6Prefix part, std::span<const Run> its) {
+    entries_[entry] = of_root ? lay_out_part(its, part) : lay_out(its, part);
     note_entry(entry++);
   });
   return element_of(block);
+}
+
+/// Of a part of a slot.
+Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out_part(std::span<const Run> runs, Ipv6Prefix part) {
+  return ipv6_runs::fit_node(runs.size()) ? lay_out(runs, part) : lay_out_entries(runs, part, false);
 }
 
 void Ipv6Runs::Version::plan_long(Ipv6Prefix prefix, bool was_there, bool is_there) {
@@ -230,8 +243,7 @@ void Ipv6Runs::Version::plan_long(Ipv6Prefix prefix, bool was_there, bool is_the
     exchanges_.push_back({&root_[number], lay_out_slot(around)});
     slot.laid_out_for = slot.prefixes;
   } else {
-    const unsigned bits = around.length + ipv6_runs_order(root_[number]);
-    plan_region(Ipv6Prefix::around(prefix.address, std::min<unsigned>(bits, prefix.length)));
+    plan_region(prefix);
   }
   if (slot.prefixes == 0) {
     slots_.erase(number);
@@ -254,21 +266,32 @@ void Ipv6Runs::Version::plan_short(Ipv6Prefix prefix) {
   painted_ = ipv6_runs::runs_in(prefixes_, prefix, IPV6_RUNS_ROOT_BITS);
 }
 
-/// Of what lies in one slot and has elements of its own.
+/// Of what lies in one slot that has entries of its own.
 void Ipv6Runs::Version::plan_region(Ipv6Prefix region) {
-  const Element element = root_[slot_number(region.address)];
-  std::uint32_t entry = ipv6_runs_entry(element, ipv6_runs_unit({region.address.high, 0}, IPV6_RUNS_ROOT_BITS));
-  const std::vector<Run> runs = ipv6_runs::runs_in(prefixes_, region);
-  for_each_part(runs, region, IPV6_RUNS_ROOT_BITS + ipv6_runs_order(element) - region.length,
-                [&](Ipv6Prefix part, std::span<const Run> its) {
-                  Element& each = entries_[entry++];
-                  if (!plan_values(each, its, part)) exchanges_.push_back({&each, lay_out(its, part)});
-                });
+  plan_entries(root_[slot_number(region.address)], true, slot_around(region.address), region);
+}
+
+/// Of those among the entries of `around` that the region meets. `element` leads to them.
+void Ipv6Runs::Version::plan_entries(Element element, bool of_root, Ipv6Prefix around, Ipv6Prefix region) {
+  const unsigned bits = around.length + ipv6_runs_order(element);
+  if (region.length < around.length) region = around;
+  const Ipv6Prefix met = Ipv6Prefix::around(region.address, std::min<unsigned>(region.length, bits));
+  const std::uint32_t unit = ipv6_runs_unit({met.address.high, 0}, IPV6_RUNS_ROOT_BITS);
+  std::uint32_t entry = ipv6_runs_entry(element, unit << (around.length - IPV6_RUNS_ROOT_BITS));
+  const std::vector<Run> runs = ipv6_runs::runs_in(prefixes_, met);
+  for_each_part(runs, met, bits - met.length, [&](Ipv6Prefix part, std::span<const Run> its) {
+    Element& each = entries_[entry++];
+    if (leads_to_entries(each) && !ipv6_runs::fit_node(2 * its.size())) {
+      plan_entries(each, false, part, region);
+    } else if (!plan_values(each, its, part)) {
+      exchanges_.push_back({&each, of_root ? lay_out_part(its, part) : lay_out(its, part)});
+    }
+  });
 }
 
 /// Whether the lines that are there serve with other values.
 bool Ipv6Runs::Version::plan_values(Element entry, std::span<const Run> runs, Ipv6Prefix part) {
-  if (is_constant(entry) || runs.size() == 1) return false;
+  if (is_constant(entry) || leads_to_entries(entry) || runs.size() == 1) return false;
   const std::vector<Piece> pieces = ipv6_runs::pieces_of(runs, part);
   if (!serves(entry, pieces)) return false;
   const std::size_t planned = values_.size();
@@ -335,7 +358,7 @@ void Ipv6Runs::Version::carry_out() {
   const std::uint64_t token = grace_periods_.start();
   for (const Exchange& each : before) {
     if (each.element >= root_.begin() && each.element < root_.end()) {
-      retire_slot(each.after, token);
+      retire_entries(each.after, token);
     } else {
       retire_lines(each.after, token);
     }
@@ -368,22 +391,20 @@ Ipv6Runs::Version::Element Ipv6Runs::Version::exchange(Element& element, Element
   return before;
 }
 
-void Ipv6Runs::Version::retire_slot(Element element, std::uint64_t token) {
+void Ipv6Runs::Version::retire_entries(Element element, std::uint64_t token) {
   if (is_constant(element)) return;
   const Block block{first_of(element), ipv6_runs_order(element)};
   for (std::uint32_t i = 0; i < 1U << block.order; ++i) retire_lines(entries_[block.first + i], token);
   entry_blocks_.retire(block, token);
 }
 
+/// What an entry leads to.
 void Ipv6Runs::Version::retire_lines(Element entry, std::uint64_t token) {
   if (is_constant(entry)) return;
+  if (leads_to_entries(entry)) return retire_entries(entry, token);
   const std::uint32_t number = first_of(entry);
-  if (!is_node(entry)) {
-    retire_what_leads_on(number, token);
-    return line_blocks_.retire({number, 0}, token);
-  }
-  const auto lines = 1 + std::size_t{ipv6_runs_find_line(lines_[number].last, ~std::uint32_t{0})};
-  for (std::uint32_t i = 1; i <= lines; ++i) retire_what_leads_on(number + i, token);
+  const auto lines = is_node(entry) ? 1 + ipv6_runs_find_line(lines_[number].last, ~std::uint32_t{0}) : 0;
+  for (std::uint32_t i = lines == 0 ? 0 : 1; i <= lines; ++i) retire_what_leads_on(number + i, token);
   line_blocks_.retire({number, order_for(1 + lines)}, token);
 }
 

@@ -59,10 +59,13 @@ class Ipv6Runs::Version {
   void fill(std::uint32_t number, std::span<const Piece> pieces, unsigned at);
   void write_line(std::uint32_t number, const Line& line);
   Element lay_out_slot(Ipv6Prefix slot);
+  Element lay_out_entries(std::span<const Run> runs, Ipv6Prefix region, bool of_root);
+  Element lay_out_part(std::span<const Run> runs, Ipv6Prefix part);
 
   void plan_long(Ipv6Prefix prefix, bool was_there, bool is_there);
   void plan_short(Ipv6Prefix prefix);
   void plan_region(Ipv6Prefix region);
+  void plan_entries(Element element, bool of_root, Ipv6Prefix around, Ipv6Prefix region);
   bool plan_values(Element element, std::span<const Run> runs, Ipv6Prefix part);
   bool serves(Element element, std::span<const Piece> pieces) const;
   bool plan_values_of_line(std::uint32_t number, std::span<const Piece> pieces);
@@ -72,7 +75,7 @@ class Ipv6Runs::Version {
   void carry_out();
   void paint();
   Element exchange(Element& element, Element after);
-  void retire_slot(Element element, std::uint64_t token);
+  void retire_entries(Element element, std::uint64_t token);
   void retire_lines(Element element, std::uint64_t token);
   void retire_what_leads_on(std::uint32_t number, std::uint64_t token);
   static Block take(Blocks& from, unsigned order, std::vector<Block>& taken);
