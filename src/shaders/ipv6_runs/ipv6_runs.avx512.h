@@ -4,12 +4,11 @@
 // Addresses go through each of the steps together, so that all their lines are asked for before the first is read.
 #pragma once
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 
+#include "base/avx512.h"
 #include "shaders/ipv6_runs/ipv6_runs.shader.h"
 
 namespace penumbra::ipv6_runs {
@@ -21,79 +20,69 @@ constexpr std::uint32_t kGroup = 64, kLanes = 16;
 struct Group {
   alignas(64) std::uint32_t unit[kGroup];
   alignas(64) std::uint32_t line[kGroup];
-  alignas(64) std::uint32_t in_node[kGroup + kLanes];  ///< those whose line is a node's
-  std::uint32_t in_nodes = 0;
 };
 
-/// The units of kLanes addresses and the lines that their entries lead to.
-[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_entries(const ipv6_runs_view& view,
-                                                                               const ipv6_address* address,
-                                                                               std::uint32_t at, Group& group) {
+/// Which ones elements lead to; `rest` as for ipv6_runs_next(). Makes `order` the elements' orders.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i next(__m512i element, __m512i rest,
+                                                                          __m512i& order) {
+  order = _mm512_and_si512(element, _mm512_set1_epi32((1 << IPV6_RUNS_ORDER_BITS) - 1));
+  // A shift by 32 gives 0 here.
+  const __m512i chosen = _mm512_srlv_epi32(rest, _mm512_sub_epi32(_mm512_set1_epi32(IPV6_RUNS_UNIT_BITS), order));
+  return _mm512_add_epi32(_mm512_srli_epi32(element, IPV6_RUNS_ORDER_BITS), chosen);
+}
+
+/// The units of kLanes addresses, and their lines, which are asked for.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_lines(const ipv6_runs_view& view,
+                                                                             const ipv6_address* address,
+                                                                             std::uint32_t at, Group& group) {
   static_assert(IPV6_RUNS_ROOT_BITS == 24 && IPV6_RUNS_UNIT_BITS == 32 && sizeof(ipv6_address) == 16);
   const __m512i high_words = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-  const __m512i order_mask = _mm512_set1_epi32((1 << IPV6_RUNS_ORDER_BITS) - 1);
-  const __m512i unit_bits = _mm512_set1_epi32(IPV6_RUNS_UNIT_BITS);
-
   const __m512i first =
       _mm512_permutex2var_epi64(_mm512_loadu_si512(address), high_words, _mm512_loadu_si512(address + 4));
   const __m512i second =
       _mm512_permutex2var_epi64(_mm512_loadu_si512(address + 8), high_words, _mm512_loadu_si512(address + 12));
   const __m512i slot = _mm512_srli_epi32(_mm512_permutex2var_epi32(first, odd, second), 32 - IPV6_RUNS_ROOT_BITS);
   const __m512i unit = _mm512_permutex2var_epi32(_mm512_srli_epi64(first, 8), even, _mm512_srli_epi64(second, 8));
-  const __m512i element = _mm512_i32gather_epi32(slot, view.root, 4);
-  // A shift by 32 gives 0 here.
-  const __m512i order = _mm512_and_si512(element, order_mask);
-  const __m512i number = _mm512_add_epi32(_mm512_srli_epi32(element, IPV6_RUNS_ORDER_BITS),
-                                          _mm512_srlv_epi32(unit, _mm512_sub_epi32(unit_bits, order)));
-  __m512i entry = _mm512_i32gather_epi32(number, view.entries, 4);
-  const __m512i further = _mm512_and_si512(entry, order_mask);
-  const __mmask16 leads_on = _mm512_cmpgt_epu32_mask(further, _mm512_set1_epi32(IPV6_RUNS_NODE));
-  const __m512i rest = _mm512_sllv_epi32(unit, order);
-  const __m512i next = _mm512_add_epi32(_mm512_srli_epi32(entry, IPV6_RUNS_ORDER_BITS),
-                                        _mm512_srlv_epi32(rest, _mm512_sub_epi32(unit_bits, further)));
-  entry = _mm512_mask_i32gather_epi32(entry, leads_on, next, view.entries, 4);
 
+  __m512i order, order_of_lines;
+  const __m512i entry = next(_mm512_i32gather_epi32(slot, view.root, 4), unit, order);
+  const __m512i line =
+      next(_mm512_i32gather_epi32(entry, view.entries, 4), _mm512_sllv_epi32(unit, order), order_of_lines);
   _mm512_store_si512(group.unit + at, unit);
-  _mm512_store_si512(group.line + at, _mm512_srli_epi32(entry, IPV6_RUNS_ORDER_BITS));
-  const __mmask16 node = _mm512_test_epi32_mask(entry, _mm512_set1_epi32(IPV6_RUNS_NODE));
-  const __m512i numbers = _mm512_add_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
-                                           _mm512_set1_epi32(static_cast<int>(at)));
-  _mm512_storeu_si512(group.in_node + group.in_nodes, _mm512_maskz_compress_epi32(node, numbers));
-  group.in_nodes += static_cast<std::uint32_t>(std::popcount(static_cast<unsigned>(node)));
+  _mm512_store_si512(group.line + at, line);
   for (std::uint32_t i = at; i < at + kLanes; ++i) __builtin_prefetch(&view.lines[group.line[i]]);
 }
 
+/// Writes the answers of kLanes addresses whose lines are known; a bit for each that has none yet.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline unsigned find_answers(const ipv6_runs_view& view,
+                                                                                   const Group& group, std::uint32_t at,
+                                                                                   std::uint16_t* next_hop) {
+  constexpr unsigned kStarts = (1U << (IPV6_RUNS_OF_A_LINE - 1)) - 1;
+  alignas(32) std::uint16_t value[kLanes];
+#pragma GCC unroll 16
+  for (std::uint32_t i = 0; i < kLanes; ++i) {
+    const ipv6_runs_line& line = view.lines[group.line[at + i]];
+    const __m512i unit = _mm512_set1_epi32(static_cast<int>(group.unit[at + i]));
+    const unsigned begun = _mm512_mask_cmple_epu32_mask(kStarts, _mm512_load_si512(&line), unit);
+    value[i] = penumbra_load(&line.value[std::popcount(begun)]);
+  }
+  const __m256i values = _mm256_load_si256(reinterpret_cast<const __m256i*>(value));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hop), _mm256_xor_si256(values, _mm256_set1_epi32(-1)));
+  return _mm256_cmpgt_epi16_mask(values, _mm256_setzero_si256());  // 1 to IPV6_RUNS_DEEPER - 1
+}
+
+/// The shader's arguments and answers.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv6_runs_view view, const ipv6_address* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
-  constexpr unsigned kStarts = (1U << (IPV6_RUNS_OF_A_LINE - 1)) - 1;
   while (n >= kLanes) {
     const std::uint32_t count = std::min(n, kGroup) / kLanes * kLanes;
     Group group;
-    for (std::uint32_t at = 0; at < count; at += kLanes) find_entries(view, address + at, at, group);
-    for (std::uint32_t i = 0; i < group.in_nodes; ++i) {
-      const std::uint32_t at = group.in_node[i];
-      const unsigned before = _mm512_cmplt_epu32_mask(_mm512_load_si512(&view.lines[group.line[at]]),
-                                                      _mm512_set1_epi32(static_cast<int>(group.unit[at])));
-      group.line[at] += 1 + static_cast<std::uint32_t>(std::popcount(before));
-      __builtin_prefetch(&view.lines[group.line[at]]);
-    }
-    for (std::uint32_t begin = 0; begin < count; begin += kLanes) {
-      alignas(32) std::uint16_t value[kLanes];
-#pragma GCC unroll 16
-      for (std::uint32_t i = 0; i < kLanes; ++i) {
-        const ipv6_runs_line& line = view.lines[group.line[begin + i]];
-        const unsigned begun = _mm512_mask_cmple_epu32_mask(kStarts, _mm512_load_si512(&line),
-                                                            _mm512_set1_epi32(static_cast<int>(group.unit[begin + i])));
-        value[i] = penumbra_load(&line.leaf.value[std::popcount(begun)]);
-      }
-      const __m256i values = _mm256_load_si256(reinterpret_cast<const __m256i*>(value));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hop + begin),
-                          _mm256_xor_si256(values, _mm256_set1_epi32(-1)));
-      const __mmask16 leads_on = _mm256_cmpgt_epi16_mask(values, _mm256_setzero_si256());
-      for (unsigned left = leads_on; left != 0; left &= left - 1) {
-        const auto i = begin + static_cast<std::uint32_t>(std::countr_zero(left));
+    for (std::uint32_t at = 0; at < count; at += kLanes) find_lines(view, address + at, at, group);
+    for (std::uint32_t at = 0; at < count; at += kLanes) {
+      for (unsigned left = find_answers(view, group, at, next_hop + at); left != 0; left &= left - 1) {
+        const auto i = at + static_cast<std::uint32_t>(std::countr_zero(left));
         ipv6_runs_lookup(view, address + i, next_hop + i, 1);
       }
     }

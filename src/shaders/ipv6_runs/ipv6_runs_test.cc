@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,18 +30,15 @@ namespace {
 
 using ipv6_oracle::address;
 using ipv6_oracle::prefix;
-using ipv6_runs::Piece;
+using ipv6_runs::Pieces;
 
-/// The line that a look-up takes its first value from.
+/// The line that the first three accesses of a look-up lead to.
 const ipv6_runs_line* line_of(Ipv6Runs& table, Ipv6Address address) {
   const auto& view = *static_cast<const ipv6_runs_view*>(table.table().view());
   const std::uint32_t unit = ipv6_runs_unit({address.high, address.low}, IPV6_RUNS_ROOT_BITS);
   const std::uint32_t root = view.root[address.high >> (64 - IPV6_RUNS_ROOT_BITS)];
-  std::uint32_t entry = view.entries[ipv6_runs_entry(root, unit)];
-  if (ipv6_runs_order(entry) > IPV6_RUNS_NODE) {
-    entry = view.entries[ipv6_runs_entry(entry, unit << ipv6_runs_order(root))];
-  }
-  return ipv6_runs_line_of(view, entry, unit);
+  const std::uint32_t entry = view.entries[ipv6_runs_next(root, unit)];
+  return &view.lines[ipv6_runs_next(entry, unit << ipv6_runs_order(root))];
 }
 
 TEST(Ipv6Runs, FindsTheRunOfEveryUnitInLinesOfAnySize) {
@@ -50,7 +46,7 @@ TEST(Ipv6Runs, FindsTheRunOfEveryUnitInLinesOfAnySize) {
   for (std::size_t starts = 0; starts < IPV6_RUNS_OF_A_LINE; ++starts) {
     std::set<std::uint32_t> chosen;
     while (chosen.size() < starts) chosen.insert(random.below(1U << 31) * 2 + 1);
-    ipv6_runs_leaf line{};
+    ipv6_runs_line line{};
     std::size_t at = IPV6_RUNS_OF_A_LINE - 1 - starts;
     for (const std::uint32_t start : chosen) line.start[at++] = start;
     std::vector<std::uint32_t> units{0, 0xFFFFFFFF};
@@ -104,26 +100,10 @@ TEST(Ipv6Runs, ReusesItsLinesUnderEndlessChanges) {
   EXPECT_LE(table.lookup_bytes(), before + (std::size_t{8} << 20));
 }
 
-TEST(Ipv6Runs, FindsTheLineOfEveryUnitInNodesOfAnySize) {
-  Random random(4);
-  for (std::size_t lines = 1; lines <= IPV6_RUNS_LINES_OF_A_NODE; ++lines) {
-    std::set<std::uint32_t> chosen;
-    while (chosen.size() + 1 < lines) chosen.insert(random.below(1U << 31) * 2 + 1);
-    ipv6_runs_line node;
-    std::ranges::fill(node.last, 0xFFFFFFFF);
-    std::ranges::copy(chosen, node.last);
-    std::vector<std::uint32_t> units{0, 0xFFFFFFFF};
-    for (const std::uint32_t last : chosen) units.insert(units.end(), {last - 1, last, last + 1});
-    for (const std::uint32_t unit : units) {
-      EXPECT_EQ(ipv6_runs_find_line(node.last, unit), std::distance(chosen.begin(), chosen.lower_bound(unit)));
-    }
-  }
-}
-
-/// More runs than a line holds, than a node's lines hold, and than the parts of a line hold that are nodes.
+/// Side by side in every unit, and in one unit.
 TEST(Ipv6Runs, FindsRunsHoweverManyStandSideBySide) {
   NoReaders no_readers;
-  for (const std::uint64_t count : {11U, 12U, 165U, 166U, 2'000U}) {
+  for (const std::uint64_t count : {11U, 12U, 2'000U}) {
     Ipv6Runs table(no_readers);
     ipv6_oracle::Oracle oracle;
     std::vector<Ipv6Address> addresses;
@@ -142,26 +122,32 @@ TEST(Ipv6Runs, FindsRunsHoweverManyStandSideBySide) {
   }
 }
 
-TEST(Ipv6Runs, CutsARegionWhereRunsBegin) {
+TEST(Ipv6Runs, CutsALineWhereRunsBegin) {
   const auto start = [](std::uint64_t units, std::uint64_t below = 0) {
     return Ipv6Address{std::uint64_t{0x20010DB8} << 32 | units << 8 | below, 0};
   };
   const Ipv6Prefix region = prefix("2001:db8::/32");
   constexpr std::uint32_t kFirst = 0xB8'0000'00;
   const std::vector<ipv6_runs::Run> aligned{{start(0), 1}, {start(5), 2}, {start(9), 3}};
-  const std::vector<Piece> whole = pieces_of(aligned, region);
-  ASSERT_EQ(whole.size(), 3U);
-  EXPECT_EQ(std::ranges::count_if(whole, &Piece::leads_on), 0);
-  EXPECT_EQ(whole[0].unit, kFirst);
-  EXPECT_EQ(whole[1].unit, kFirst + 5);
-  EXPECT_EQ(whole[2].value, 3U);
+  const Pieces whole(aligned, region);
+  ASSERT_EQ(whole.count, 3U);
+  EXPECT_EQ(whole.deeper, 0U);
+  EXPECT_EQ(whole.piece[0].unit, kFirst);
+  EXPECT_EQ(whole.piece[1].unit, kFirst + 5);
+  EXPECT_EQ(whole.piece[2].value, 3U);
 
   const std::vector<ipv6_runs::Run> within{{start(0), 1}, {start(5, 7), 2}, {start(5, 9), 3}, {start(6), 4}};
-  const std::vector<Piece> split = pieces_of(within, region);
-  ASSERT_EQ(split.size(), 3U);
-  EXPECT_EQ(std::ranges::count_if(split, &Piece::leads_on), 1);
-  EXPECT_EQ(split[1].deeper.size(), 3U) << "with the run that it begins in";
-  EXPECT_EQ(split[2].unit, kFirst + 6);
+  const Pieces split(within, region);
+  ASSERT_EQ(split.count, 3U);
+  EXPECT_EQ(split.deeper, 1U);
+  EXPECT_EQ(split.piece[1].deeper.size(), 3U) << "with the run that it begins in";
+  EXPECT_EQ(split.piece[2].unit, kFirst + 6);
+
+  std::vector<ipv6_runs::Run> many;
+  many.reserve(40);
+  for (std::uint16_t i = 0; i < 40; ++i) many.push_back({start(i), i});
+  EXPECT_EQ(Pieces(many, region).count, 40U);
+  EXPECT_FALSE(Pieces(many, region).fit());
 }
 
 TEST(Blocks, AreUsedAnewOnlyAfterTheirGracePeriod) {

@@ -7,9 +7,9 @@
 namespace penumbra::ipv6_runs {
 namespace {
 
-constexpr unsigned kMostOrder = 14;
-/// What stands in a cache counts, by the bytes, and what a look-up does beside.
-constexpr std::size_t kEntryCost = 1, kLineCost = 16, kNodeCost = 256, kEntriesCost = 16, kFurtherCost = 32;
+constexpr unsigned kMostSlotOrder = 14, kMostLineOrder = 12;
+constexpr std::size_t kDeeperCost = 2;       ///< of a unit that takes a line of its own
+constexpr std::size_t kEntriesOfALine = 16;  ///< by their size
 
 Ipv6Address following(Ipv6Address address) {
   return {address.high + (address.low == ~std::uint64_t{0} ? 1 : 0), address.low + 1};
@@ -21,16 +21,6 @@ std::uint32_t unit_of(Ipv6Address address, unsigned at) {
 bool begins_unit(Ipv6Address address, unsigned at) {
   const unsigned bits = std::min(128U, at + IPV6_RUNS_UNIT_BITS);
   return Ipv6Prefix::around(address, bits).address == address;
-}
-
-/// Of how many runs a part of `bits` bits has more than a node holds.
-std::size_t crowded(std::span<const Run> runs, unsigned bits) {
-  constexpr std::size_t kOfANode = std::size_t{IPV6_RUNS_LINES_OF_A_NODE} * IPV6_RUNS_OF_A_LINE;
-  std::size_t count = 0;
-  for (std::size_t i = kOfANode; i < runs.size(); ++i) {
-    count += Ipv6Prefix::around(runs[i - kOfANode].start, bits).contains(runs[i].start) ? 1 : 0;
-  }
-  return count;
 }
 
 /// Runs as they are met, one by one.
@@ -86,15 +76,11 @@ std::vector<Run> runs_in(const Ipv6Prefixes& prefixes, Ipv6Prefix region, unsign
   return sweep.finish();
 }
 
-std::vector<Piece> pieces_of(std::span<const Run> runs, Ipv6Prefix region) {
+Pieces::Pieces(std::span<const Run> runs, Ipv6Prefix region)
+    : first_unit_(unit_of(region.address, unit_begin(region.length))) {
   const unsigned at = unit_begin(region.length);
-  const std::uint32_t first = unit_of(region.address, at), last = unit_of(region.last(), at);
-  std::vector<Piece> pieces;
-  const auto add = [&pieces, first](std::uint32_t unit, std::uint16_t value, std::span<const Run> deeper) {
-    if (pieces.size() == 1 && unit == first) pieces.clear();  // of the first unit only what comes last counts
-    pieces.push_back({unit, value, deeper, {}});
-  };
-  add(first, runs[0].value, {});
+  const std::uint32_t last_unit = unit_of(region.last(), at);
+  add(first_unit_, runs[0].value, {});
   for (std::size_t i = 1; i < runs.size();) {
     const std::uint32_t unit = unit_of(runs[i].start, at);
     std::size_t end = i + 1;
@@ -103,39 +89,53 @@ std::vector<Piece> pieces_of(std::span<const Run> runs, Ipv6Prefix region) {
     if (whole && end == i + 1) {
       add(unit, runs[i].value, {});
     } else {
-      const std::size_t begin = whole ? i : i - 1;
-      add(unit, 0, runs.subspan(begin, end - begin));
+      const std::size_t first = whole ? i : i - 1;
+      add(unit, 0, runs.subspan(first, end - first));
       const bool next_is_told = end < runs.size() && unit_of(runs[end].start, at) == unit + 1;
-      if (unit != last && !next_is_told) add(unit + 1, runs[end - 1].value, {});
+      if (unit != last_unit && !next_is_told) {
+        add(unit + 1, runs[end - 1].value, {});
+      }
     }
     i = end;
   }
-  return pieces;
 }
 
-unsigned entry_order(std::span<const Run> runs, Ipv6Prefix region, bool of_root) {
-  const unsigned least = of_root ? 0 : IPV6_RUNS_NODE + 1;
-  unsigned best = least;
-  std::size_t least_cost = std::numeric_limits<std::size_t>::max();
-  for (unsigned order = least; order <= kMostOrder; ++order) {
-    std::size_t cost = kEntryCost << order;
-    if (cost >= least_cost) break;
-    for_each_part(runs, region, order, [&cost, of_root](Ipv6Prefix part, std::span<const Run> its) {
+void Pieces::add(std::uint32_t unit, std::uint16_t value, std::span<const Run> runs) {
+  if (count == 1 && unit == first_unit_) count = 0;  // of the first unit only what comes last counts
+  if (count < piece.size()) piece[count] = {unit, value, runs};
+  ++count;
+  if (!runs.empty()) ++deeper;
+}
+
+LineOrder line_order(std::span<const Run> runs, Ipv6Prefix region, std::size_t generosity, unsigned least) {
+  if (runs.size() == 1) return {0, 0};
+  LineOrder best{0, std::numeric_limits<std::size_t>::max()};
+  // A line of two units always has room for all that is to be told.
+  const unsigned most = std::min(
+      {kMostLineOrder, unit_begin(region.length) + IPV6_RUNS_UNIT_BITS - 1 - region.length, 128U - region.length});
+  for (unsigned order = least; order <= most && std::size_t{1} << order < best.cost; ++order) {
+    std::size_t cost = std::size_t{1} << order;
+    for_each_part(runs, region, order, [&](Ipv6Prefix part, std::span<const Run> its) {
       if (its.size() == 1) return;
-      const std::size_t lines = lines_for(its.size());
-      cost += lines * kLineCost;
-      if (fit_node(its.size())) {
-        cost += lines > 1 ? kNodeCost : 0;
-      } else {
-        cost += lines * kEntriesCost + kFurtherCost * (of_root ? crowded(its, part.length + kMostOrder) : its.size());
-      }
+      const Pieces pieces(its, part);
+      cost += pieces.fit() ? kDeeperCost * pieces.deeper : generosity * pieces.count;
     });
-    if (cost < least_cost) {
-      least_cost = cost;
-      best = order;
-    }
+    if (cost < best.cost) best = {order, cost};
   }
   return best;
+}
+
+unsigned slot_order(std::span<const Run> runs, Ipv6Prefix slot, std::size_t generosity) {
+  LineOrder best{0, std::numeric_limits<std::size_t>::max()};
+  for (unsigned order = 0; order <= kMostSlotOrder; ++order) {
+    std::size_t cost = (std::size_t{1} << order) / kEntriesOfALine;
+    if (cost >= best.cost) break;
+    for_each_part(runs, slot, order, [&](Ipv6Prefix part, std::span<const Run> its) {
+      if (cost < best.cost) cost += line_order(its, part, generosity).cost;
+    });
+    if (cost < best.cost) best = {order, cost};
+  }
+  return best.order;
 }
 
 }  // namespace penumbra::ipv6_runs

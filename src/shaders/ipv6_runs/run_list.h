@@ -3,7 +3,7 @@
 // IPv6 addresses with one answer as runs, and how runs are cut into lines of ipv6_runs.shader.h.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -49,38 +49,43 @@ void for_each_part(std::span<const Run> runs, Ipv6Prefix region, unsigned order,
   }
 }
 
-/// Units of an address from one on up to the next piece.
-struct Piece {
-  std::uint32_t unit = 0;
-  std::uint16_t value = 0;         ///< unless they lead on
-  std::span<const Run> deeper;     ///< the runs of this one unit, if a line does not tell them apart
-  std::span<const Piece> further;  ///< these pieces stand elsewhere
-
-  bool leads_on() const { return !deeper.empty() || !further.empty(); }
-};
-
 /// At which bit the unit begins in which lines tell the addresses of a region apart.
 constexpr unsigned unit_begin(unsigned length) {
   return IPV6_RUNS_ROOT_BITS + (length - IPV6_RUNS_ROOT_BITS) / IPV6_RUNS_UNIT_BITS * IPV6_RUNS_UNIT_BITS;
 }
-/// The pieces of a region of IPV6_RUNS_ROOT_BITS and more, whose runs these are.
-std::vector<Piece> pieces_of(std::span<const Run> runs, Ipv6Prefix region);
 
-/// Of pieces that stand side by side, those of line `number`.
-inline std::span<const Piece> pieces_of_line(std::span<const Piece> pieces, std::size_t number) {
-  pieces = pieces.subspan(number * IPV6_RUNS_OF_A_LINE);
-  return pieces.first(std::min<std::size_t>(pieces.size(), IPV6_RUNS_OF_A_LINE));
-}
-/// How many lines that takes.
-constexpr std::size_t lines_for(std::size_t pieces) {
-  return (pieces + IPV6_RUNS_OF_A_LINE - 1) / IPV6_RUNS_OF_A_LINE;
-}
+/// A line's content before it is written.
+struct Pieces {
+  /// Addresses from a unit on up to the next piece.
+  struct Piece {
+    std::uint32_t unit = 0;
+    std::uint16_t value = 0;      ///< unless they are deeper
+    std::span<const Run> deeper;  ///< the runs of this one unit, if a line does not tell them apart
+  };
+  /// Of the line of a region of IPV6_RUNS_ROOT_BITS and more, whose runs these are.
+  Pieces(std::span<const Run> runs, Ipv6Prefix region);
 
-/// Whether runs that concern a region have a node's lines at the most.
-constexpr bool fit_node(std::size_t runs) {
-  return lines_for(runs) <= IPV6_RUNS_LINES_OF_A_NODE;
-}
-/// By how many bits entries are best chosen in a region, of an element of the root or of an entry.
-unsigned entry_order(std::span<const Run> runs, Ipv6Prefix region, bool of_root);
+  std::array<Piece, IPV6_RUNS_OF_A_LINE> piece;
+  std::size_t count = 0;   ///< may be more than fit; no more than fit are kept
+  std::size_t deeper = 0;  ///< how many are deeper
+
+  bool fit() const { return count <= piece.size(); }
+
+ private:
+  void add(std::uint32_t unit, std::uint16_t value, std::span<const Run> runs);
+
+  std::uint32_t first_unit_;
+};
+
+/// By how many bits lines of these runs are best chosen, at least `least`, and how many lines it takes in the end,
+/// about. Of runs that get no place in the line that they begin in, each is worth `generosity` lines.
+struct LineOrder {
+  unsigned order = 0;
+  std::size_t cost = 0;
+};
+LineOrder line_order(std::span<const Run> runs, Ipv6Prefix region, std::size_t generosity, unsigned least = 0);
+
+/// By how many bits elements behind the root's are best chosen.
+unsigned slot_order(std::span<const Run> runs, Ipv6Prefix slot, std::size_t generosity);
 
 }  // namespace penumbra::ipv6_runs

@@ -11,12 +11,12 @@ namespace penumbra {
 namespace {
 
 using ipv6_runs::for_each_part;
-using ipv6_runs::lines_for;
-using ipv6_runs::Piece;
-using ipv6_runs::pieces_of_line;
+using ipv6_runs::Pieces;
 
 constexpr std::size_t kConstants = std::size_t{1} << 16;
 constexpr std::size_t kMostLines = std::size_t{1} << 25, kMostEntries = std::size_t{1} << 25;
+/// Lines for a run to be found at once. In a large table they are few enough for all to have room.
+constexpr std::size_t kLeastGenerosity = 4, kMostGenerosity = 64;
 constexpr std::size_t kRootRegion = 0, kEntryRegion = 1, kLineRegion = 2, kDeeperRegion = 3;
 static_assert(sizeof(ipv6_runs_line) == 64 && Blocks::kMostOrder < 1U << IPV6_RUNS_ORDER_BITS);
 
@@ -27,16 +27,7 @@ Ipv6Prefix slot_around(Ipv6Address address) {
   return Ipv6Prefix::around(address, IPV6_RUNS_ROOT_BITS);
 }
 std::uint32_t first_of(std::uint32_t element) {
-  return ipv6_runs_first(element);
-}
-bool is_node(std::uint32_t entry) {
-  return ipv6_runs_order(entry) == IPV6_RUNS_NODE;
-}
-bool leads_to_entries(std::uint32_t entry) {
-  return ipv6_runs_order(entry) > IPV6_RUNS_NODE;
-}
-std::uint32_t entry_of(std::uint32_t line, bool node) {
-  return line << IPV6_RUNS_ORDER_BITS | (node ? IPV6_RUNS_NODE : 0);
+  return element >> IPV6_RUNS_ORDER_BITS;
 }
 std::uint32_t element_of(Block block) {
   return block.first << IPV6_RUNS_ORDER_BITS | block.order;
@@ -47,7 +38,7 @@ bool is_constant(std::uint32_t element) {
 bool leads_deeper(std::uint16_t value) {
   return value != 0 && value < IPV6_RUNS_DEEPER;
 }
-/// Of as many elements.
+/// Of as many deeper units.
 unsigned order_for(std::size_t count) {
   return static_cast<unsigned>(std::bit_width(count - 1));
 }
@@ -70,6 +61,8 @@ Ipv6Runs::Version::Version(GracePeriods& grace_periods, const Ipv6Prefixes& pref
       view_{root_.data(), entries_.data(), lines_.data(), deeper_.data()},
       line_blocks_(grace_periods, kConstants, kMostLines),
       entry_blocks_(grace_periods, kConstants, kMostEntries),
+      generosity_(
+          std::clamp(kMostLines / 4 / std::max<std::size_t>(prefixes.size(), 1), kLeastGenerosity, kMostGenerosity)),
       announced_lines_(2 * kConstants),
       announced_entries_(2 * kConstants),
       root_changes_(kRootRegion),
@@ -133,7 +126,7 @@ Ipv6Runs::Version::Element Ipv6Runs::Version::constant(std::uint16_t value) {
   const std::uint32_t number = std::uint32_t{static_cast<std::uint16_t>(~value)} + 1;
   const Element element = element_of({number, 0});
   if (entries_[number] == 0) {
-    std::ranges::fill(lines_[number].leaf.value, value);
+    std::ranges::fill(lines_[number].value, value);
     note_line(number);
     entries_[number] = element;
     note_entry(number);
@@ -141,93 +134,58 @@ Ipv6Runs::Version::Element Ipv6Runs::Version::constant(std::uint16_t value) {
   return element;
 }
 
-/// Makes lines of the runs; the entry that leads to them.
-Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out(std::span<const Run> runs, Ipv6Prefix region) {
+/// Makes lines of the runs; the element that leads to them.
+Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out(std::span<const Run> runs, Ipv6Prefix region,
+                                                      unsigned least_order) {
   if (runs.size() == 1) return constant(runs[0].value);
-  return lay_out(ipv6_runs::pieces_of(runs, region), ipv6_runs::unit_begin(region.length));
-}
-
-/// Likewise of pieces whose units begin at bit `at`.
-Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out(std::span<const Piece> pieces, unsigned at) {
-  const std::size_t lines = lines_for(pieces.size());
-  if (lines > IPV6_RUNS_LINES_OF_A_NODE) return lay_out_further(pieces, at);
-  if (lines == 1) {
-    const std::uint32_t number = take(line_blocks_, 0, taken_lines_).first;
-    fill(number, pieces, at);
-    return entry_of(number, false);
-  }
-  const std::uint32_t number = take(line_blocks_, order_for(1 + lines), taken_lines_).first;
-  Line node;
-  std::ranges::fill(node.last, ~std::uint32_t{0});
-  for (std::uint32_t i = 0; i < lines; ++i) {
-    const std::span<const Piece> its = pieces_of_line(pieces, i);
-    if (i > 0) node.last[i - 1] = its.front().unit - 1;
-    fill(number + 1 + i, its, at);
-  }
-  write_line(number, node);
-  return entry_of(number, true);
-}
-
-/// Of more than a node has: a line of what stands elsewhere.
-Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out_further(std::span<const Piece> pieces, unsigned at) {
-  std::vector<Piece> parts;
-  const std::size_t each = (pieces.size() + IPV6_RUNS_OF_A_LINE - 1) / IPV6_RUNS_OF_A_LINE;
-  for (; !pieces.empty(); pieces = pieces.subspan(parts.back().further.size())) {
-    parts.push_back({pieces.front().unit, 0, {}, pieces.first(std::min(each, pieces.size()))});
-  }
-  return lay_out(parts, at);
+  const Block block =
+      take(line_blocks_, ipv6_runs::line_order(runs, region, generosity_, least_order).order, taken_lines_);
+  std::uint32_t line = block.first;
+  for_each_part(runs, region, block.order, [&](Ipv6Prefix part, std::span<const Run> its) { fill(line++, its, part); });
+  return element_of(block);
 }
 
 /// Writes a line that no reader is in.
-void Ipv6Runs::Version::fill(std::uint32_t number, std::span<const Piece> pieces, unsigned at) {
+void Ipv6Runs::Version::fill(std::uint32_t number, std::span<const Run> runs, Ipv6Prefix part) {
+  const Pieces pieces(runs, part);
   Line line{};
-  const auto leading_on = static_cast<std::size_t>(std::ranges::count_if(pieces, &Piece::leads_on));
-  std::uint32_t entry = 0;
-  if (leading_on > 0) entry = deeper_[number] = take(entry_blocks_, order_for(leading_on), taken_entries_).first;
-  std::size_t run = IPV6_RUNS_OF_A_LINE - pieces.size();
-  for (const Piece& piece : pieces) {
-    if (run > 0 && &piece != &pieces.front()) line.leaf.start[run - 1] = piece.unit;
-    line.leaf.value[run] = piece.value;
-    if (piece.leads_on()) {
-      line.leaf.value[run] = static_cast<std::uint16_t>(entry - deeper_[number] + 1);
-      if (piece.further.empty()) {
-        entries_[entry] =
-            lay_out(piece.deeper, Ipv6Prefix::around(piece.deeper.back().start, at + IPV6_RUNS_UNIT_BITS));
-      } else {
-        line.leaf.value[run] += IPV6_RUNS_OF_A_LINE;
-        entries_[entry] = lay_out(piece.further, at);
+  if (!pieces.fit()) {
+    const Block block = take(entry_blocks_, 0, taken_entries_);
+    deeper_[number] = block.first;
+    entries_[block.first] = lay_out(runs, part, 1);
+    note_entry(block.first);
+    line.value[IPV6_RUNS_OF_A_LINE - 1] = IPV6_RUNS_WHOLE_LINE;
+  } else {
+    if (pieces.deeper > 0) deeper_[number] = take(entry_blocks_, order_for(pieces.deeper), taken_entries_).first;
+    std::size_t run = IPV6_RUNS_OF_A_LINE - pieces.count;
+    std::uint16_t deeper = 0;
+    for (const Pieces::Piece& piece : std::span(pieces.piece).first(pieces.count)) {
+      if (run > 0) line.start[run - 1] = piece.unit;
+      line.value[run] = piece.value;
+      if (!piece.deeper.empty()) {
+        const std::uint32_t entry = deeper_[number] + deeper++;
+        const Ipv6Prefix unit =
+            Ipv6Prefix::around(piece.deeper.back().start, ipv6_runs::unit_begin(part.length) + IPV6_RUNS_UNIT_BITS);
+        entries_[entry] = lay_out(piece.deeper, unit);
+        note_entry(entry);
+        line.value[run] = deeper;
       }
-      note_entry(entry++);
+      ++run;
     }
-    ++run;
   }
-  write_line(number, line);
-}
-
-void Ipv6Runs::Version::write_line(std::uint32_t number, const Line& line) {
   lines_[number] = line;
   note_line(number);
 }
 
 Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out_slot(Ipv6Prefix slot) {
-  return lay_out_entries(ipv6_runs::runs_in(prefixes_, slot), slot, true);
-}
-
-/// Of a slot, or of a part of one where much stands.
-Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out_entries(std::span<const Run> runs, Ipv6Prefix region,
-                                                              bool of_root) {
-  const Block block = take(entry_blocks_, ipv6_runs::entry_order(runs, region, of_root), taken_entries_);
+  const std::vector<Run> runs = ipv6_runs::runs_in(prefixes_, slot);
+  const Block block = take(entry_blocks_, ipv6_runs::slot_order(runs, slot, generosity_), taken_entries_);
   std::uint32_t entry = block.first;
-  for_each_part(runs, region, block.order, [&](Ipv6Prefix part, std::span<const Run> its) {
-    entries_[entry] = of_root ? lay_out_part(its, part) : lay_out(its, part);
+  for_each_part(runs, slot, block.order, [&](Ipv6Prefix part, std::span<const Run> its) {
+    entries_[entry] = lay_out(its, part);
     note_entry(entry++);
   });
   return element_of(block);
-}
-
-/// Of a part of a slot.
-Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out_part(std::span<const Run> runs, Ipv6Prefix part) {
-  return ipv6_runs::fit_node(runs.size()) ? lay_out(runs, part) : lay_out_entries(runs, part, false);
 }
 
 void Ipv6Runs::Version::plan_long(Ipv6Prefix prefix, bool was_there, bool is_there) {
@@ -243,7 +201,8 @@ void Ipv6Runs::Version::plan_long(Ipv6Prefix prefix, bool was_there, bool is_the
     exchanges_.push_back({&root_[number], lay_out_slot(around)});
     slot.laid_out_for = slot.prefixes;
   } else {
-    plan_region(prefix);
+    const unsigned bits = around.length + ipv6_runs_order(root_[number]);
+    plan_region(Ipv6Prefix::around(prefix.address, std::min<unsigned>(bits, prefix.length)));
   }
   if (slot.prefixes == 0) {
     slots_.erase(number);
@@ -266,64 +225,40 @@ void Ipv6Runs::Version::plan_short(Ipv6Prefix prefix) {
   painted_ = ipv6_runs::runs_in(prefixes_, prefix, IPV6_RUNS_ROOT_BITS);
 }
 
-/// Of what lies in one slot that has entries of its own.
+/// Of what lies in one slot and has elements of its own.
 void Ipv6Runs::Version::plan_region(Ipv6Prefix region) {
-  plan_entries(root_[slot_number(region.address)], true, slot_around(region.address), region);
-}
-
-/// Of those among the entries of `around` that the region meets. `element` leads to them.
-void Ipv6Runs::Version::plan_entries(Element element, bool of_root, Ipv6Prefix around, Ipv6Prefix region) {
-  const unsigned bits = around.length + ipv6_runs_order(element);
-  if (region.length < around.length) region = around;
-  const Ipv6Prefix met = Ipv6Prefix::around(region.address, std::min<unsigned>(region.length, bits));
-  const std::uint32_t unit = ipv6_runs_unit({met.address.high, 0}, IPV6_RUNS_ROOT_BITS);
-  std::uint32_t entry = ipv6_runs_entry(element, unit << (around.length - IPV6_RUNS_ROOT_BITS));
-  const std::vector<Run> runs = ipv6_runs::runs_in(prefixes_, met);
-  for_each_part(runs, met, bits - met.length, [&](Ipv6Prefix part, std::span<const Run> its) {
-    Element& each = entries_[entry++];
-    if (leads_to_entries(each) && !ipv6_runs::fit_node(2 * its.size())) {
-      plan_entries(each, false, part, region);
-    } else if (!plan_values(each, its, part)) {
-      exchanges_.push_back({&each, of_root ? lay_out_part(its, part) : lay_out(its, part)});
-    }
-  });
+  const Element element = root_[slot_number(region.address)];
+  std::uint32_t entry = ipv6_runs_next(element, ipv6_runs_unit({region.address.high, 0}, IPV6_RUNS_ROOT_BITS));
+  const std::vector<Run> runs = ipv6_runs::runs_in(prefixes_, region);
+  for_each_part(runs, region, IPV6_RUNS_ROOT_BITS + ipv6_runs_order(element) - region.length,
+                [&](Ipv6Prefix part, std::span<const Run> its) {
+                  Element& each = entries_[entry++];
+                  if (!plan_values(each, its, part)) exchanges_.push_back({&each, lay_out(its, part)});
+                });
 }
 
 /// Whether the lines that are there serve with other values.
-bool Ipv6Runs::Version::plan_values(Element entry, std::span<const Run> runs, Ipv6Prefix part) {
-  if (is_constant(entry) || leads_to_entries(entry) || runs.size() == 1) return false;
-  const std::vector<Piece> pieces = ipv6_runs::pieces_of(runs, part);
-  if (!serves(entry, pieces)) return false;
+bool Ipv6Runs::Version::plan_values(Element element, std::span<const Run> runs, Ipv6Prefix part) {
+  if (is_constant(element) || runs.size() == 1) return false;
   const std::size_t planned = values_.size();
-  const std::uint32_t first = first_of(entry) + (is_node(entry) ? 1 : 0);
-  for (std::uint32_t i = 0; i < lines_for(pieces.size()); ++i) {
-    if (plan_values_of_line(first + i, pieces_of_line(pieces, i))) continue;
-    values_.resize(planned);
-    return false;
-  }
-  return true;
+  std::uint32_t number = first_of(element);
+  bool serve = true;
+  for_each_part(runs, part, ipv6_runs_order(element), [&](Ipv6Prefix its_part, std::span<const Run> its) {
+    if (serve) serve = plan_values_of_line(number++, Pieces(its, its_part));
+  });
+  if (!serve) values_.resize(planned);
+  return serve;
 }
 
-/// Whether there are lines for the pieces and each has its own.
-bool Ipv6Runs::Version::serves(Element entry, std::span<const Piece> pieces) const {
-  const std::size_t lines = lines_for(pieces.size());
-  if (!is_node(entry)) return lines == 1;
-  if (lines == 1 || lines > IPV6_RUNS_LINES_OF_A_NODE) return false;
-  const std::span<const std::uint32_t> last = lines_[first_of(entry)].last;
-  for (std::size_t i = 1; i < lines; ++i) {
-    if (last[i - 1] != pieces_of_line(pieces, i).front().unit - 1) return false;
-  }
-  return last[lines - 1] == ~std::uint32_t{0};
-}
-
-bool Ipv6Runs::Version::plan_values_of_line(std::uint32_t number, std::span<const Piece> pieces) {
-  const ipv6_runs_leaf& leaf = lines_[number].leaf;
-  if (std::ranges::any_of(pieces, &Piece::leads_on) || std::ranges::any_of(leaf.value, leads_deeper)) return false;
-  const std::size_t unused = IPV6_RUNS_OF_A_LINE - pieces.size();
+bool Ipv6Runs::Version::plan_values_of_line(std::uint32_t number, const Pieces& pieces) {
+  const Line& line = lines_[number];
+  if (!pieces.fit() || pieces.deeper > 0 || std::ranges::any_of(line.value, leads_deeper)) return false;
+  const std::size_t unused = IPV6_RUNS_OF_A_LINE - pieces.count;
   for (std::size_t run = 0; run < IPV6_RUNS_OF_A_LINE; ++run) {
-    if (run > 0 && leaf.start[run - 1] != (run <= unused ? 0 : pieces[run - unused].unit)) return false;
-    if (run >= unused && leaf.value[run] != pieces[run - unused].value) {
-      values_.push_back({number, static_cast<std::uint16_t>(run), pieces[run - unused].value});
+    const Pieces::Piece piece = run < unused ? Pieces::Piece{} : pieces.piece[run - unused];
+    if (run > 0 && line.start[run - 1] != piece.unit) return false;
+    if (run >= unused && line.value[run] != piece.value) {
+      values_.push_back({number, static_cast<std::uint16_t>(run), piece.value});
     }
   }
   return true;
@@ -347,7 +282,7 @@ void Ipv6Runs::Version::forget_plan() {
 void Ipv6Runs::Version::carry_out() {
   flush();  // before what leads there, for a mirror that copies at once
   for (const Value& value : values_) {
-    std::atomic_ref(lines_[value.line].leaf.value[value.run]).store(value.after, std::memory_order_relaxed);
+    std::atomic_ref(lines_[value.line].value[value.run]).store(value.after, std::memory_order_relaxed);
     note_line(value.line);
   }
   std::vector<Exchange> before;
@@ -358,7 +293,7 @@ void Ipv6Runs::Version::carry_out() {
   const std::uint64_t token = grace_periods_.start();
   for (const Exchange& each : before) {
     if (each.element >= root_.begin() && each.element < root_.end()) {
-      retire_entries(each.after, token);
+      retire_slot(each.after, token);
     } else {
       retire_lines(each.after, token);
     }
@@ -391,28 +326,24 @@ Ipv6Runs::Version::Element Ipv6Runs::Version::exchange(Element& element, Element
   return before;
 }
 
-void Ipv6Runs::Version::retire_entries(Element element, std::uint64_t token) {
+void Ipv6Runs::Version::retire_slot(Element element, std::uint64_t token) {
   if (is_constant(element)) return;
   const Block block{first_of(element), ipv6_runs_order(element)};
   for (std::uint32_t i = 0; i < 1U << block.order; ++i) retire_lines(entries_[block.first + i], token);
   entry_blocks_.retire(block, token);
 }
 
-/// What an entry leads to.
-void Ipv6Runs::Version::retire_lines(Element entry, std::uint64_t token) {
-  if (is_constant(entry)) return;
-  if (leads_to_entries(entry)) return retire_entries(entry, token);
-  const std::uint32_t number = first_of(entry);
-  const auto lines = is_node(entry) ? 1 + ipv6_runs_find_line(lines_[number].last, ~std::uint32_t{0}) : 0;
-  for (std::uint32_t i = lines == 0 ? 0 : 1; i <= lines; ++i) retire_what_leads_on(number + i, token);
-  line_blocks_.retire({number, order_for(1 + lines)}, token);
-}
-
-void Ipv6Runs::Version::retire_what_leads_on(std::uint32_t number, std::uint64_t token) {
-  const auto count = static_cast<std::size_t>(std::ranges::count_if(lines_[number].leaf.value, leads_deeper));
-  if (count == 0) return;
-  for (std::size_t i = 0; i < count; ++i) retire_lines(entries_[deeper_[number] + i], token);
-  entry_blocks_.retire({deeper_[number], order_for(count)}, token);
+void Ipv6Runs::Version::retire_lines(Element element, std::uint64_t token) {
+  if (is_constant(element)) return;
+  const Block block{first_of(element), ipv6_runs_order(element)};
+  for (std::uint32_t number = block.first; number < block.first + (1U << block.order); ++number) {
+    const Line& line = lines_[number];
+    const auto count = static_cast<std::size_t>(std::ranges::count_if(line.value, leads_deeper));
+    if (count == 0) continue;
+    for (std::size_t i = 0; i < count; ++i) retire_lines(entries_[deeper_[number] + i], token);
+    entry_blocks_.retire({deeper_[number], order_for(count)}, token);
+  }
+  line_blocks_.retire(block, token);
 }
 
 Block Ipv6Runs::Version::take(Blocks& from, unsigned order, std::vector<Block>& taken) {

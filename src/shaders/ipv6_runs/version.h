@@ -34,7 +34,6 @@ class Ipv6Runs::Version {
  private:
   using Run = ipv6_runs::Run;
   using Line = ipv6_runs_line;
-  using Piece = ipv6_runs::Piece;
   using Element = std::uint32_t;
 
   /// What a /24 with longer prefixes has of them.
@@ -53,31 +52,23 @@ class Ipv6Runs::Version {
   };
 
   Element constant(std::uint16_t value);
-  Element lay_out(std::span<const Run> runs, Ipv6Prefix region);
-  Element lay_out(std::span<const Piece> pieces, unsigned at);
-  Element lay_out_further(std::span<const Piece> pieces, unsigned at);
-  void fill(std::uint32_t number, std::span<const Piece> pieces, unsigned at);
-  void write_line(std::uint32_t number, const Line& line);
+  Element lay_out(std::span<const Run> runs, Ipv6Prefix region, unsigned least_order = 0);
+  void fill(std::uint32_t number, std::span<const Run> runs, Ipv6Prefix part);
   Element lay_out_slot(Ipv6Prefix slot);
-  Element lay_out_entries(std::span<const Run> runs, Ipv6Prefix region, bool of_root);
-  Element lay_out_part(std::span<const Run> runs, Ipv6Prefix part);
 
   void plan_long(Ipv6Prefix prefix, bool was_there, bool is_there);
   void plan_short(Ipv6Prefix prefix);
   void plan_region(Ipv6Prefix region);
-  void plan_entries(Element element, bool of_root, Ipv6Prefix around, Ipv6Prefix region);
   bool plan_values(Element element, std::span<const Run> runs, Ipv6Prefix part);
-  bool serves(Element element, std::span<const Piece> pieces) const;
-  bool plan_values_of_line(std::uint32_t number, std::span<const Piece> pieces);
+  bool plan_values_of_line(std::uint32_t number, const ipv6_runs::Pieces& pieces);
   void give_up();
   void forget_plan();
 
   void carry_out();
   void paint();
   Element exchange(Element& element, Element after);
-  void retire_entries(Element element, std::uint64_t token);
+  void retire_slot(Element element, std::uint64_t token);
   void retire_lines(Element element, std::uint64_t token);
-  void retire_what_leads_on(std::uint32_t number, std::uint64_t token);
   static Block take(Blocks& from, unsigned order, std::vector<Block>& taken);
 
   void note_line(std::size_t number);
@@ -93,6 +84,7 @@ class Ipv6Runs::Version {
   HugeArray<std::uint32_t> deeper_;
   const ipv6_runs_view view_;
   Blocks line_blocks_, entry_blocks_;
+  std::size_t generosity_;
   std::unordered_map<std::uint32_t, Slot> slots_;  ///< by number in the root
 
   // The change that is being made.
