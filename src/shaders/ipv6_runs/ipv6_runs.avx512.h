@@ -22,6 +22,12 @@ struct Group {
   alignas(64) std::uint32_t line[kGroup];
 };
 
+/// Asks for addresses that will be read once, and are not to drive the table out of the caches.
+inline void ask_for(const ipv6_address* address, std::uint32_t count) {
+  constexpr std::uint32_t kOfALine = 64 / sizeof(ipv6_address);
+  for (std::uint32_t i = 0; i < count; i += kOfALine) __builtin_prefetch(address + i, 0, 0);
+}
+
 /// Which ones elements lead to; `rest` as for ipv6_runs_next(). Makes `order` the elements' orders.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i next(__m512i element, __m512i rest,
                                                                           __m512i& order) {
@@ -76,8 +82,10 @@ struct Group {
 /// The shader's arguments and answers.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv6_runs_view view, const ipv6_address* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
+  ask_for(address, std::min(n, kGroup));
   while (n >= kLanes) {
     const std::uint32_t count = std::min(n, kGroup) / kLanes * kLanes;
+    ask_for(address + count, std::min(n - count, kGroup));
     Group group;
     for (std::uint32_t at = 0; at < count; at += kLanes) find_lines(view, address + at, at, group);
     for (std::uint32_t at = 0; at < count; at += kLanes) {
