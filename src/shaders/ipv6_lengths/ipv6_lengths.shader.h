@@ -19,6 +19,10 @@ enum {
   IPV6_LENGTHS_GONE = 255, /* in place of the length: the slot belongs to nothing, but the search goes on past it */
 };
 
+/* Of the hash. */
+#define IPV6_LENGTHS_LOW_FACTOR 0xD6E8FEB86659FD93U
+#define IPV6_LENGTHS_FACTOR 0x9E3779B97F4A7C15U
+
 /* `state` has the next hop, inverted, in its lower 16 bits, the length above them (0: the slot was never used), and the
  * owner's remarks above that. */
 struct ipv6_lengths_slot {
@@ -50,9 +54,9 @@ PENUMBRA_SHADER uint64_t ipv6_lengths_low(uint64_t low, uint32_t length) {
 
 /* The place of what begins with these `length` bits, unless others are there already. */
 PENUMBRA_SHADER uint64_t ipv6_lengths_place(uint64_t high, uint64_t low, uint32_t length, uint32_t index_bits) {
-  uint64_t bits = high + low * 0xD6E8FEB86659FD93U + length;
+  uint64_t bits = high + low * IPV6_LENGTHS_LOW_FACTOR + length;
   bits ^= bits >> 32;
-  return bits * 0x9E3779B97F4A7C15U >> (64 - index_bits);
+  return bits * IPV6_LENGTHS_FACTOR >> (64 - index_bits);
 }
 
 /* Writes the next hop of each address, or 0xFFFF. */

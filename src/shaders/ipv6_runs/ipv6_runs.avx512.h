@@ -53,9 +53,8 @@ inline void ask_for(const ipv6_address* address, std::uint32_t count) {
   const __m512i unit = _mm512_permutex2var_epi32(_mm512_srli_epi64(first, 8), even, _mm512_srli_epi64(second, 8));
 
   __m512i order, order_of_lines;
-  const __m512i entry = next(_mm512_i32gather_epi32(slot, view.root, 4), unit, order);
-  const __m512i line =
-      next(_mm512_i32gather_epi32(entry, view.entries, 4), _mm512_sllv_epi32(unit, order), order_of_lines);
+  const __m512i entry = next(gather_first(view.root, slot), unit, order);
+  const __m512i line = next(gather_first(view.entries, entry), _mm512_sllv_epi32(unit, order), order_of_lines);
   _mm512_store_si512(group.unit + at, unit);
   _mm512_store_si512(group.line + at, line);
   for (std::uint32_t i = at; i < at + kLanes; ++i) __builtin_prefetch(&view.lines[group.line[i]]);
