@@ -46,15 +46,17 @@ struct Group {
   }
 }
 
-/// Writes their answers; a bit for each that has none yet.
-[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline unsigned find_answers(const ipv4_runs_view& view,
-                                                                                   const Group& group, std::uint32_t at,
-                                                                                   std::uint16_t* next_hop) {
-  alignas(32) std::uint16_t value[kLanes];
+/// Writes their values.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_answers(const ipv4_runs_view& view,
+                                                                               const Group& group, std::uint32_t at,
+                                                                               std::uint16_t* next_hop) {
 #pragma GCC unroll 16
-  for (std::uint32_t i = 0; i < kLanes; ++i) value[i] = penumbra_load(&view.values[group.value[at + i]]);
-  const __m256i values = _mm256_load_si256(reinterpret_cast<const __m256i*>(value));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hop), values);
+  for (std::uint32_t i = 0; i < kLanes; ++i) next_hop[i] = penumbra_load(&view.values[group.value[at + i]]);
+}
+
+/// Which of kLanes values are groups.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline unsigned lead_on(const std::uint16_t* next_hop) {
+  const __m256i values = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next_hop));
   return _mm256_cmplt_epi16_mask(values, _mm256_set1_epi16(static_cast<std::int16_t>(DIR24_8_NO_ROUTE)));
 }
 
@@ -66,8 +68,10 @@ struct Group {
     Group group;
     for (std::uint32_t at = 0; at < count; at += kLanes) find_nodes(view, address + at, at, group);
     for (std::uint32_t at = 0; at < count; at += kLanes) find_values(view, at, group);
+    for (std::uint32_t at = 0; at < count; at += kLanes) find_answers(view, group, at, next_hop + at);
+    // Once more through all of them, when they have been written: what is read right behind a write waits for it.
     for (std::uint32_t at = 0; at < count; at += kLanes) {
-      for (unsigned left = find_answers(view, group, at, next_hop + at); left != 0; left &= left - 1) {
+      for (unsigned left = lead_on(next_hop + at); left != 0; left &= left - 1) {
         const auto i = at + static_cast<std::uint32_t>(std::countr_zero(left));
         ipv4_runs_lookup(view, address + i, next_hop + i, 1);
       }
