@@ -9,6 +9,16 @@
 
 namespace penumbra {
 
+#if defined(__has_feature)
+#define PENUMBRA_THREAD_SANITIZED __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define PENUMBRA_THREAD_SANITIZED 1
+#else
+#define PENUMBRA_THREAD_SANITIZED 0
+#endif
+/// Whether it watches.
+inline constexpr bool kThreadSanitizer = PENUMBRA_THREAD_SANITIZED;
+
 /// What this thread has written is handed over by way of `object`.
 inline void tell_handed_over([[maybe_unused]] void* object) {
 #ifdef __SANITIZE_THREAD__

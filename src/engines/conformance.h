@@ -163,6 +163,9 @@ inline std::string test_name(const testing::TestParamInfo<std::string>& info) {
 #define PENUMBRA_FOR_EACH_ENGINE(suite)                                                                   \
   INSTANTIATE_TEST_SUITE_P(Engines, suite, testing::ValuesIn(penumbra::conformance::available_engines()), \
                            penumbra::conformance::test_name)
+/// And as a core without AVX-512 runs them, for shaders that have a form of their own for those with it.
+#define PENUMBRA_WITHOUT_AVX512(suite) \
+  INSTANTIATE_TEST_SUITE_P(WithoutAvx512, suite, testing::Values("scalar,avx512=0"), penumbra::conformance::test_name)
 /// The same, and under the settings that change how it works.
 #define PENUMBRA_FOR_EACH_ENGINE_AND_SETTING(suite)                                                                    \
   INSTANTIATE_TEST_SUITE_P(Engines, suite, testing::ValuesIn(penumbra::conformance::available_engines_and_settings()), \

@@ -11,7 +11,7 @@
 
 namespace penumbra {
 
-/// An engine's variants of shaders. `Call` is its kind of function that runs one on a batch.
+/// An engine's variants of shaders. `Call` is its kind of function that runs one on a batch, or a choice of some.
 template <class Call>
 class Variants {
  public:
@@ -27,7 +27,7 @@ class Variants {
     return found == variants_.end() ? nullptr : &found->second;
   }
   /// Of a shader that find() gave.
-  static Call call_of(const Shader& shader) { return static_cast<const Variant&>(shader).call; }
+  static const Call& call_of(const Shader& shader) { return static_cast<const Variant&>(shader).call; }
 
   /// Calls `use` with each shader and its call.
   template <class Use>

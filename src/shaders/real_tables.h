@@ -55,28 +55,40 @@ std::vector<Entry> read(const std::filesystem::path& file, std::size_t count) {
   return entries;
 }
 
+/// What a table goes through (expect_equal_throughout()) and what is right then: the same on every engine, so that the
+/// tests of one after the other share it.
+template <class Entry, class Address>
+struct Course {
+  static constexpr std::size_t kStages = 3;
+
+  std::vector<Entry> entries;
+  std::vector<Address> probes;
+  std::array<std::vector<std::uint16_t>, kStages>
+      right;  ///< by the oracle, for each of the probes; empty: not asked yet
+};
+
 /// Loads the entries, makes the same content by single changes in a random order, and takes every other one out again;
-/// `expect_equal` is given the oracle after each of these.
+/// `expect_equal` is given the oracle and the number of the stage after each of these.
 template <class Oracle, class Lpm, class Entry, class ExpectEqual>
 void expect_equal_throughout(Lpm& table, std::vector<Entry> entries, ExpectEqual expect_equal) {
   Oracle oracle;
   for (const auto& [prefix, next_hop] : entries) oracle.insert(prefix, next_hop);
   table.load(entries);
   ASSERT_EQ(table.size(), oracle.size());
-  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle)) << "loaded";
+  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, 0)) << "loaded";
 
   std::shuffle(entries.begin(), entries.end(), std::mt19937(4));
   table.load({});
   for (const auto& [prefix, next_hop] : entries) table.insert(prefix, next_hop);
   table.commit();
-  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle)) << "inserted";
+  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, 1)) << "inserted";
 
   for (std::size_t i = 0; i < entries.size(); i += 2) {
     ASSERT_EQ(table.remove(entries[i].prefix), oracle.remove(entries[i].prefix));
   }
   table.commit();
   ASSERT_EQ(table.size(), oracle.size());
-  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle)) << "half removed";
+  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, 2)) << "half removed";
 }
 
 /// Expects that a run gives these answers in batches of every size. `name_of` tells an address from its number.

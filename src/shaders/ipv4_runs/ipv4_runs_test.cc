@@ -113,6 +113,7 @@ TEST_P(Ipv4RunsLookup, FollowsRandomChangesAndLoads) {
 }
 
 PENUMBRA_FOR_EACH_ENGINE(Ipv4RunsLookup);
+PENUMBRA_WITHOUT_AVX512(Ipv4RunsLookup);
 
 TEST(Ipv4Runs, TakesOneCacheLineForThirtyTwoDifferentSlash24s) {
   NoReaders no_readers;

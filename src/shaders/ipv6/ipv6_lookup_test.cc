@@ -170,6 +170,7 @@ TEST_P(Ipv6Lookups, SeesWhatWasLoaded) {
 }
 
 PENUMBRA_FOR_EACH_ENGINE(Ipv6Lookups);
+PENUMBRA_WITHOUT_AVX512(Ipv6Lookups);
 
 /// Look-ups of few and of many accesses, and of nothing, by turns.
 class Ipv6LookupsOfAnyCount : public Ipv6Lookups {};

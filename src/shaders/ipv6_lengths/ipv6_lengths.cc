@@ -41,20 +41,28 @@ constexpr std::uint64_t with_length(std::uint64_t state, unsigned length) {
   return (state & ~(std::uint64_t{0xFF} << kLengthShift)) | std::uint64_t{length} << kLengthShift;
 }
 
-/// The bit of `behind` in a slot of `slot_length` bits for a prefix of `length`, which is longer.
+/// What lengths the prefixes behind a slot have: bit L - 1 says that there is one of length L behind a slot of less
+/// than 65 bits, and its bit 0 one of more than 64; in a slot of 65 bits and more it is bit L - 65. The bit in a slot
+/// of `slot_length` bits for a prefix of `length`, which is longer:
 constexpr std::uint64_t behind_bit(unsigned slot_length, unsigned length) {
   return std::uint64_t{1} << (slot_length < 65 && length > 64 ? 0 : (length - 1) % 64);
+}
+
+/// The lengths from `length` to `longest`, both of them above 64 or neither, as such bits.
+constexpr std::uint64_t between(unsigned length, unsigned longest) {
+  if (length == 65) return 1;
+  return ~std::uint64_t{0} << ((length - 1) % 64) & ~std::uint64_t{0} >> (63 - (longest - 1) % 64);
 }
 
 /// The lengths at which a prefix has slots, shorter ones first, its own last. Only for one longer than kBaseBits.
 class Steps {
  public:
   explicit Steps(unsigned length) {
-    unsigned shorter = kBaseBits, longest = 128;
+    unsigned shorter = kBaseBits;
     while (shorter < length) {
-      const unsigned middle = ipv6_lengths_middle(shorter, longest);
+      const unsigned middle = ipv6_lengths_middle(shorter, longest_);
       if (length < middle) {
-        longest = middle - 1;
+        longest_ = middle - 1;
       } else {
         steps_[count_++] = static_cast<std::uint8_t>(middle);
         shorter = middle;
@@ -62,11 +70,29 @@ class Steps {
     }
   }
   std::span<const std::uint8_t> all() const { return {steps_.data(), count_}; }
+  /// The longest length that a search may go on to from a slot of this one.
+  unsigned longest() const { return longest_; }
 
  private:
   std::array<std::uint8_t, kMostSteps> steps_{};
   std::size_t count_ = 0;
+  unsigned longest_ = 128;
 };
+
+/// What a slot of `length` bits holds of prefixes behind it.
+std::uint64_t rope(unsigned length, std::uint64_t behind) {
+  unsigned longest = Steps(length).longest();
+  std::uint64_t lengths = 0;
+  for (unsigned at = 0; behind != 0 && length < longest;) {
+    const unsigned middle = ipv6_lengths_middle(length, longest);
+    if ((behind & between(middle, longest)) != 0) {
+      lengths |= std::uint64_t{middle} << at;
+      at += 8;
+    }
+    longest = middle - 1;
+  }
+  return lengths;
+}
 
 bool nested(Ipv6Prefix a, Ipv6Prefix b) {
   return a.length <= b.length ? a.contains(b.address) : b.contains(a.address);
@@ -196,17 +222,24 @@ class Ipv6Lengths::Version {
         if (slot.state == 0) ++used_;
         store(slot.high, bits.address.high);
         store(slot.low, bits.address.low);
-        store(slot.behind, behind);
+        behind_[place] = behind;
+        store(slot.rope, rope(length, behind));
         const std::uint64_t its_answer = behind == 0 ? own : cover(bits.address, length);
         store(slot.state, std::uint64_t{length} << kOnceShift | with_length(its_answer, length));
       } else {
-        store(slot.behind, slot.behind | behind);
+        add_behind(slot, behind_[place], length, behind);
       }
       changed(place);
     }
     const std::size_t base = base_place(prefix.address);
-    store(base_[base].behind, base_[base].behind | behind_bit(kBaseBits, prefix.length));
+    add_behind(base_[base], base_behind_[base], kBaseBits, behind_bit(kBaseBits, prefix.length));
     base_changed(base);
+  }
+
+  static void add_behind(Slot& slot, std::uint64_t& all, unsigned length, std::uint64_t behind) {
+    if ((all & behind) == behind) return;
+    all |= behind;
+    store(slot.rope, rope(length, all));
   }
 
   /// The other way round: nothing leads to what is not there.
@@ -275,8 +308,10 @@ class Ipv6Lengths::Version {
   TableChanges<Slot> base_changes_{kBaseRegion}, slot_changes_{kSlotRegion};
 
   std::vector<std::uint32_t> users_ = std::vector<std::uint32_t>(slots_.size());  ///< prefixes that need each slot
-  std::size_t live_ = 0;                                                          ///< slots that prefixes need
-  std::size_t used_ = 0;                                                          ///< slots that are not empty
+  HugeArray<std::uint64_t> base_behind_{std::size_t{1} << kBaseBits};  ///< behind_bit()s of prefixes behind each
+  HugeArray<std::uint64_t> behind_{std::size_t{1} << index_bits_};
+  std::size_t live_ = 0;  ///< slots that prefixes need
+  std::size_t used_ = 0;  ///< slots that are not empty
   std::deque<Recent> recent_;
 };
 

@@ -6,8 +6,8 @@
  *
  * The lengths form a fixed tree (ipv6_lengths_middle). A prefix has a slot in the hash table, and on the way to it in
  * the tree a slot, a marker, at each shorter length that the search has to go on from. Each slot holds the answer for
- * what begins like it and meets nothing longer, and which lengths lie behind it: probes that cannot hit are left out,
- * which is that paper's mutating search without its ropes. */
+ * what begins like it and meets nothing longer, and the lengths to try next, one after the other until there is a slot:
+ * that paper's ropes (section 4.2). Probes that cannot hit are not on them. */
 #ifndef PENUMBRA_SHADERS_IPV6_LENGTHS_H
 #define PENUMBRA_SHADERS_IPV6_LENGTHS_H
 
@@ -19,14 +19,17 @@ enum {
   IPV6_LENGTHS_GONE = 255, /* in place of the length: the slot belongs to nothing, but the search goes on past it */
 };
 
+/* Of the hash. */
+#define IPV6_LENGTHS_LOW_FACTOR 0xD6E8FEB86659FD93U
+#define IPV6_LENGTHS_FACTOR 0x9E3779B97F4A7C15U
+
 /* `state` has the next hop, inverted, in its lower 16 bits, the length above them (0: the slot was never used), and the
- * owner's remarks above that. Bit L - 1 of `behind` says that a prefix of length L lies behind a slot of less than 65
- * bits, and its bit 0 that one of more than 64 does; in a slot of 65 bits and more it is bit L - 65. */
+ * owner's remarks above that. */
 struct ipv6_lengths_slot {
   uint64_t state;
   uint64_t high; /* the address that all behind it begin with */
   uint64_t low;
-  uint64_t behind;
+  uint64_t rope; /* a byte for each length to try, the first one lowest */
 };
 
 struct ipv6_lengths_view {
@@ -51,15 +54,9 @@ PENUMBRA_SHADER uint64_t ipv6_lengths_low(uint64_t low, uint32_t length) {
 
 /* The place of what begins with these `length` bits, unless others are there already. */
 PENUMBRA_SHADER uint64_t ipv6_lengths_place(uint64_t high, uint64_t low, uint32_t length, uint32_t index_bits) {
-  uint64_t bits = high + low * 0xD6E8FEB86659FD93U + length;
+  uint64_t bits = high + low * IPV6_LENGTHS_LOW_FACTOR + length;
   bits ^= bits >> 32;
-  return bits * 0x9E3779B97F4A7C15U >> (64 - index_bits);
-}
-
-/* The lengths from `length` to `longest`, both of them above 64 or neither, as bits of `behind`. */
-PENUMBRA_SHADER uint64_t ipv6_lengths_between(uint32_t length, uint32_t longest) {
-  if (length == 65) return 1;
-  return ~(uint64_t)0 << ((length - 1) % 64) & ~(uint64_t)0 >> (63 - (longest - 1) % 64);
+  return bits * IPV6_LENGTHS_FACTOR >> (64 - index_bits);
 }
 
 /* Writes the next hop of each address, or 0xFFFF. */
@@ -68,37 +65,25 @@ PENUMBRA_SHADER void ipv6_lengths_lookup(struct ipv6_lengths_view view, const st
   foreach (i, n) {
     const struct ipv6_lengths_slot* best = &view.base[address[i].high >> (64 - IPV6_LENGTHS_BASE_BITS)];
     g_expensive(best);
-    uint64_t behind = penumbra_load(&best->behind);
-    uint32_t shorter = IPV6_LENGTHS_BASE_BITS;
-    uint32_t longest = 128;
-    while (behind != 0 && shorter < longest) {
-      const uint32_t length = ipv6_lengths_middle(shorter, longest);
-      if ((behind & ipv6_lengths_between(length, longest)) == 0) {
-        longest = length - 1;
-        continue;
-      }
+    uint64_t rope = penumbra_load(&best->rope);
+    while (rope != 0) {
+      const uint32_t length = (uint32_t)rope & 0xFF;
       const uint64_t high = ipv6_lengths_high(address[i].high, length);
       const uint64_t low = ipv6_lengths_low(address[i].low, length);
       uint64_t place = ipv6_lengths_place(high, low, length, view.index_bits);
       const struct ipv6_lengths_slot* slot = &view.slots[place];
       g_expensive(slot);
-      uint32_t found = 0;
-      for (;;) {
-        const uint32_t held = (uint32_t)(penumbra_load_first(&slot->state) >> 16) & 0xFF;
-        if (held == 0) break;
+      uint32_t held = (uint32_t)(penumbra_load_first(&slot->state) >> 16) & 0xFF;
+      rope >>= 8;
+      while (held != 0) {
         if (held == length && penumbra_load(&slot->high) == high && penumbra_load(&slot->low) == low) {
-          found = 1;
+          best = slot;
+          rope = penumbra_load(&slot->rope);
           break;
         }
         place = (place + 1) & (((uint64_t)1 << view.index_bits) - 1);
         slot = &view.slots[place];
-      }
-      if (found) {
-        best = slot;
-        behind = penumbra_load(&slot->behind);
-        shorter = length;
-      } else {
-        longest = length - 1;
+        held = (uint32_t)(penumbra_load_first(&slot->state) >> 16) & 0xFF;
       }
     }
     /* Read last: it may have changed since the search came by. */

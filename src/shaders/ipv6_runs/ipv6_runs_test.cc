@@ -35,11 +35,10 @@ using ipv6_runs::Pieces;
 /// The line that the first three accesses of a look-up lead to.
 const ipv6_runs_line* line_of(Ipv6Runs& table, Ipv6Address address) {
   const auto& view = *static_cast<const ipv6_runs_view*>(table.table().view());
-  std::uint64_t rest = ipv6_runs_rest({address.high, address.low}, IPV6_RUNS_ROOT_BITS);
+  const std::uint32_t unit = ipv6_runs_unit({address.high, address.low}, IPV6_RUNS_ROOT_BITS);
   const std::uint32_t root = view.root[address.high >> (64 - IPV6_RUNS_ROOT_BITS)];
-  const std::uint32_t entry = view.entries[ipv6_runs_next(root, rest)];
-  rest <<= ipv6_runs_order(root);
-  return &view.lines[ipv6_runs_next(entry, rest)];
+  const std::uint32_t entry = view.entries[ipv6_runs_next(root, unit)];
+  return &view.lines[ipv6_runs_next(entry, unit << ipv6_runs_order(root))];
 }
 
 TEST(Ipv6Runs, FindsTheRunOfEveryUnitInLinesOfAnySize) {
@@ -101,29 +100,54 @@ TEST(Ipv6Runs, ReusesItsLinesUnderEndlessChanges) {
   EXPECT_LE(table.lookup_bytes(), before + (std::size_t{8} << 20));
 }
 
+/// Side by side in every unit, and in one unit.
+TEST(Ipv6Runs, FindsRunsHoweverManyStandSideBySide) {
+  NoReaders no_readers;
+  for (const std::uint64_t count : {11U, 12U, 2'000U}) {
+    Ipv6Runs table(no_readers);
+    ipv6_oracle::Oracle oracle;
+    std::vector<Ipv6Address> addresses;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const Ipv6Prefix each{{0x2A00'1234'0000'0000 + (i << 8), 0}, 56};
+      table.insert(each, static_cast<std::uint16_t>(i));
+      oracle.insert(each, static_cast<std::uint16_t>(i));
+      addresses.insert(addresses.end(), {each.address, each.last()});
+    }
+    addresses.push_back(ipv6_oracle::after(addresses.back()));
+    addresses.push_back(ipv6_oracle::before(addresses.front()));
+    std::vector<std::uint16_t> found(addresses.size());
+    ipv6_runs_lookup(*static_cast<const ipv6_runs_view*>(table.table().view()), ipv6_oracle::columns(addresses).data(),
+                     found.data(), static_cast<std::uint32_t>(found.size()));
+    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], oracle.lookup(addresses[i])) << count;
+  }
+}
+
 TEST(Ipv6Runs, CutsALineWhereRunsBegin) {
   const auto start = [](std::uint64_t units, std::uint64_t below = 0) {
-    return Ipv6Address{std::uint64_t{0x20010DB8} << 32 | units, below};
+    return Ipv6Address{std::uint64_t{0x20010DB8} << 32 | units << 8 | below, 0};
   };
+  const Ipv6Prefix region = prefix("2001:db8::/32");
+  constexpr std::uint32_t kFirst = 0xB8'0000'00;
   const std::vector<ipv6_runs::Run> aligned{{start(0), 1}, {start(5), 2}, {start(9), 3}};
-  const Pieces whole(aligned, 32);
+  const Pieces whole(aligned, region);
   ASSERT_EQ(whole.count, 3U);
   EXPECT_EQ(whole.deeper, 0U);
-  EXPECT_EQ(whole.piece[1].unit, 5U);
+  EXPECT_EQ(whole.piece[0].unit, kFirst);
+  EXPECT_EQ(whole.piece[1].unit, kFirst + 5);
   EXPECT_EQ(whole.piece[2].value, 3U);
 
   const std::vector<ipv6_runs::Run> within{{start(0), 1}, {start(5, 7), 2}, {start(5, 9), 3}, {start(6), 4}};
-  const Pieces split(within, 32);
+  const Pieces split(within, region);
   ASSERT_EQ(split.count, 3U);
   EXPECT_EQ(split.deeper, 1U);
   EXPECT_EQ(split.piece[1].deeper.size(), 3U) << "with the run that it begins in";
-  EXPECT_EQ(split.piece[2].unit, 6U);
+  EXPECT_EQ(split.piece[2].unit, kFirst + 6);
 
   std::vector<ipv6_runs::Run> many;
   many.reserve(40);
   for (std::uint16_t i = 0; i < 40; ++i) many.push_back({start(i), i});
-  EXPECT_EQ(Pieces(many, 32).count, 40U);
-  EXPECT_FALSE(Pieces(many, 32).fit());
+  EXPECT_EQ(Pieces(many, region).count, 40U);
+  EXPECT_FALSE(Pieces(many, region).fit());
 }
 
 TEST(Blocks, AreUsedAnewOnlyAfterTheirGracePeriod) {

@@ -15,9 +15,8 @@ Ipv6Address following(Ipv6Address address) {
   return {address.high + (address.low == ~std::uint64_t{0} ? 1 : 0), address.low + 1};
 }
 
-/// The bits of an address behind `at` that a line's starts have.
 std::uint32_t unit_of(Ipv6Address address, unsigned at) {
-  return static_cast<std::uint32_t>(ipv6_runs_rest({address.high, address.low}, at) >> (64 - IPV6_RUNS_UNIT_BITS));
+  return ipv6_runs_unit({address.high, address.low}, at);
 }
 bool begins_unit(Ipv6Address address, unsigned at) {
   const unsigned bits = std::min(128U, at + IPV6_RUNS_UNIT_BITS);
@@ -77,8 +76,11 @@ std::vector<Run> runs_in(const Ipv6Prefixes& prefixes, Ipv6Prefix region, unsign
   return sweep.finish();
 }
 
-Pieces::Pieces(std::span<const Run> runs, unsigned at) {
-  add(0, runs[0].value, {});
+Pieces::Pieces(std::span<const Run> runs, Ipv6Prefix region)
+    : first_unit_(unit_of(region.address, unit_begin(region.length))) {
+  const unsigned at = unit_begin(region.length);
+  const std::uint32_t last_unit = unit_of(region.last(), at);
+  add(first_unit_, runs[0].value, {});
   for (std::size_t i = 1; i < runs.size();) {
     const std::uint32_t unit = unit_of(runs[i].start, at);
     std::size_t end = i + 1;
@@ -90,7 +92,7 @@ Pieces::Pieces(std::span<const Run> runs, unsigned at) {
       const std::size_t first = whole ? i : i - 1;
       add(unit, 0, runs.subspan(first, end - first));
       const bool next_is_told = end < runs.size() && unit_of(runs[end].start, at) == unit + 1;
-      if (unit != std::numeric_limits<std::uint32_t>::max() && !next_is_told) {
+      if (unit != last_unit && !next_is_told) {
         add(unit + 1, runs[end - 1].value, {});
       }
     }
@@ -99,7 +101,7 @@ Pieces::Pieces(std::span<const Run> runs, unsigned at) {
 }
 
 void Pieces::add(std::uint32_t unit, std::uint16_t value, std::span<const Run> runs) {
-  if (count == 1 && unit == 0) count = 0;  // of the first unit only what comes last counts
+  if (count == 1 && unit == first_unit_) count = 0;  // of the first unit only what comes last counts
   if (count < piece.size()) piece[count] = {unit, value, runs};
   ++count;
   if (!runs.empty()) ++deeper;
@@ -108,12 +110,14 @@ void Pieces::add(std::uint32_t unit, std::uint16_t value, std::span<const Run> r
 LineOrder line_order(std::span<const Run> runs, Ipv6Prefix region, std::size_t generosity, unsigned least) {
   if (runs.size() == 1) return {0, 0};
   LineOrder best{0, std::numeric_limits<std::size_t>::max()};
-  const unsigned most = std::min(kMostLineOrder, 128U - region.length);
+  // A line of two units always has room for all that is to be told.
+  const unsigned most = std::min(
+      {kMostLineOrder, unit_begin(region.length) + IPV6_RUNS_UNIT_BITS - 1 - region.length, 128U - region.length});
   for (unsigned order = least; order <= most && std::size_t{1} << order < best.cost; ++order) {
     std::size_t cost = std::size_t{1} << order;
     for_each_part(runs, region, order, [&](Ipv6Prefix part, std::span<const Run> its) {
       if (its.size() == 1) return;
-      const Pieces pieces(its, part.length);
+      const Pieces pieces(its, part);
       cost += pieces.fit() ? kDeeperCost * pieces.deeper : generosity * pieces.count;
     });
     if (cost < best.cost) best = {order, cost};

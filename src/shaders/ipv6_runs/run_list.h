@@ -49,6 +49,11 @@ void for_each_part(std::span<const Run> runs, Ipv6Prefix region, unsigned order,
   }
 }
 
+/// At which bit the unit begins in which lines tell the addresses of a region apart.
+constexpr unsigned unit_begin(unsigned length) {
+  return IPV6_RUNS_ROOT_BITS + (length - IPV6_RUNS_ROOT_BITS) / IPV6_RUNS_UNIT_BITS * IPV6_RUNS_UNIT_BITS;
+}
+
 /// A line's content before it is written.
 struct Pieces {
   /// Addresses from a unit on up to the next piece.
@@ -57,8 +62,8 @@ struct Pieces {
     std::uint16_t value = 0;      ///< unless they are deeper
     std::span<const Run> deeper;  ///< the runs of this one unit, if a line does not tell them apart
   };
-  /// Of the line's runs, where `at` bits have chosen the line.
-  Pieces(std::span<const Run> runs, unsigned at);
+  /// Of the line of a region of IPV6_RUNS_ROOT_BITS and more, whose runs these are.
+  Pieces(std::span<const Run> runs, Ipv6Prefix region);
 
   std::array<Piece, IPV6_RUNS_OF_A_LINE> piece;
   std::size_t count = 0;   ///< may be more than fit; no more than fit are kept
@@ -68,6 +73,8 @@ struct Pieces {
 
  private:
   void add(std::uint32_t unit, std::uint16_t value, std::span<const Run> runs);
+
+  std::uint32_t first_unit_;
 };
 
 /// By how many bits lines of these runs are best chosen, at least `least`, and how many lines it takes in the end,

@@ -147,7 +147,7 @@ Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out(std::span<const Run> runs,
 
 /// Writes a line that no reader is in.
 void Ipv6Runs::Version::fill(std::uint32_t number, std::span<const Run> runs, Ipv6Prefix part) {
-  const Pieces pieces(runs, part.length);
+  const Pieces pieces(runs, part);
   Line line{};
   if (!pieces.fit()) {
     const Block block = take(entry_blocks_, 0, taken_entries_);
@@ -164,7 +164,8 @@ void Ipv6Runs::Version::fill(std::uint32_t number, std::span<const Run> runs, Ip
       line.value[run] = piece.value;
       if (!piece.deeper.empty()) {
         const std::uint32_t entry = deeper_[number] + deeper++;
-        const Ipv6Prefix unit = Ipv6Prefix::around(piece.deeper.back().start, part.length + IPV6_RUNS_UNIT_BITS);
+        const Ipv6Prefix unit =
+            Ipv6Prefix::around(piece.deeper.back().start, ipv6_runs::unit_begin(part.length) + IPV6_RUNS_UNIT_BITS);
         entries_[entry] = lay_out(piece.deeper, unit);
         note_entry(entry);
         line.value[run] = deeper;
@@ -227,7 +228,7 @@ void Ipv6Runs::Version::plan_short(Ipv6Prefix prefix) {
 /// Of what lies in one slot and has elements of its own.
 void Ipv6Runs::Version::plan_region(Ipv6Prefix region) {
   const Element element = root_[slot_number(region.address)];
-  std::uint32_t entry = ipv6_runs_next(element, region.address.high << IPV6_RUNS_ROOT_BITS);
+  std::uint32_t entry = ipv6_runs_next(element, ipv6_runs_unit({region.address.high, 0}, IPV6_RUNS_ROOT_BITS));
   const std::vector<Run> runs = ipv6_runs::runs_in(prefixes_, region);
   for_each_part(runs, region, IPV6_RUNS_ROOT_BITS + ipv6_runs_order(element) - region.length,
                 [&](Ipv6Prefix part, std::span<const Run> its) {
@@ -243,7 +244,7 @@ bool Ipv6Runs::Version::plan_values(Element element, std::span<const Run> runs, 
   std::uint32_t number = first_of(element);
   bool serve = true;
   for_each_part(runs, part, ipv6_runs_order(element), [&](Ipv6Prefix its_part, std::span<const Run> its) {
-    if (serve) serve = plan_values_of_line(number++, Pieces(its, its_part.length));
+    if (serve) serve = plan_values_of_line(number++, Pieces(its, its_part));
   });
   if (!serve) values_.resize(planned);
   return serve;
