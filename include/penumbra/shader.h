@@ -45,6 +45,15 @@
 #define penumbra_popcount(x) ((uint32_t)__builtin_popcount(x))
 #endif
 
+/* How many zero bits a uint64_t, which is not 0, has below its lowest one that is set. */
+#if defined(__CUDA_ARCH__)
+#define penumbra_trailing_zeros(x) ((uint32_t)__ffsll((long long)(x)) - 1)
+#elif defined(__OPENCL_VERSION__)
+#define penumbra_trailing_zeros(x) ((uint32_t)ctz(x))
+#else
+#define penumbra_trailing_zeros(x) ((uint32_t)__builtin_ctzll(x))
+#endif
+
 /* The upper half of the product of two uint64_t. */
 #if defined(__CUDA_ARCH__)
 #define penumbra_multiply_high(a, b) __umul64hi((a), (b))

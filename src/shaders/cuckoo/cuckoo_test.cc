@@ -158,13 +158,13 @@ TEST(CuckooTable, DoesNotGrowForKeysThatMeet) {
   CuckooTable table("test", kStations, 1, no_readers);
   const cuckoo_table_view view = *static_cast<const cuckoo_table_view*>(table.table().view());
   std::vector<std::uint64_t> meeting;
-  for (std::uint64_t tag = 0; meeting.size() < 17; ++tag) {
+  for (std::uint64_t tag = 0; meeting.size() < 15; ++tag) {
     if (cuckoo_table_jump(tag, view.bits) == cuckoo_table_jump(0, view.bits)) meeting.push_back(tag << view.bits);
   }
-  for (std::size_t i = 0; i < 16; ++i) EXPECT_TRUE(table.insert(meeting[i], 1));
+  for (std::size_t i = 0; i < 14; ++i) EXPECT_TRUE(table.insert(meeting[i], 1));
   const Map content = content_of(table);
   const std::size_t slots = table.slots();
-  EXPECT_THAT(refusal([&] { table.insert(meeting[16], 1); }), HasSubstr("too many keys meet"));
+  EXPECT_THAT(refusal([&] { table.insert(meeting[14], 1); }), HasSubstr("too many keys meet"));
   EXPECT_EQ(content_of(table), content);
   EXPECT_EQ(table.slots(), slots);
 }
