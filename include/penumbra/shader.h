@@ -8,7 +8,8 @@
  *
  * The view is a trivially copyable struct taken by value; columns of const elements are inputs, the others outputs,
  * each n elements long; a shader that reads or rewrites payload takes a `struct penumbra_arena` before n. The body is
- * one `foreach (i, n)`. penumbra/shader_entry.h reads the signature; nothing is written twice.
+ * one `foreach (i, n)`, or several over the same items. penumbra/shader_entry.h reads the signature; nothing is written
+ * twice.
  */
 #ifndef PENUMBRA_SHADER_H
 #define PENUMBRA_SHADER_H
