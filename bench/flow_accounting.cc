@@ -167,6 +167,7 @@ void compare_accounting(std::size_t flows, const Options& options, Report& repor
   std::vector<std::uint32_t> packets(kCountedPackets);
   for (std::uint32_t& flow : packets) flow = random.below(static_cast<std::uint32_t>(flows));
   std::vector<Contender> turns;
+  turns.reserve(ways.size());
   for (const auto& way : ways) {
     turns.push_back({way->name(), [&packets, of = way.get()] {
                        const double begin = thread_time();
