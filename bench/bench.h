@@ -33,6 +33,7 @@ struct Options {
   std::optional<std::filesystem::path> routes;  ///< a route file in place of the generated table
   unsigned rounds = 7;                          ///< measured rounds of each comparison, at least 7 for figures to quote
   std::uint64_t seed = 1;                       ///< of every generated input
+  bool large = false;                           ///< sizes too that take many times the memory and time
   bool json = false;                            ///< one document with every sample in place of text
 };
 

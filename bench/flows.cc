@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Flows looked up by their 5-tuples on one core: the shader flows_lookup on every engine beside DPDK's rte_hash, by the
-// number of flows; and with each found flow's packet counted in its record.
+// number of flows; with each found flow's packet counted in its record; and the function flows as a whole.
 #include <fmt/format.h>
 
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "bench.h"
+#include "flow_accounting.h"
 #include "numbered_flow.h"
 #include "pin.h"
 #include "searching.h"
@@ -19,8 +21,9 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::array<std::size_t, 3> kFlowCounts{16'000, 250'000, 12'000'000};
 constexpr std::size_t kGibibyteOfFlows = 12'000'000;
+constexpr std::array<std::size_t, 3> kFlowCounts{16'000, 250'000, kGibibyteOfFlows};
+constexpr std::array<std::size_t, 2> kLargeFlowCounts{48'000'000, FlowTable::kMost};
 constexpr std::size_t kFlowSearches = std::size_t{1} << 22;
 
 using FlowSearches = SearchesOf<flow_key, std::uint32_t>;
@@ -46,44 +49,50 @@ struct RivalFlowKey {
   std::uint64_t padding = 0;
 };
 
+void compare_flows(std::size_t flows, const Options& options, Report& report) {
+  NoReaders no_readers;
+  FlowTable table(flows, options.seed, no_readers);
+  for (std::size_t i = 0; i < flows; ++i) {
+    if (table.insert(numbered_flow(i), 0).what != FlowTable::Inserted::fresh) {
+      throw WrongAnswer(fmt::format("flow {} found no place of its own", i));
+    }
+  }
+  const std::string title = fmt::format("{} flows, {}", flows, size_name(table.memory_bytes()));
+  report.input(title, "one of four of IPv6; searched at random, one of eight unknown");
+  const FlowSearches searches = flow_searches(table, flows, options.seed);
+  constexpr std::size_t kBytesAKey = 96;  // buckets, keys with their values, and the ring of free ones
+  HugeHeap heap(fmt::format("flows{}", flows), (std::size_t{64} << 20) + kBytesAKey * flows);
+  SearchersOf<flow_key, std::uint32_t> searchers;
+  add_engines(table.table(), searchers);
+  auto rival = std::make_unique<RivalSearcher<flow_key, std::uint32_t, RivalFlowKey>>(heap, flows, searches);
+  for (std::size_t i = 0; i < flows; ++i) rival->insert(numbered_flow(i), table.find(numbered_flow(i)));
+  searchers.push_back(std::move(rival));
+  compare_searchers(searchers, searches, title, flows == kGibibyteOfFlows, options.rounds, report);
+  searchers.pop_back();  // the rival counts nothing
+  const auto count_all = [&table](std::size_t, std::size_t count_of, const std::uint32_t* records) {
+    for (std::size_t i = 0; i < count_of; ++i) {
+      if (records[i] != FlowTable::kNone) count(table.record(records[i]), {.bytes = 64, .time = 1, .tcp_flags = 0x10});
+    }
+  };
+  report.compare(title + ", looked up and counted, batches of 64", "M packets/s/core",
+                 measure_searchers(searchers, searches, kSearchBatches[0], count_all, options.rounds), kScalarWay);
+}
+
 void run_flows(const Options& options, Report& report) {
   pin_to_first_core();
-  for (const std::size_t flows : kFlowCounts) {
-    NoReaders no_readers;
-    FlowTable table(flows, options.seed, no_readers);
-    for (std::size_t i = 0; i < flows; ++i) {
-      if (table.insert(numbered_flow(i), 0).what != FlowTable::Inserted::fresh) {
-        throw WrongAnswer(fmt::format("flow {} found no place of its own", i));
-      }
-    }
-    const std::string title = fmt::format("{} flows, {}", flows, size_name(table.memory_bytes()));
-    report.input(title, "one of four of IPv6; searched at random, one of eight unknown");
-    const FlowSearches searches = flow_searches(table, flows, options.seed);
-    constexpr std::size_t kBytesAKey = 96;  // buckets, keys with their values, and the ring of free ones
-    HugeHeap heap(fmt::format("flows{}", flows), (std::size_t{64} << 20) + kBytesAKey * flows);
-    SearchersOf<flow_key, std::uint32_t> searchers;
-    add_engines(table.table(), searchers);
-    auto rival = std::make_unique<RivalSearcher<flow_key, std::uint32_t, RivalFlowKey>>(heap, flows, searches);
-    for (std::size_t i = 0; i < flows; ++i) rival->insert(numbered_flow(i), table.find(numbered_flow(i)));
-    searchers.push_back(std::move(rival));
-    compare_searchers(searchers, searches, title, flows == kGibibyteOfFlows, options.rounds, report);
-    searchers.pop_back();  // the rival counts nothing
-    const auto count_all = [&table](std::size_t, std::size_t count_of, const std::uint32_t* records) {
-      for (std::size_t i = 0; i < count_of; ++i) {
-        if (records[i] != FlowTable::kNone)
-          count(table.record(records[i]), {.bytes = 64, .time = 1, .tcp_flags = 0x10});
-      }
-    };
-    report.compare(title + ", looked up and counted, batches of 64", "M packets/s/core",
-                   measure_searchers(searchers, searches, kSearchBatches[0], count_all, options.rounds), kScalarWay);
+  std::vector<std::size_t> counts(kFlowCounts.begin(), kFlowCounts.end());
+  if (options.large) counts.insert(counts.end(), kLargeFlowCounts.begin(), kLargeFlowCounts.end());
+  for (const std::size_t flows : counts) {
+    compare_flows(flows, options, report);
+    compare_accounting(flows, options, report);
   }
 }
 
 [[maybe_unused]] const bool kFlowsBenchmark =
     register_benchmark({.name = "flows",
                         .measures = "flows looked up by their 5-tuples on one core: every engine beside rte_hash",
-                        .needs = "3 GB of memory",
-                        .seconds = 300,
+                        .needs = "3 GB of memory; with --large 18 GB",
+                        .seconds = 420,
                         .takes_routes = false,
                         .run = &run_flows});
 

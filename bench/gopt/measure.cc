@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/random.h"
+#include "penumbra/prefetch.h"
 
 namespace penumbra::bench {
 namespace {
@@ -71,7 +72,7 @@ double line_rate(const Workload& workload, double seconds) {
   double end = begin;
   do {
     for (std::uint32_t i = 0; i < kLinesInARow; ++i) {
-      __builtin_prefetch(&workload.table[((random.next() >> 32) * lines >> 32) * kLine]);
+      prefetch_line(&workload.table[((random.next() >> 32) * lines >> 32) * kLine]);
     }
     asked += kLinesInARow;
     if (asked >= pass_ends) {

@@ -8,7 +8,8 @@
  *
  * The view is a trivially copyable struct taken by value; columns of const elements are inputs, the others outputs,
  * each n elements long; a shader that reads or rewrites payload takes a `struct penumbra_arena` before n. The body is
- * one `foreach (i, n)`. penumbra/shader_entry.h reads the signature; nothing is written twice.
+ * one `foreach (i, n)`, or several over the same items. penumbra/shader_entry.h reads the signature; nothing is written
+ * twice.
  */
 #ifndef PENUMBRA_SHADER_H
 #define PENUMBRA_SHADER_H
@@ -43,6 +44,15 @@
 #define penumbra_popcount(x) popcount(x)
 #else
 #define penumbra_popcount(x) ((uint32_t)__builtin_popcount(x))
+#endif
+
+/* How many zero bits a uint64_t, which is not 0, has below its lowest one that is set. */
+#if defined(__CUDA_ARCH__)
+#define penumbra_trailing_zeros(x) ((uint32_t)__ffsll((long long)(x)) - 1)
+#elif defined(__OPENCL_VERSION__)
+#define penumbra_trailing_zeros(x) ((uint32_t)ctz(x))
+#else
+#define penumbra_trailing_zeros(x) ((uint32_t)__builtin_ctzll(x))
 #endif
 
 /* The upper half of the product of two uint64_t. */

@@ -67,6 +67,8 @@ void set_up_bench(CLI::App& command) {
   command.add_option("--seed", arguments->options.seed, "Of all generated tables and traffic")
       ->check(as_seed())
       ->capture_default_str();
+  command.add_flag("--large", arguments->options.large,
+                   "Larger tables too, which take much memory and time (flows: 48 and 100 million)");
   add_json_flag(command, arguments->options.json);
   command.callback([arguments] {
     if (arguments->list) {

@@ -16,8 +16,8 @@ constexpr const char* kPrefetchRange = R"(
 #define GOPT_PREFETCH
 /* Every cache line of an object. */
 static inline void gopt_prefetch(const void *p, unsigned long bytes) {
-  for (unsigned long at = 0; at < bytes; at += 64) __builtin_prefetch((const char *)p + at);
-  if (bytes > 1) __builtin_prefetch((const char *)p + bytes - 1);
+  for (unsigned long at = 0; at < bytes; at += 64) __builtin_prefetch((const char *)p + at, 0, 2);
+  if (bytes > 1) __builtin_prefetch((const char *)p + bytes - 1, 0, 2);
 }
 #endif
 )";

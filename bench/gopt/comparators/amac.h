@@ -12,6 +12,7 @@
 #include "gopt/kernels/cuckoo.shader.h"
 #include "gopt/kernels/trie6.shader.h"
 #include "gopt/workload.h"
+#include "penumbra/prefetch.h"
 #include "shaders/dir24_8/dir24_8.shader.h"
 
 namespace penumbra::bench {
@@ -55,7 +56,7 @@ struct ChaseAmac {
   };
   void start(State& state, std::uint32_t item) const {
     state = {begin[item], item, view.steps};
-    __builtin_prefetch(&view.line[state.at]);
+    prefetch_line(&view.line[state.at]);
   }
   bool step(State& state) const {
     state.at = view.line[state.at].next;
@@ -63,7 +64,7 @@ struct ChaseAmac {
       end[state.item] = state.at;
       return false;
     }
-    __builtin_prefetch(&view.line[state.at]);
+    prefetch_line(&view.line[state.at]);
     return true;
   }
 
@@ -81,14 +82,14 @@ struct CuckooAmac {
   void start(State& state, std::uint32_t item) const {
     const std::uint32_t hash = cuckoo_hash(key[item]);
     state = {&view.bucket[cuckoo_first(view, hash)], key[item], hash, item, false};
-    __builtin_prefetch(state.bucket);
+    prefetch_line(state.bucket);
   }
   bool step(State& state) const {
     const std::uint32_t found = cuckoo_search(state.bucket, state.key);
     if (found == CUCKOO_NOT_FOUND && !state.second) {
       state.second = true;
       state.bucket = &view.bucket[cuckoo_second(view, state.hash)];
-      __builtin_prefetch(state.bucket);
+      prefetch_line(state.bucket);
       return true;
     }
     value[state.item] = found;
@@ -108,13 +109,13 @@ struct Trie6Amac {
   };
   void start(State& state, std::uint32_t item) const {
     state = {&view.root[trie6_root_index(view, &address[item])], &address[item].byte[view.root_bytes], item};
-    __builtin_prefetch(state.slot);
+    prefetch_line(state.slot);
   }
   bool step(State& state) const {
     const std::uint32_t entry = *state.slot;
     if (entry >= TRIE6_NODE) {
       state.slot = trie6_slot(view, entry, *state.byte++);
-      __builtin_prefetch(state.slot);
+      prefetch_line(state.slot);
       return true;
     }
     next_hop[state.item] = entry;
@@ -133,7 +134,7 @@ struct Ipv4Amac {
   };
   void start(State& state, std::uint32_t item) const {
     state = {&view.tbl24[address[item] >> 8], item};
-    __builtin_prefetch(state.slot);
+    prefetch_line(state.slot);
   }
   /// An entry of the second table is never a group, so that one stage does for both.
   bool step(State& state) const {
@@ -141,7 +142,7 @@ struct Ipv4Amac {
     if (entry >= DIR24_8_NEXT_HOPS && entry != DIR24_8_NO_ROUTE) {
       const auto group = static_cast<std::uint32_t>(entry - DIR24_8_NEXT_HOPS);
       state.slot = &view.tbl8[group * DIR24_8_GROUP_ENTRIES + (address[state.item] & 0xFF)];
-      __builtin_prefetch(state.slot);
+      prefetch_line(state.slot);
       return true;
     }
     next_hop[state.item] = entry;

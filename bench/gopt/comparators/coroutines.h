@@ -13,6 +13,7 @@
 
 #include "gopt/kernels/chase.shader.h"
 #include "gopt/kernels/cuckoo.shader.h"
+#include "penumbra/prefetch.h"
 
 namespace penumbra::bench {
 
@@ -80,7 +81,7 @@ class Lookup {
 
 /// Waits for memory: asks for it and lets others have a turn.
 struct Access {
-  explicit Access(const void* line) { __builtin_prefetch(line); }
+  explicit Access(const void* line) { prefetch_line(line); }
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> /*waiting*/) const noexcept {}
   void await_resume() const noexcept {}

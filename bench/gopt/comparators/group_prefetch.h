@@ -12,6 +12,7 @@
 #include "gopt/kernels/cuckoo.shader.h"
 #include "gopt/kernels/trie6.shader.h"
 #include "gopt/workload.h"
+#include "penumbra/prefetch.h"
 #include "shaders/dir24_8/dir24_8.shader.h"
 
 namespace penumbra::bench {
@@ -45,12 +46,12 @@ struct ChaseGroups {
     std::uint32_t at[Group];
     for (std::uint32_t j = 0; j < count; ++j) {
       at[j] = begin[first + j];
-      __builtin_prefetch(&view.line[at[j]]);
+      prefetch_line(&view.line[at[j]]);
     }
     for (std::uint32_t step = 1; step < view.steps; ++step) {
       for (std::uint32_t j = 0; j < count; ++j) {
         at[j] = view.line[at[j]].next;
-        __builtin_prefetch(&view.line[at[j]]);
+        prefetch_line(&view.line[at[j]]);
       }
     }
     for (std::uint32_t j = 0; j < count; ++j) end[first + j] = view.line[at[j]].next;
@@ -67,13 +68,13 @@ struct CuckooGroups {
     std::uint32_t hash[Group], left[Group], lefts = 0;
     for (std::uint32_t j = 0; j < count; ++j) {
       hash[j] = cuckoo_hash(key[first + j]);
-      __builtin_prefetch(&view.bucket[cuckoo_first(view, hash[j])]);
+      prefetch_line(&view.bucket[cuckoo_first(view, hash[j])]);
     }
     for (std::uint32_t j = 0; j < count; ++j) {
       const std::uint32_t found = cuckoo_search(&view.bucket[cuckoo_first(view, hash[j])], key[first + j]);
       value[first + j] = found;
       if (found == CUCKOO_NOT_FOUND) {
-        __builtin_prefetch(&view.bucket[cuckoo_second(view, hash[j])]);
+        prefetch_line(&view.bucket[cuckoo_second(view, hash[j])]);
         left[lefts++] = j;
       }
     }
@@ -95,7 +96,7 @@ struct Trie6Groups {
     std::uint32_t left[Group], lefts = count;
     for (std::uint32_t j = 0; j < count; ++j) {
       slot[j] = &view.root[trie6_root_index(view, &address[first + j])];
-      __builtin_prefetch(slot[j]);
+      prefetch_line(slot[j]);
       left[j] = j;
     }
     for (std::uint32_t byte = view.root_bytes; lefts > 0; ++byte) {
@@ -105,7 +106,7 @@ struct Trie6Groups {
         const std::uint32_t entry = *slot[j];
         if (entry >= TRIE6_NODE) {
           slot[j] = trie6_slot(view, entry, address[first + j].byte[byte]);
-          __builtin_prefetch(slot[j]);
+          prefetch_line(slot[j]);
           left[kept++] = j;
         } else {
           next_hop[first + j] = entry;
@@ -125,7 +126,7 @@ struct Ipv4Groups {
   [[gnu::always_inline]] void group(std::uint32_t first, std::uint32_t count) const {
     const std::uint16_t* slot[Group];
     std::uint32_t left[Group], lefts = 0;
-    for (std::uint32_t j = 0; j < count; ++j) __builtin_prefetch(&view.tbl24[address[first + j] >> 8]);
+    for (std::uint32_t j = 0; j < count; ++j) prefetch_line(&view.tbl24[address[first + j] >> 8]);
     for (std::uint32_t j = 0; j < count; ++j) {
       const std::uint32_t at = address[first + j];
       const std::uint16_t entry = view.tbl24[at >> 8];
@@ -133,7 +134,7 @@ struct Ipv4Groups {
       if (entry >= DIR24_8_NEXT_HOPS && entry != DIR24_8_NO_ROUTE) {
         const auto group = static_cast<std::uint32_t>(entry - DIR24_8_NEXT_HOPS);
         slot[lefts] = &view.tbl8[group * DIR24_8_GROUP_ENTRIES + (at & 0xFF)];
-        __builtin_prefetch(slot[lefts]);
+        prefetch_line(slot[lefts]);
         left[lefts++] = j;
       }
     }

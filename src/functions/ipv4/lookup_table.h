@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "functions/forwarding/structure_memory.h"
+#include "penumbra/prefetch.h"
 #include "shaders/dir24_8/dir24_8.h"
 #include "shaders/dir24_8/dir24_8.shader.h"
 #include "shaders/ipv4_runs/ipv4_runs.h"
@@ -62,7 +63,7 @@ class Ahead {
       first_ = reinterpret_cast<const std::byte*>(static_cast<const dir24_8_view*>(table.view())->tbl24);
     }
   }
-  void fetch(Ipv4Address address) const { __builtin_prefetch(first_ + (address.value >> shift_) * bytes_); }
+  void fetch(Ipv4Address address) const { prefetch_line(first_ + (address.value >> shift_) * bytes_); }
 
  private:
   const std::byte* first_;

@@ -102,6 +102,46 @@ TEST(CuckooTable, IsFilledTo95PercentWithoutGrowingAndFindsAll) {
   }
 }
 
+/// What is moved from its first bucket to its second and back, and taken out of either, while the table stays full.
+TEST(CuckooTable, FindsAllWhileDigestsComeAndGoInAFullTable) {
+  NoReaders no_readers;
+  CuckooTable table("test", kStations, 1, no_readers);
+  const std::size_t slots = table.slots(), wanted = slots * 95 / 100;
+  std::vector<std::uint64_t> there, gone;
+  Random random(4);
+  const auto add = [&] {
+    there.push_back(below_bits(random.next(), 60));
+    ASSERT_TRUE(table.insert(there.back(), value_of(there.back(), kStations)));
+  };
+  while (there.size() < wanted) add();
+  for (std::size_t i = 0; i < 2 * slots / kSanitizerScale; ++i) {
+    std::uint64_t& one = there[random.below(static_cast<std::uint32_t>(there.size()))];
+    ASSERT_TRUE(table.remove(one));
+    gone.push_back(one);
+    one = there.back();
+    there.pop_back();
+    add();
+  }
+  ASSERT_EQ(table.slots(), slots);
+  for (const std::uint64_t digest : there) ASSERT_EQ(shader_finds(table, digest), value_of(digest, kStations));
+  for (const std::uint64_t digest : gone) ASSERT_EQ(shader_finds(table, digest), 0U);
+}
+
+/// More digests of one first bucket than its count of those elsewhere goes to.
+TEST(CuckooTable, FindsDigestsOfWhichManyAreNotInTheirFirstBucket) {
+  NoReaders no_readers;
+  CuckooTable table("test", kStations, 1, no_readers);
+  const auto bits = static_cast<const cuckoo_table_view*>(table.table().view())->bits;
+  const auto digest = [&](std::uint64_t tag) { return tag << bits | 5; };
+  for (std::uint64_t tag = 0; tag < 400; ++tag) ASSERT_TRUE(table.insert(digest(tag), 1));
+  for (std::uint64_t tag = 0; tag < 400; ++tag) ASSERT_EQ(shader_finds(table, digest(tag)), 1U);
+  for (std::uint64_t tag = 0; tag < 399; ++tag) {
+    ASSERT_TRUE(table.remove(digest(tag)));
+    ASSERT_EQ(shader_finds(table, digest(tag)), 0U);
+    ASSERT_EQ(shader_finds(table, digest(399)), 1U);
+  }
+}
+
 TEST(CuckooTable, ReservesWhatFillsItTo95PercentAtTheMost) {
   NoReaders no_readers;
   CuckooTable table("test", kStations, 1, no_readers);
@@ -158,13 +198,13 @@ TEST(CuckooTable, DoesNotGrowForKeysThatMeet) {
   CuckooTable table("test", kStations, 1, no_readers);
   const cuckoo_table_view view = *static_cast<const cuckoo_table_view*>(table.table().view());
   std::vector<std::uint64_t> meeting;
-  for (std::uint64_t tag = 0; meeting.size() < 17; ++tag) {
+  for (std::uint64_t tag = 0; meeting.size() < 15; ++tag) {
     if (cuckoo_table_jump(tag, view.bits) == cuckoo_table_jump(0, view.bits)) meeting.push_back(tag << view.bits);
   }
-  for (std::size_t i = 0; i < 16; ++i) EXPECT_TRUE(table.insert(meeting[i], 1));
+  for (std::size_t i = 0; i < 14; ++i) EXPECT_TRUE(table.insert(meeting[i], 1));
   const Map content = content_of(table);
   const std::size_t slots = table.slots();
-  EXPECT_THAT(refusal([&] { table.insert(meeting[16], 1); }), HasSubstr("too many keys meet"));
+  EXPECT_THAT(refusal([&] { table.insert(meeting[14], 1); }), HasSubstr("too many keys meet"));
   EXPECT_EQ(content_of(table), content);
   EXPECT_EQ(table.slots(), slots);
 }

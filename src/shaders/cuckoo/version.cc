@@ -33,7 +33,7 @@ void CuckooTable::Version::publish_to(Table& table, const Publish& publish) {
 bool CuckooTable::Version::replace(std::uint64_t digest, std::uint32_t value) {
   const auto place = locate(digest);
   if (!place) return false;
-  write(*place, (at(*place) & ~(second_bit() - 1)) | value);
+  store(at(*place), (at(*place) & ~(second_bit() - 1)) | value);
   announce();
   return true;
 }
@@ -42,7 +42,7 @@ bool CuckooTable::Version::add(std::uint64_t digest, std::uint32_t value) {
   const std::optional<Place> place = make_room(digest);
   if (!place) return false;
   const bool second = place->bucket != first(digest);
-  write(*place, word_of(digest) | (second ? second_bit() : 0) | value);
+  put(*place, word_of(digest) | (second ? second_bit() : 0) | value);
   announce();
   return true;
 }
@@ -50,7 +50,7 @@ bool CuckooTable::Version::add(std::uint64_t digest, std::uint32_t value) {
 bool CuckooTable::Version::remove(std::uint64_t digest) {
   const auto place = locate(digest);
   if (!place) return false;
-  write(*place, 0);
+  clear(*place);
   announce();
   return true;
 }
@@ -115,24 +115,52 @@ std::optional<CuckooTable::Version::Place> CuckooTable::Version::make_room(std::
   return std::nullopt;
 }
 
-/// Moves what is on the path to the empty slot, from its end, and returns the slot at its beginning, which may be
-/// overwritten. A path comes to no bucket twice, since without the loop it were shorter and had been found before.
+/// Moves what is on the path to the empty slot, from its end, and returns the slot at its beginning, which is then
+/// empty. A path comes to no bucket twice, since without the loop it were shorter and had been found before.
 CuckooTable::Version::Place CuckooTable::Version::move_along(std::uint32_t last_step, Place empty) {
   while (steps_[last_step].before != last_step) {
     const std::uint32_t before = steps_[last_step].before;
     const Place from{steps_[before].bucket, steps_[last_step].slot};
-    write(empty, at(from) ^ second_bit());
+    put(empty, at(from) ^ second_bit());
     std::atomic_ref(moves_[0]).store(moves_[0] + 1, std::memory_order_release);
+    clear(from);
     empty = from;
     last_step = before;
   }
   return empty;
 }
 
-/// Writes a slot that readers may be reading.
-void CuckooTable::Version::write(Place place, std::uint64_t word) {
-  std::atomic_ref(at(place)).store(word, std::memory_order_release);
-  if (table_ != nullptr) changes_.add(*table_, std::size_t{place.bucket} * CUCKOO_TABLE_SLOTS + place.slot);
+/// Fills an empty slot. The order of its stores and of clear()'s is what readers rely on (cuckoo.shader.h).
+void CuckooTable::Version::put(Place place, std::uint64_t word) {
+  store(at(place), word);
+  set_mark(place, cuckoo_table_mark(tag_of(word)));
+  if ((word & second_bit()) != 0) count_elsewhere(other(place.bucket, word), true);
+}
+
+void CuckooTable::Version::clear(Place place) {
+  const std::uint64_t word = at(place);
+  if ((word & second_bit()) != 0) count_elsewhere(other(place.bucket, word), false);
+  set_mark(place, 0);
+  store(at(place), 0);
+}
+
+void CuckooTable::Version::set_mark(Place place, std::uint64_t mark) {
+  std::uint64_t& marks = buckets_[place.bucket].marks;
+  store(marks, (marks & ~(std::uint64_t{0xFF} << 8 * place.slot)) | mark << 8 * place.slot);
+}
+
+/// Of the digests whose first bucket this is one more or less lies in its second.
+void CuckooTable::Version::count_elsewhere(std::uint32_t first_bucket, bool more) {
+  constexpr std::uint64_t kOne = std::uint64_t{1} << CUCKOO_TABLE_ELSEWHERE_AT;
+  std::uint64_t& marks = buckets_[first_bucket].marks;
+  if (marks >> CUCKOO_TABLE_ELSEWHERE_AT == CUCKOO_TABLE_MANY_ELSEWHERE) return;
+  store(marks, more ? marks + kOne : marks - kOne);
+}
+
+/// Writes a word that readers may be reading.
+void CuckooTable::Version::store(std::uint64_t& word, std::uint64_t value) {
+  std::atomic_ref(word).store(value, std::memory_order_release);
+  if (table_ != nullptr) changes_.add(*table_, static_cast<std::size_t>(&word - &buckets_[0].marks));
 }
 
 void CuckooTable::Version::announce() {

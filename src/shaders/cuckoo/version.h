@@ -64,7 +64,11 @@ class CuckooTable::Version {
   std::optional<std::uint32_t> empty_slot(std::uint32_t bucket) const;
   std::optional<Place> make_room(std::uint64_t digest);
   Place move_along(std::uint32_t last_step, Place empty);
-  void write(Place place, std::uint64_t word);
+  void put(Place place, std::uint64_t word);
+  void clear(Place place);
+  void store(std::uint64_t& word, std::uint64_t value);
+  void set_mark(Place place, std::uint64_t mark);
+  void count_elsewhere(std::uint32_t first_bucket, bool more);
   void announce();
 
   HugeArray<cuckoo_table_bucket> buckets_;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "penumbra/prefetch.h"
 #include "penumbra/table.h"
 #include "shaders/l2/l2.shader.h"
 
@@ -16,7 +17,7 @@ class StationsAhead {
   /// `key` is Station::key().
   void fetch(std::uint64_t key) const {
     const std::uint64_t place = l2_digest(view_.seed, key) & ((std::uint64_t{1} << view_.bits) - 1);
-    __builtin_prefetch(&view_.bucket[place]);
+    prefetch_line(&view_.bucket[place]);
   }
 
  private:

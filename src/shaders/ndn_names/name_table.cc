@@ -92,7 +92,7 @@ void NameTable::fill(Bytes name, ndn_names_key& key) const noexcept {
 void NameTable::prefetch(const ndn_names_key& key) const noexcept {
   if (key.components == 0) return;
   const auto* const view = static_cast<const cuckoo_table_view*>(read_.view());
-  __builtin_prefetch(&view->bucket[key.digest[key.first - 1] & ((std::uint64_t{1} << view->bits) - 1)]);
+  prefetch_line(&view->bucket[key.digest[key.first - 1] & ((std::uint64_t{1} << view->bits) - 1)]);
 }
 
 std::uint16_t NameTable::next_hop(std::uint32_t found, Bytes name) const noexcept {

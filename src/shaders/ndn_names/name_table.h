@@ -21,6 +21,7 @@
 #include "name_bytes.h"
 #include "name_hash.h"
 #include "penumbra/huge_memory.h"
+#include "penumbra/prefetch.h"
 #include "penumbra/table.h"
 #include "shaders/cuckoo/cuckoo.h"
 
@@ -77,8 +78,8 @@ class NameTable {
   /// Asks for what the shader reads first of a name that has been filled in. For engines on host memory.
   void prefetch(const ndn_names_key& key) const noexcept;
   /// Asks for the memory that next_hop() will read, first of nodes; a moment later, of bytes.
-  void prefetch_node(std::uint32_t found) const noexcept { __builtin_prefetch(&nodes_[node_of(found)]); }
-  void prefetch_bytes(std::uint32_t found) const noexcept { __builtin_prefetch(nodes_[node_of(found)].bytes); }
+  void prefetch_node(std::uint32_t found) const noexcept { prefetch_line(&nodes_[node_of(found)]); }
+  void prefetch_bytes(std::uint32_t found) const noexcept { prefetch_line(nodes_[node_of(found)].bytes); }
   /// The next hop of the longest prefix of a name, kNoRoute if there is none. `found` is the shader's.
   std::uint16_t next_hop(std::uint32_t found, Bytes name) const noexcept;
 
