@@ -152,17 +152,28 @@ def hear(raw, patience=0.3):
     return frames
 
 
-def play(network, switch, scenes):
-    """Plays the scenes, (host, frame, VLAN in which its source is then known), and says what each host heard."""
+@contextlib.contextmanager
+def ears(network):
+    """A socket for each host."""
     with contextlib.ExitStack() as stack:
         sockets = {name: stack.enter_context(host.socket("eth0")) for name, host in network.hosts.items()}
         for raw in sockets.values():
             raw.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
-        for host, packet, vlan in scenes:
-            frame = bytes(packet)
-            sockets[host].send(frame)
-            if vlan:
-                conftest.wait_until(f"{packet.src} on {host}", lambda: switch.knows(packet.src, vlan, host))
+        yield sockets
+
+
+def speak(sockets, switch, scenes):
+    """Plays the scenes: (host, frame, VLAN in which its source is then known)."""
+    for host, packet, vlan in scenes:
+        sockets[host].send(bytes(packet))
+        if vlan:
+            conftest.wait_until(f"{packet.src} on {host}", lambda: switch.knows(packet.src, vlan, host))
+
+
+def play(network, switch, scenes):
+    """Plays the scenes and says what each host heard."""
+    with ears(network) as sockets:
+        speak(sockets, switch, scenes)
         return {name: hear(raw) for name, raw in sockets.items()}
 
 
@@ -264,6 +275,34 @@ def test_hosts_find_each_other_and_one_that_moved(bench, network):
         conftest.wait_until("the moved host", lambda: switch.knows(mac, 1, "h4"))
         ping(network.hosts["h3"], "10.0.0.2")
         assert switch.router.show("learning")["moved"] >= 1
+
+
+def unplug(network, switch):
+    """B is known on h2, whose cable is pulled; then it is on h4. What h1, h3 and h4 hear."""
+    with ears(network) as sockets:
+        speak(sockets, switch, scenes_of([("h2", B, BROADCAST, [], 1), ("h3", C, BROADCAST, [], 1)]))
+        network.hosts["h2"].ip("link", "set", "eth0", "down")
+        try:
+            conftest.wait_until("B is forgotten", lambda: not switch.knows(B, 1, "h2"))
+            sends = [("h1", A, B, [], 1), ("h1", A, C, [], 1), ("h4", B, C, [], 1), ("h1", A, B, [], 1)]
+            speak(sockets, switch, scenes_of(sends))
+            return {name: hear(sockets[name]) for name in ("h1", "h3", "h4")}
+        finally:
+            network.hosts["h2"].ip("link", "set", "eth0", "up")
+            running = lambda: "state UP" in network.switch.ip("link", "show", "veth-h2")  # noqa: E731
+            conftest.wait_until("the link", running)  # the kernel takes its time
+
+
+def test_stations_behind_a_cable_that_is_pulled_are_forgotten(bench, network):
+    """So that they are reached wherever they are plugged in next, before they say a word there."""
+    with Penumbra(bench, network, {}) as switch:
+        heard = unplug(network, switch)
+        assert switch.router.show("learning")["flushed"] == 1
+    assert [len(frames) for frames in heard.values()] == [2, 4, 4]  # of A to B, h3 hears the first alone
+    if reason := bridge_unavailable():
+        pytest.skip(f"not compared with the Linux bridge: {reason}")
+    with LinuxBridge(network, {}) as bridge:
+        assert unplug(network, bridge) == heard
 
 
 @pytest.mark.skipif(shutil.which("dnsmasq") is None or shutil.which("udhcpc") is None, reason="needs dnsmasq, udhcpc")

@@ -86,6 +86,11 @@ class Function {
   /// The ports are open: MAC addresses and MTUs are final. Called once, before any packet.
   virtual void bind(std::span<const PortInfo> ports) = 0;
 
+  /// A port's link went down (a cable was pulled, say), while packets go through: what is behind it may be elsewhere
+  /// when it comes again. Noticed within a tenth of a second, and not at all if it lasts less. On the control thread;
+  /// returns soon.
+  virtual void lose_link(std::uint16_t /*port*/) {}
+
   /// Judges each packet that is still undecided, and for those that need the shader fills a batch: its columns from
   /// chunk.columns, items, packet_of_item. The runtime sets shader and table and skips the shader if there are no
   /// items.

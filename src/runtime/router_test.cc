@@ -236,6 +236,30 @@ TEST(Router, TakesWorkersThatAreDoneForAlive) {
   EXPECT_TRUE(bed.router().workers_came_round());
 }
 
+TEST(Router, TellsFunctionsWhichLinksGoDown) {
+  TestBed bed({{.name = "a", .endless = true}, {.name = "b"}, {.name = "c"}}, 1, 2, test::kSync);
+  bed.port(2).set_link(false);
+  test::links_lost();
+  std::jthread hand([&bed] {
+    const auto wait_for = [](const std::vector<std::uint16_t>& wanted) {
+      std::vector<std::uint16_t> told;
+      while (told.size() < wanted.size()) {
+        std::this_thread::yield();
+        for (const std::uint16_t port : test::links_lost()) told.push_back(port);
+      }
+      EXPECT_EQ(told, wanted);
+    };
+    while (bed.router().statistics().received.packets == 0) std::this_thread::yield();
+    bed.port(1).set_link(false);
+    wait_for({1, 1});  // each stage
+    bed.port(0).set_link(false);
+    wait_for({0, 0});
+    bed.router().stop();
+  });
+  bed.run_and_check({});
+  EXPECT_TRUE(test::links_lost().empty()) << "one that was down before";
+}
+
 TEST(Router, EndsAtOnceIfStoppedBeforeItRuns) {
   TestBed bed({{.name = "a", .endless = true}}, 1, 1, test::kSync);
   bed.router().stop();

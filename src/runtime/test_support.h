@@ -103,7 +103,11 @@ class TestPort final : public io::Port {
   void stop() noexcept override { started_ = false; }
   io::Loss ring_loss() const noexcept override { return setup_.ring_loss; }
   std::vector<io::DeviceLoss> device_losses() const override { return {{"missed", setup_.missed}}; }
+  bool link_up() const noexcept override { return link_up_.load(); }
   nlohmann::ordered_json show() const override;
+
+  /// Any thread. Up at first.
+  void set_link(bool up) { link_up_.store(up); }
 
   // After a run, or from the worker itself:
   std::uint64_t given() const;                                ///< packets, all receive queues
@@ -121,6 +125,7 @@ class TestPort final : public io::Port {
   std::vector<std::unique_ptr<Source>> sources_;
   std::vector<std::unique_ptr<Sink>> sinks_;
   bool started_ = false;
+  std::atomic<bool> link_up_{true};
 };
 
 /// A router over TestPorts with `stages` times test_judge on `engine`.
@@ -151,6 +156,9 @@ class TestBed {
 /// are.
 control::RouterConfig test_config(const std::vector<std::string>& ports, std::uint16_t workers, std::size_t stages,
                                   const std::string& engine);
+
+/// The ports whose loss of a link a test_judge was told of since this was last asked, in that order. Any thread.
+std::vector<std::uint16_t> links_lost();
 
 /// What the last test_judge was given: the router's.
 GracePeriods& grace_periods();

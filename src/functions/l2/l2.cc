@@ -329,6 +329,7 @@ nlohmann::ordered_json Switch::show_learning() const {
           {"moved", counts.moved},
           {"aged", counts.aged},
           {"removed", counts.removed},
+          {"flushed", counts.flushed},
           {"not_learned", counts.not_learned},
           {"untold", counts.untold}};
 }

@@ -52,6 +52,7 @@ class Switch final : public Function {
   std::string shader() const override { return "l2_lookup"; }
   Table* table() override { return &keeper_.table(); }
   void bind(std::span<const PortInfo> ports) override;
+  void lose_link(std::uint16_t port) override { keeper_.flush(port); }
   void pre_shade(Chunk& chunk) noexcept override;
   void post_shade(Chunk& chunk) noexcept override;
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;

@@ -397,6 +397,26 @@ TEST(Switch, ForgetsWhoIsSilentAndKeepsWhoIsNot) {
   EXPECT_EQ(bench.process(2, lively).sent.size(), 5U);
 }
 
+TEST(Switch, ForgetsWhoWasLearnedOnAPortWhoseLinkGoesDown) {
+  Bench bench("scalar", "{ageing: 0, static: [{mac: \"02:00:00:00:00:09\", port: p3}]}");
+  Switch& function = bench.function();
+  for (std::uint64_t i = 1; i <= 8; ++i) bench.process(3, frame(kBroadcast, 0x020000000010 + i));
+  bench.process(2, frame(kBroadcast, 0x020000000002));
+  bench.process(4, frame(kBroadcast, 0x020000000004));
+  Bench::wait_until([&] { return function.stations().size() == 11; });
+  EXPECT_EQ(bench.process(0, frame(0x020000000011, 0x020000000002)).sent.size(), 1U);
+  Bench::wait_until([&] { return function.show("learning", {})["moved"] == 1; });
+  function.lose_link(3);
+  function.lose_link(0);
+  Bench::wait_until([&] { return function.stations().size() == 2; });
+  EXPECT_EQ(function.show("learning", {})["flushed"], 9);
+  EXPECT_EQ(bench.process(1, frame(0x020000000011, 0x020000000004)).sent.size(), 5U) << "flooded again";
+  EXPECT_EQ(bench.process(1, frame(0x020000000009, 0x020000000004)).sent.count(3), 1U) << "static ones stay";
+  bench.process(5, frame(kBroadcast, 0x020000000011));
+  Bench::wait_until([&] { return function.stations().size() == 3; });
+  EXPECT_EQ(bench.process(1, frame(0x020000000011, 0x020000000004)).sent.count(5), 1U);
+}
+
 TEST(Switch, TakesNoMoreStationsThanItMayAndMakesRoomAgain) {
   Bench bench("scalar", "{ageing: 1, max_stations: 50}");
   Switch& function = bench.function();
