@@ -252,6 +252,40 @@ def test_hosts_hear_what_they_hear_on_the_linux_bridge(bench, network, sends, vl
     assert heard == wanted
 
 
+MTUS = {"h1": 1500, "h2": 1400, "h3": 1000, "h4": 1300}
+SIZED = [  # payload in bytes
+    ("h1", A, BROADCAST, 900),
+    ("h1", A, BROADCAST, 1000),
+    ("h1", A, BROADCAST, 1010),  # not to h3
+    ("h1", A, BROADCAST, 1350),  # to h2 alone
+    ("h1", A, BROADCAST, 1450),  # to nobody
+    ("h2", B, X, 1320),  # to h1 alone
+    ("h4", D, A, 1300),
+    ("h1", A, B, 1450),
+]
+
+
+def test_a_flooded_frame_reaches_those_that_can_carry_it(bench, network):
+    for name, mtu in MTUS.items():
+        network.hosts[name].ip("link", "set", "eth0", "mtu", str(mtu))
+        network.switch.ip("link", "set", f"veth-{name}", "mtu", str(mtu))
+    scenes = [(host, Ether(src=source, dst=to, type=0x88B5) / bytes(size), 1) for host, source, to, size in SIZED]
+    oracle = l2.Switch(dict.fromkeys(HOSTS, {}), MTUS)
+    wanted = {name: [] for name in HOSTS}
+    for host, packet, _ in scenes:
+        for name, frame in oracle.take(host, bytes(packet)).items():
+            wanted[name].append(frame)
+    with Penumbra(bench, network, {}) as switch:
+        heard = play(network, switch, scenes)
+    assert heard == wanted
+    assert [len(heard[name]) for name in HOSTS] == [2, 4, 2, 3]
+    assert switch.summary.reasons == {("drop", "too_long"): oracle.too_long}
+    if reason := bridge_unavailable():
+        pytest.skip(f"not compared with the Linux bridge: {reason}")
+    with LinuxBridge(network, {}) as bridge:
+        assert play(network, bridge, scenes) == heard
+
+
 def ping(host, address):
     done = host.run("ping", "-c", "3", "-i", "0.05", "-W", "5", address, check=False)
     assert "3 received" in done.stdout and "DUP" not in done.stdout, done.stdout + done.stderr

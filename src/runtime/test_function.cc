@@ -79,6 +79,10 @@ class Judge final : public Function {
           chunk.replications[i] = {.ports = even_, .other = likeness(*chunk.packets[i]), .other_ports = odd_};
           chunk.verdicts[i] = Verdict::replicate();
           break;
+        case Order::replicate_some:
+          chunk.replications[i] = {.ports = even_, .dropped = 2, .reason = drop(kLateDropped).value};
+          chunk.verdicts[i] = Verdict::replicate();
+          break;
         case Order::replicate_nowhere:
           chunk.replications[i] = {.ports = nowhere_, .other = likeness(*chunk.packets[i])};
           chunk.verdicts[i] = Verdict::replicate();

@@ -24,7 +24,8 @@ namespace penumbra::runtime::test {
 
 /// What the function `test_judge` does with a packet. `late` ones go through the shader first.
 /// `replicate` leaves by every port but its own, `replicate_other` by those of even index as it is and by the others in
-/// a likeness, `replicate_nowhere` by none.
+/// a likeness, `replicate_nowhere` by none; `replicate_some` by those of even index, and two copies are dropped as
+/// `late_dropped`.
 enum class Order : std::uint8_t {
   pass,
   late_pass,
@@ -36,9 +37,10 @@ enum class Order : std::uint8_t {
   misdirect,
   replicate,
   replicate_other,
-  replicate_nowhere
+  replicate_nowhere,
+  replicate_some
 };
-inline constexpr std::uint8_t kOrders = 11;
+inline constexpr std::uint8_t kOrders = 12;
 
 /// test_judge's reasons.
 enum JudgeReason : std::uint16_t { kDropped, kLateDropped, kLatePunted, kWrongAnswer };

@@ -81,7 +81,7 @@ const std::vector<Reason>& Switch::reasons() const {
       {"unknown_unicast_storm", kDrop, "to unknown stations over the port's limit"},
       {"same_port", kDrop, "the destination is where the frame came from"},
       {"no_egress", kDrop, "the VLAN has no other port"},
-      {"too_long", kDrop, "longer than the egress port's MTU, or than the least of those that it is flooded to"},
+      {"too_long", kDrop, "longer than the egress port's MTU; one for each port that it is not flooded to"},
       {"no_buffer", kDrop, "no memory for a copy, or no room for a tag"},
   };
   return kReasons;
@@ -190,27 +190,33 @@ Outcome Switch::forward(const VlanTable& vlans, const Arrival& arrival, std::uin
 Outcome Switch::flood(const VlanTable& vlans, const Arrival& arrival, Chunk& chunk,
                       std::uint16_t packet) const noexcept {
   const Vlan& vlan = vlans.vlan(arrival.vlan);
+  const auto to_untagged = vlans.takers(vlan.untagged, arrival.payload_bytes);
+  const auto to_tagged = vlans.takers(vlan.tagged, arrival.payload_bytes);
   // Where it came from is among one of these, unless a reload has just taken the port out of the VLAN.
-  const auto others = [&](const auto& ports) {
+  const auto others = [&](std::span<const std::uint16_t> ports) {
     return ports.size() - static_cast<std::size_t>(std::ranges::count(ports, arrival.rx_port));
   };
-  const std::size_t untagged = others(vlan.untagged), tagged = others(vlan.tagged);
-  if (untagged + tagged == 0) return Outcome::no_egress;
-  if (arrival.payload_bytes > vlan.mtu) return Outcome::too_long;
+  const std::size_t untagged = others(to_untagged), tagged = others(to_tagged);
+  const std::size_t left_out = others(std::span(vlan.untagged).subspan(to_untagged.size())) +
+                               others(std::span(vlan.tagged).subspan(to_tagged.size()));
+  if (untagged + tagged == 0) return left_out == 0 ? Outcome::no_egress : Outcome::too_long;
   Replication& replication = chunk.replications[packet];
-  replication = {.ports = untagged > 0 ? vlan.untagged : vlan.tagged};
+  replication = {.ports = untagged > 0 ? to_untagged : to_tagged,
+                 .dropped = static_cast<std::uint16_t>(left_out),
+                 .reason = drop_or_punt(Outcome::too_long).value};
   if (untagged > 0 && tagged > 0) {
     replication.other = rte_pktmbuf_copy(arrival.packet, arrival.packet->pool, 0, UINT32_MAX);
     if (replication.other == nullptr) return Outcome::no_buffer;
-    replication.other_ports = vlan.tagged;
+    replication.other_ports = to_tagged;
     if (!set_tag(*replication.other, arrival.is_tagged, arrival.tag)) {
       rte_pktmbuf_free(replication.other);
       return Outcome::no_buffer;
     }
   }
   if (!set_form(*arrival.packet, arrival.is_tagged, untagged == 0, arrival.tag)) return Outcome::no_buffer;
-  chunk.verdicts[packet] =
-      untagged + tagged == 1 ? Verdict::send(first_but(replication.ports, arrival.rx_port)) : Verdict::replicate();
+  chunk.verdicts[packet] = untagged + tagged + left_out == 1
+                               ? Verdict::send(first_but(replication.ports, arrival.rx_port))
+                               : Verdict::replicate();
   return Outcome::forward;
 }
 
@@ -304,7 +310,8 @@ nlohmann::ordered_json Switch::show_vlans() const {
   for (std::uint16_t number = 1; number <= kMostVlan; ++number) {
     const Vlan& vlan = owned_vlans_->vlan(number);
     if (vlan.untagged.empty() && vlan.tagged.empty()) continue;
-    const auto names = [&](const std::vector<std::uint16_t>& ports) {
+    const auto names = [&](std::vector<std::uint16_t> ports) {
+      std::ranges::sort(ports);
       auto list = nlohmann::ordered_json::array();
       for (const std::uint16_t port : ports) list.push_back(ports_[port].name);
       return list;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <rte_mempool.h>
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -34,7 +35,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr std::uint16_t kPorts = 6;
-constexpr std::size_t kSmallMtu = 900;
+constexpr std::array<std::uint16_t, kPorts> kMtus{1500, 1400, 1200, 1500, 1000, 900};
 
 rte_mempool* packet_memory() {
   static const io::PacketPool kPool = [] {
@@ -44,14 +45,13 @@ rte_mempool* packet_memory() {
   return kPool.get();
 }
 
-/// p0 to p4 with MTU 1500, p5 with a small one.
 std::vector<PortInfo> some_ports() {
   std::vector<PortInfo> ports(kPorts);
   for (std::uint16_t i = 0; i < kPorts; ++i) {
     ports[i].name = "p" + std::to_string(i);
     ports[i].index = i;
     ports[i].mac = {0x02AA00000000U + i};
-    ports[i].mtu = i == 5 ? kSmallMtu : 1500;
+    ports[i].mtu = kMtus[i];
   }
   return ports;
 }
@@ -163,7 +163,10 @@ class Bench {
       add(replication.ports, chunk_.packets[i]);
       if (replication.other != nullptr) add(replication.other_ports, replication.other);
       rte_pktmbuf_free(replication.other);
-      EXPECT_GT(judgement.sent.size(), 1U) << "one copy is simply sent";
+      judgement.too_long = replication.dropped;
+      EXPECT_FALSE(judgement.sent.empty());
+      EXPECT_GT(judgement.sent.size() + judgement.too_long, 1U) << "one copy is simply sent";
+      EXPECT_EQ(function_.reasons().at(replication.reason).name, "too_long");
     } else if (verdict.kind == Verdict::Kind::pass) {
       judgement.reason = "pass";
     } else {
@@ -198,8 +201,10 @@ static:
 
 oracle::Network network_of(const std::vector<oracle::Port>& ports) {
   oracle::Network network{.ports = ports, .stations = {}, .statics = {}};
-  for (std::size_t i = 0; i < ports.size(); ++i) network.ports[i].mac = address(0x02AA00000000U + i);
-  network.ports[5].mtu = kSmallMtu;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    network.ports[i].mac = address(0x02AA00000000U + i);
+    network.ports[i].mtu = kMtus[i];
+  }
   return network;
 }
 
@@ -265,6 +270,7 @@ void compare(Bench& bench, oracle::Network& network, Random& random, std::map<st
     bench.wait_for(network);
     if (testing::Test::HasFatalFailure()) return;
     ++seen[found.reason.empty() ? std::to_string(found.sent.size()) : found.reason];
+    if (found.too_long > 0) ++seen["some too_long"];
   }
 }
 
@@ -275,7 +281,7 @@ TEST_P(SwitchTest, DoesAsTheOracleWithVlans) {
   std::map<std::string, int> seen;
   compare(bench, network, random, seen);
   for (const char* each : {"1", "2", "3", "bad_source", "reserved_group", "untagged", "vlan_not_allowed", "local",
-                           "static_moved", "same_port", "no_egress", "too_long"}) {
+                           "static_moved", "same_port", "no_egress", "too_long", "some too_long"}) {
     EXPECT_TRUE(seen.contains(each) || kSanitizerScale > 1) << each;
   }
   const auto learning = bench.function().show("learning", {});
@@ -291,7 +297,7 @@ TEST_P(SwitchTest, DoesAsTheOracleWithoutConfiguration) {
   Random random(2);
   std::map<std::string, int> seen;
   compare(bench, network, random, seen);
-  EXPECT_TRUE(seen.contains("5") && seen.contains("1"));
+  EXPECT_TRUE(seen.contains("5") && seen.contains("1") && seen.contains("some too_long"));
 }
 
 TEST_P(SwitchTest, ForwardsAChunkOfAnySizeToStationsThatItKnows) {
