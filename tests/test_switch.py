@@ -78,7 +78,7 @@ class Penumbra:
         self.router.__exit__(*failure)
 
     def knows(self, mac, vlan, host):
-        return any((row["vlan"], row["port"]) == (vlan, host) for row in self.router.show("stations", mac))
+        return any((row["vlan"], row["port"]) == (vlan, host) for row in self.router.show("stations", mac)["stations"])
 
 
 def bridge_unavailable(*options):
@@ -298,8 +298,10 @@ def test_hosts_find_each_other_and_one_that_moved(bench, network):
         for host in network.hosts.values():
             for i in range(1, 5):
                 ping(host, f"10.0.0.{i}")
-        rows = {row["mac"]: row["port"] for row in switch.router.show("stations")}
+        rows = {row["mac"]: row["port"] for row in switch.router.show("stations")["stations"]}
         assert rows == {host.mac("eth0"): name for name, host in network.hosts.items()}
+        some = switch.router.show("stations", "1", "--limit", "3")
+        assert (len(some["stations"]), some["total"], some["truncated"]) == (3, 4, True)
 
         mac = network.hosts["h2"].mac("eth0")
         network.hosts["h2"].ip("link", "set", "eth0", "down")
@@ -387,7 +389,7 @@ def test_a_reload_changes_vlans(bench, network):
         changed = conftest.penumbra("reload", "--socket", switch.router.socket, "-j")
         assert changed.returncode == 0, changed.stderr
         assert json.loads(changed.stdout)["changes"] == ["l2: port h1: access VLAN 7, was access VLAN 1"]
-        assert [row["mac"] for row in switch.router.show("stations")] == [B]
+        assert [row["mac"] for row in switch.router.show("stations")["stations"]] == [B]
         heard = play(network, switch, scenes_of([("h2", B, A, [], 1), ("h1", A, BROADCAST, [], 7)]))
         assert {name: len(frames) for name, frames in heard.items()} == {"h1": 0, "h2": 0, "h3": 1, "h4": 1}
         vlans = {row["vlan"]: row["untagged"] for row in switch.router.show("vlans")}

@@ -150,6 +150,9 @@ struct ShowTopic {
   struct Flag {
     std::string name;  ///< with its dashes, as show() is given it
     std::string help;
+    /// What stands behind it, "N"; show() is given that too, as the next argument. Empty: nothing does.
+    // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+    std::string value = {};
   };
   std::string name;
   std::string help;

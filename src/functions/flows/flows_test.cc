@@ -105,7 +105,7 @@ TEST_F(FlowsTest, ShowsWhatIsAskedFor) {
     return show("flows", arguments)["flows"].size();
   };
   EXPECT_EQ(shown({}), 4U);
-  EXPECT_EQ(shown({"2"}), 2U);
+  EXPECT_EQ(shown({"--limit", "2"}), 2U);
   EXPECT_EQ(shown({"all", "dport", "80"}), 2U);
   EXPECT_EQ(shown({"port", "443"}), 2U);
   EXPECT_EQ(shown({"sport", "2", "dport", "443"}), 1U);
@@ -115,10 +115,23 @@ TEST_F(FlowsTest, ShowsWhatIsAskedFor) {
   EXPECT_EQ(shown({"src", "::/0"}), 0U);
   EXPECT_EQ(shown({"proto", "17"}), 0U);
   EXPECT_EQ(shown({"vlan", "0"}), 4U);
-  EXPECT_TRUE(show("flows", {"2"})["truncated"]);
-  EXPECT_FALSE(show("flows", {"4"})["truncated"]);
-  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
-           {"x"}, {"src"}, {"src", "10.0.0.1/8"}, {"port", "65536"}, {"proto", "256"}, {"vlan", "4096"}, {"-1"}}) {
+  const auto total = [this](const std::vector<std::string>& arguments) {
+    const Json answer = show("flows", arguments);
+    EXPECT_EQ(answer["truncated"], answer["flows"].size() < answer["total"].get<std::size_t>());
+    return answer["total"].get<int>();
+  };
+  EXPECT_EQ(total({"--limit", "2"}), 4);
+  EXPECT_EQ(total({"--limit", "4"}), 4);
+  EXPECT_EQ(total({"--limit", "1", "port", "443"}), 2);
+  EXPECT_EQ(total({"port", "444"}), 0);
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{{"x"},
+                                                                                     {"src"},
+                                                                                     {"src", "10.0.0.1/8"},
+                                                                                     {"port", "65536"},
+                                                                                     {"proto", "256"},
+                                                                                     {"vlan", "4096"},
+                                                                                     {"2"},
+                                                                                     {"--limit"}}) {
     EXPECT_THROW(show("flows", wrong), std::invalid_argument) << wrong[0];
   }
   EXPECT_THROW(show("exporter", {"x"}), std::invalid_argument);

@@ -9,7 +9,7 @@
 
 namespace penumbra::flows {
 
-/// `show flows [all|LIMIT] [FILTER WORD]...`. Throws std::invalid_argument.
+/// `show flows [all|--limit N] [FILTER VALUE]...`. Throws std::invalid_argument.
 nlohmann::ordered_json show_flows(const Accounts& accounts, std::span<const std::string> arguments);
 
 /// `show exporter`.

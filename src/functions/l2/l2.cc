@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
+#include "base/row_limit.h"
 #include "penumbra/errors.h"
 #include "shaders/l2/stations_ahead.h"
 
@@ -266,40 +270,46 @@ nlohmann::ordered_json Switch::show(std::string_view topic, std::span<const std:
   return topic == "vlans" ? show_vlans() : show_learning();
 }
 
-nlohmann::ordered_json Switch::show_stations(std::span<const std::string> arguments) const {
-  if (arguments.size() > 1) throw std::invalid_argument("expected show stations [MAC|PORT|VLAN]");
-  std::function<bool(Station, Entry)> wanted = [](Station, Entry) { return true; };
-  if (!arguments.empty()) {
-    const std::string& text = arguments[0];
-    const auto port = std::ranges::find(ports_, text, &PortInfo::name);
-    std::uint16_t vlan = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), vlan);
-    if (const auto mac = parse_mac_address(text); mac.has_value()) {
-      wanted = [mac = *mac](Station station, Entry) { return station.mac == mac; };
-    } else if (port != ports_.end()) {
-      wanted = [index = port->index](Station, Entry entry) { return entry.port() == index; };
-    } else if (failure == std::errc{} && end == text.data() + text.size()) {
-      wanted = [vlan](Station station, Entry) { return station.vlan == vlan; };
-    } else {
-      throw std::invalid_argument(fmt::format("'{}' is no MAC address, port or VLAN", text));
-    }
+/// Which stations the word asks for.
+Switch::StationFilter Switch::station_filter(const std::string& word) const {
+  if (const auto mac = parse_mac_address(word)) {
+    return [mac = *mac](Station station, Entry) { return station.mac == mac; };
   }
-  std::vector<std::pair<Station, Entry>> found;
+  if (const auto port = std::ranges::find(ports_, word, &PortInfo::name); port != ports_.end()) {
+    return [index = port->index](Station, Entry entry) { return entry.port() == index; };
+  }
+  std::uint16_t vlan = 0;
+  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), vlan);
+  if (failure == std::errc{} && end == word.data() + word.size()) {
+    return [vlan](Station station, Entry) { return station.vlan == vlan; };
+  }
+  throw std::invalid_argument(fmt::format("{} is no MAC address, port or VLAN", quote(word)));
+}
+
+nlohmann::ordered_json Switch::show_stations(std::span<const std::string> arguments) const {
+  const RowLimit limit(arguments);
+  std::vector<StationFilter> filters;
+  for (const std::string& word : limit.rest()) filters.push_back(station_filter(word));
+  std::map<Station, Entry> first;  // as many as are shown
+  std::size_t found = 0;
   keeper_.for_each([&](Station station, Entry entry) {
-    if (wanted(station, entry)) found.emplace_back(station, entry);
+    if (!std::ranges::all_of(filters, [&](const auto& filter) { return filter(station, entry); })) return;
+    ++found;
+    if (first.size() == limit.most() && (first.empty() || std::prev(first.end())->first < station)) return;
+    first.emplace(station, entry);
+    if (first.size() > limit.most()) first.erase(std::prev(first.end()));
   });
-  std::ranges::sort(found, {}, [](const auto& each) { return each.first; });
-  auto table = nlohmann::ordered_json::array();
-  for (const auto& [station, entry] : found) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const auto& [station, entry] : first) {
     nlohmann::ordered_json row{{"vlan", station.vlan},
                                {"mac", to_string(station.mac)},
                                {"port", ports_[entry.port()].name},
                                {"type", entry.is_static() ? "static" : "learned"},
                                {"age", nullptr}};
     if (!entry.is_static()) row["age"] = keeper_.silence(entry).count();
-    table.push_back(std::move(row));
+    rows.push_back(std::move(row));
   }
-  return table;
+  return RowLimit::answer("stations", std::move(rows), first.size(), found);
 }
 
 nlohmann::ordered_json Switch::show_vlans() const {
@@ -355,7 +365,7 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
 [[maybe_unused]] const bool kRegistered =
     register_function({.name = "l2",
                        .summary = "switches Ethernet frames between ports, with VLANs (IEEE 802.1Q)",
-                       .topics = {{"stations", "[MAC|PORT|VLAN]: who is where"},
+                       .topics = {{"stations", "[all] [MAC|PORT|VLAN]...: who is where", {RowLimit::flag()}},
                                   {"vlans", "the VLANs and their ports"},
                                   {"learning", "how many stations there are, came, moved and went"}},
                        .create = create});

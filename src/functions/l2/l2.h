@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -74,6 +75,8 @@ class Switch final : public Function {
                 std::uint16_t packet) const noexcept;
   Outcome forward(const VlanTable& vlans, const Arrival& arrival, std::uint16_t egress) const noexcept;
   Outcome flood(const VlanTable& vlans, const Arrival& arrival, Chunk& chunk, std::uint16_t packet) const noexcept;
+  using StationFilter = std::function<bool(Station, Entry)>;
+  StationFilter station_filter(const std::string& word) const;
   nlohmann::ordered_json show_stations(std::span<const std::string> arguments) const;
   nlohmann::ordered_json show_vlans() const;
   nlohmann::ordered_json show_learning() const;

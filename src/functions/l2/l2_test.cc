@@ -395,7 +395,7 @@ TEST(Switch, ForgetsWhoIsSilentAndKeepsWhoIsNot) {
     return function.stations().size() == 2;
   });
   EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
-  const auto rows = function.show("stations", {});
+  const auto rows = function.show("stations", {})["stations"];
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].dump(), R"({"vlan":1,"mac":"02:00:00:00:00:02","port":"p2","type":"learned","age":0})");
   EXPECT_EQ(rows[1].dump(), R"({"vlan":1,"mac":"02:00:00:00:00:09","port":"p3","type":"static","age":null})");
@@ -455,7 +455,7 @@ TEST(Switch, TakesOverAnotherConfigurationAndGivesItBack) {
   bench.process(2, frame(kBroadcast, 0x020000000043));
   Bench::wait_until([&] { return function.stations().size() == 4; });
   function.exchange(next);
-  const auto rows = function.show("stations", {});
+  const auto rows = function.show("stations", {})["stations"];
   ASSERT_EQ(rows.size(), 2U) << rows;
   EXPECT_EQ(rows[0]["mac"], "02:00:00:00:00:05");
   EXPECT_EQ(rows[0]["vlan"], 20);
@@ -474,13 +474,49 @@ TEST(Switch, ShowsWhatItIsAsked) {
   const auto vlans = function.show("vlans", {});
   ASSERT_EQ(vlans.size(), 14U);  // 1, 10, 20 to 29, 30, 31
   EXPECT_EQ(vlans[1].dump(), R"({"vlan":10,"untagged":["p0","p4"],"tagged":["p2","p3"],"stations":1})");
-  const auto rows = [&](const std::string& what) { return function.show("stations", std::vector{what}).size(); };
+  const auto rows = [&](const std::string& what) {
+    return function.show("stations", std::vector{what})["stations"].size();
+  };
   EXPECT_EQ(rows("p0"), 1U);
   EXPECT_EQ(rows("20"), 1U);
   EXPECT_EQ(rows("02:00:00:00:00:05"), 1U);
   EXPECT_EQ(rows("02:00:00:00:00:07"), 0U);
   EXPECT_THROW(rows("p9"), std::invalid_argument);
   EXPECT_THROW(function.show("vlans", std::vector<std::string>{"1"}), std::invalid_argument);
+}
+
+TEST(Switch, ShowsNoMoreStationsThanItIsAsked) {
+  Bench bench("scalar", "{ageing: 0, max_stations: 10000, ports: {p1: {access: 2}}}");
+  constexpr int kEach = 600;
+  for (int i = 0; i < kEach; ++i) {
+    for (const std::uint16_t port : {0, 1, 2}) {
+      bench.process(port,
+                    frame(kBroadcast, 0x020000000000U + static_cast<unsigned>(i * 7919 % kEach) + port * 0x10000U));
+    }
+  }
+  const Switch& function = bench.function();
+  Bench::wait_until([&] { return bench.function().stations().size() == 3 * kEach; });
+  const auto show = [&](const std::vector<std::string>& words) { return function.show("stations", words); };
+  const auto usual = show({});
+  EXPECT_EQ(usual["stations"].size(), 1000U);
+  EXPECT_EQ(usual["total"], 3 * kEach);
+  EXPECT_EQ(usual["truncated"], true);
+  EXPECT_EQ(usual["note"], "1000 of 1800; 'show stations all' shows every one");
+  const auto all = show({"all"});
+  ASSERT_EQ(all["stations"].size(), 3U * kEach);
+  EXPECT_EQ(all["truncated"], false);
+  const auto in_order = [](const auto& one, const auto& other) {
+    return std::pair(one["vlan"], one["mac"]) < std::pair(other["vlan"], other["mac"]);
+  };
+  EXPECT_TRUE(std::is_sorted(all["stations"].begin(), all["stations"].end(), in_order));
+  for (std::size_t i = 0; i < 1000; ++i) EXPECT_EQ(usual["stations"][i], all["stations"][i]);
+  EXPECT_EQ(show({"p0", "--limit", "10"})["total"], kEach);
+  EXPECT_EQ(show({"p0", "--limit", "10"})["stations"].size(), 10U);
+  EXPECT_EQ(show({"p0", "1", "02:00:00:00:00:05"})["total"], 1);
+  EXPECT_EQ(show({"p0", "2"})["total"], 0) << "all must hold";
+  EXPECT_EQ(show({"1"})["total"], 2 * kEach);
+  EXPECT_EQ(show({"--limit", "0"})["stations"].size(), 0U);
+  EXPECT_EQ(show({"--limit", "0"})["total"], 3 * kEach);
 }
 
 TEST(SwitchConfiguration, SaysWhatIsWrong) {
