@@ -19,6 +19,7 @@ from scapy.packet import Packet
 
 import conftest
 import netns
+import test_metrics
 from captures import read_capture
 from test_hosts import iperf3
 from test_twin import Network
@@ -163,6 +164,47 @@ def test_the_flows_of_a_capture(bench, data, tmp_path, name, engine):
         summary = bench.run()
         assert summary.received == sum(flow[0] for flow in expected.values()) + others
         assert sums(collector.records()) == expected
+
+
+def test_the_exporters_metrics(bench, data, tmp_path):
+    """They are what `show exporter` says, and what the collector was given."""
+    metrics_port = test_metrics.free_port()
+    with Collector(tmp_path) as collector:
+        ports = [
+            {"name": "in", "device": f"pcap:{data / 'pcap' / 'tcpreplay_test.pcap'}", "sink": None},
+            {"name": "idle", "device": "synth:rate=1", "sink": "count"},
+        ]
+        export = f"{{collector: '127.0.0.1:{collector.port}'}}"
+        bench.configure(ports, pipeline=f"  - flows: {{idle_timeout: 100ms, export: {export}}}")
+        bench.config.write_text(bench.config.read_text() + f"metrics: {{listen: '127.0.0.1:{metrics_port}'}}\n")
+        with bench.start() as router:
+            router.wait_for("records", lambda: router.show("exporter")["exported"]["flows"] > 20)
+            before = test_metrics.scrape(metrics_port)
+            shown = router.show("exporter")
+            after = test_metrics.scrape(metrics_port)
+            router.stop()
+        records = collector.records()
+    stage = ("stage", "flows")
+    names = {
+        "flows": "exported_records",
+        "packets": "exported_packets",
+        "bytes": "exported_bytes",
+        "messages": "export_messages",
+        "templates": "export_templates",
+        "lost_messages": "export_failed_messages",
+        "lost_flows": "export_lost_records",
+    }
+    assert shown["exported"].keys() == names.keys()
+    for key, name in names.items():
+        metric = (f"flows_{name}_total", stage)
+        assert before[metric] <= shown["exported"][key] <= after[metric]
+    for group, name in (("closed", "closed"), ("not_accounted", "not_accounted_packets")):
+        for reason, count in shown[group].items():
+            metric = (f"flows_{name}_total", ("reason", reason), stage)
+            assert before[metric] <= count <= after[metric]
+    assert before["flows_opened_total", stage] <= shown["flows"]["opened"] <= after["flows_opened_total", stage]
+    assert 20 < after["flows_exported_records_total", stage] <= len(records)
+    assert after["flows_export_failed_messages_total", stage] == 0
 
 
 #: Ethernet frames with IP packets and no others in these but those that errors quote. What is in tunnels tshark counts too.

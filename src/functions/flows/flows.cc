@@ -115,6 +115,7 @@ class Flows final : public Function {
     if (!arguments.empty()) throw std::invalid_argument("exporter takes no arguments");
     return show_exporter(accounts_);
   }
+  std::vector<FunctionMetric> metrics() const override { return flow_metrics(accounts_); }
 
  private:
   Settings settings_;

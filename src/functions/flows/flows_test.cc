@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -168,6 +169,47 @@ TEST_F(FlowsTest, ExportsEverythingInTheEnd) {
   EXPECT_GT(packets, 0U);
   EXPECT_EQ(told_packets, packets);
   EXPECT_EQ(told_bytes, bytes);
+}
+
+/// Each number of the exporter's is a metric, and the same.
+TEST_F(FlowsTest, HasTheMetricsThatItShows) {
+  Collector collector;
+  create("{max_flows: 2, idle_timeout: 100ms, export: {collector: '" + collector.address() + "'}}");
+  process({tcp_frame(1, 80), tcp_frame(2, 80), tcp_frame(3, 80), Bytes(60), Bytes(13)});
+  while (exporter("exported", "flows") != 2) std::this_thread::sleep_for(milliseconds(1));
+  std::map<std::string, std::uint64_t> found;
+  for (const FunctionMetric& metric : function_->metrics()) {
+    EXPECT_FALSE(metric.help.empty());
+    std::string name = metric.name;
+    for (const auto& [label, value] : metric.labels) name += " " + label + " " + value;
+    EXPECT_TRUE(found.emplace(name, metric.value).second) << name;
+  }
+  const Json shown = show("exporter");
+  const auto group = [&](const std::string& name, const std::map<std::string, std::string>& metrics) {
+    EXPECT_EQ(shown[name].size(), metrics.size());
+    for (const auto& [key, metric] : metrics) EXPECT_EQ(found.at(metric), shown[name][key]) << metric;
+  };
+  group("closed", {{"idle", "flows_closed reason idle"},
+                   {"active", "flows_closed reason active"},
+                   {"ended", "flows_closed reason ended"},
+                   {"forced", "flows_closed reason forced"}});
+  group("exported", {{"flows", "flows_exported_records"},
+                     {"packets", "flows_exported_packets"},
+                     {"bytes", "flows_exported_bytes"},
+                     {"messages", "flows_export_messages"},
+                     {"templates", "flows_export_templates"},
+                     {"lost_messages", "flows_export_failed_messages"},
+                     {"lost_flows", "flows_export_lost_records"}});
+  group("not_accounted", {{"not_ip", "flows_not_accounted_packets reason not_ip"},
+                          {"malformed", "flows_not_accounted_packets reason malformed"},
+                          {"ring_full", "flows_not_accounted_packets reason ring_full"},
+                          {"table_full", "flows_not_accounted_packets reason table_full"},
+                          {"no_place", "flows_not_accounted_packets reason no_place"},
+                          {"collision", "flows_not_accounted_packets reason collision"}});
+  EXPECT_EQ(found.at("flows_open"), shown["flows"]["open"]);
+  EXPECT_EQ(found.at("flows_most"), 2U);
+  EXPECT_EQ(found.at("flows_opened"), 2U);
+  EXPECT_EQ(found.at("flows_not_accounted_packets reason table_full"), 1U);
 }
 
 TEST_F(FlowsTest, TakesOverAnotherCollector) {

@@ -177,6 +177,44 @@ nlohmann::ordered_json show_exporter(const Accounts& accounts) {
   return answer;
 }
 
+std::vector<FunctionMetric> flow_metrics(const Accounts& accounts) {
+  const AccountsState state = accounts.state();
+  const ExportCounters& exported = state.exported;
+  std::vector<FunctionMetric> metrics{
+      {"flows_open", "Open flow records", FunctionMetric::Kind::gauge, state.flows},
+      {"flows_most", "Flow records that there can be (max_flows)", FunctionMetric::Kind::gauge, state.most},
+      {.name = "flows_opened", .help = "Flow records opened", .value = state.opened},
+      {.name = "flows_exported_records", .help = "Flow records in messages sent", .value = exported.flows},
+      {.name = "flows_exported_packets", .help = "Packets of these flows", .value = exported.packets},
+      {.name = "flows_exported_bytes", .help = "Bytes of these flows' IP packets", .value = exported.bytes},
+      {.name = "flows_export_messages", .help = "IPFIX messages sent", .value = exported.messages},
+      {.name = "flows_export_templates", .help = "How often templates were sent", .value = exported.templates},
+      {.name = "flows_export_failed_messages",
+       .help = "IPFIX messages that the host did not take",
+       .value = exported.lost_messages},
+      {.name = "flows_export_lost_records", .help = "Flow records in these", .value = exported.lost_flows}};
+  const auto add = [&metrics](const char* name, const char* help, const char* reason, std::uint64_t value) {
+    metrics.push_back({.name = name, .help = help, .value = value, .labels = {{"reason", reason}}});
+  };
+  const auto closed = [&add](const char* reason, std::uint64_t value) {
+    add("flows_closed", "Flow records closed, by reason", reason, value);
+  };
+  closed("idle", state.closed.idle);
+  closed("active", state.closed.active);
+  closed("ended", state.closed.ended);
+  closed("forced", state.closed.forced);
+  const auto left_out = [&add](const char* reason, std::uint64_t value) {
+    add("flows_not_accounted_packets", "Packets that are in no flow record, by reason", reason, value);
+  };
+  left_out("not_ip", state.unaccounted.not_ip);
+  left_out("malformed", state.unaccounted.malformed);
+  left_out("ring_full", state.unaccounted.ring_full);
+  left_out("table_full", state.unaccounted.table_full);
+  left_out("no_place", state.unaccounted.no_place);
+  left_out("collision", state.unaccounted.collision);
+  return metrics;
+}
+
 std::string to_text(const flow_key& key) {
   const Flow flow = to_flow(key);
   const auto end = [&flow](Ipv6Address address, std::uint16_t port) {

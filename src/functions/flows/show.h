@@ -4,8 +4,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "functions/flows/accounts.h"
+#include "penumbra/function.h"
 
 namespace penumbra::flows {
 
@@ -14,6 +16,9 @@ nlohmann::ordered_json show_flows(const Accounts& accounts, std::span<const std:
 
 /// `show exporter`.
 nlohmann::ordered_json show_exporter(const Accounts& accounts);
+
+/// Likewise, as metrics.
+std::vector<FunctionMetric> flow_metrics(const Accounts& accounts);
 
 /// "10.0.0.1:1234 > 10.0.0.2:80 tcp".
 std::string to_text(const flow_key& key);

@@ -351,6 +351,30 @@ nlohmann::ordered_json Switch::show_learning() const {
           {"untold", counts.untold}};
 }
 
+std::vector<FunctionMetric> Switch::metrics() const {
+  const LearningCounts counts = keeper_.counts();
+  std::vector<FunctionMetric> metrics{
+      {"l2_stations", "Stations known, static ones too", FunctionMetric::Kind::gauge, keeper_.size()},
+      {.name = "l2_learned", .help = "Stations that came", .value = counts.learned},
+      {.name = "l2_moved", .help = "Moves of stations to another port", .value = counts.moved},
+      {.name = "l2_not_learned_frames",
+       .help = "Frames of stations that there was no room for (max_stations)",
+       .value = counts.not_learned},
+      {.name = "l2_untold_frames",
+       .help = "Frames of stations that more could not be told of at a time",
+       .value = counts.untold}};
+  const auto forgotten = [&metrics](const char* reason, std::uint64_t value) {
+    metrics.push_back({.name = "l2_forgotten",
+                       .help = "Stations that went, by reason",
+                       .value = value,
+                       .labels = {{"reason", reason}}});
+  };
+  forgotten("aged", counts.aged);
+  forgotten("removed", counts.removed);
+  forgotten("flushed", counts.flushed);
+  return metrics;
+}
+
 namespace {
 
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {

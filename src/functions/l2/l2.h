@@ -60,6 +60,7 @@ class Switch final : public Function {
   void exchange(Function& next) override;
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
+  std::vector<FunctionMetric> metrics() const override;
 
  private:
   /// A packet that was looked up, and how it leaves where it leaves tagged.

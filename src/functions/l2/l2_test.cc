@@ -415,7 +415,14 @@ TEST(Switch, ForgetsWhoWasLearnedOnAPortWhoseLinkGoesDown) {
   function.lose_link(3);
   function.lose_link(0);
   Bench::wait_until([&] { return function.stations().size() == 2; });
-  EXPECT_EQ(function.show("learning", {})["flushed"], 9);
+  const auto learning = function.show("learning", {});
+  EXPECT_EQ(learning["flushed"], 9);
+  for (const FunctionMetric& metric : function.metrics()) {
+    constexpr std::string_view kFrames = "_frames";
+    std::string key = metric.labels.empty() ? metric.name.substr(3) : metric.labels[0].second;
+    if (key.ends_with(kFrames)) key.resize(key.size() - kFrames.size());
+    EXPECT_EQ(learning[key], metric.value) << key;
+  }
   EXPECT_EQ(bench.process(1, frame(0x020000000011, 0x020000000004)).sent.size(), 5U) << "flooded again";
   EXPECT_EQ(bench.process(1, frame(0x020000000009, 0x020000000004)).sent.count(3), 1U) << "static ones stay";
   bench.process(5, frame(kBroadcast, 0x020000000011));
