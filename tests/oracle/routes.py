@@ -76,15 +76,15 @@ def parse_neighbours(text: str) -> dict[tuple[str, int], bytes]:
 
 
 class LongestPrefixMatch:
-    """Of several routes for a prefix the one with the lowest metric counts."""
+    """Of several routes for a prefix the one with the lowest metric counts. Addresses have so many bits."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
-        self._by_length: list[dict[int, Route]] = [{} for _ in range(33)]
+    def __init__(self, routes: Iterable[Route], bits: int = 32) -> None:
+        self._by_length: list[dict[int, Route]] = [{} for _ in range(bits + 1)]
         for route in routes:
             known = self._by_length[route.length].get(route.prefix)
             if known is None or route.metric < known.metric:
                 self._by_length[route.length][route.prefix] = route
-        self._lengths = [(n, ~0 << (32 - n) & 0xFFFFFFFF) for n in range(32, -1, -1) if self._by_length[n]]
+        self._lengths = [(n, ~0 << (bits - n)) for n in range(bits, -1, -1) if self._by_length[n]]
 
     def find(self, destination: int) -> Route | None:
         for length, mask in self._lengths:
