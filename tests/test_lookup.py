@@ -75,6 +75,17 @@ def test_lookup_in_a_generated_table(tmp_path, arguments):
     check_lookup(file, routes, 5000, *arguments)
 
 
+def test_lookup_in_a_generated_ipv6_table(tmp_path):
+    file = tmp_path / "routes.txt"
+    done = penumbra("gen", "routes", "-6", "--count", "50k", "--ports", "4", "--seed", "5", "-o", file)
+    assert done.returncode == 0, done.stderr
+    routes = parse_routes(file.read_text(), 128)
+    assert len(routes) == 50000
+    assert {r.kind for r in routes} == {"unicast", "blackhole", "unreachable"}
+    assert any(len(r.next_hops) > 1 for r in routes) and any(r.length > 64 for r in routes)
+    check_lookup(file, routes, 5000, "-6", bits=128)
+
+
 @pytest.mark.parametrize("name", ["bart_full_v4v6_2025.txt.gz", "ipasn_20080501.dat.gz"])
 def test_lookup_in_a_real_table(tmp_path, data, name):
     if conftest.SANITIZED and not name.startswith("bart"):

@@ -29,11 +29,13 @@ def dotted(value: int) -> str:
     return socket.inet_ntoa(value.to_bytes(4, "big"))
 
 
-def parse_route(line: str) -> Route:
+def parse_route(line: str, bits: int = 32) -> Route:
+    read = address if bits == 32 else lambda text: int(ipaddress.IPv6Address(text))
     words = line.split()
     kind = words.pop(0) if words[0] in ("blackhole", "unreachable", "unicast") else "unicast"
     where = words.pop(0)
-    network = ipaddress.IPv4Network("0.0.0.0/0" if where == "default" else where)
+    kind_of_network = ipaddress.IPv4Network if bits == 32 else ipaddress.IPv6Network
+    network = kind_of_network((0, 0) if where == "default" else where)
     metric, hops, current = 0, [], {}
 
     def finish() -> None:
@@ -46,7 +48,7 @@ def parse_route(line: str) -> Route:
         if word == "nexthop":
             finish()
         elif word == "via":
-            current["via"] = address(words.pop(0))
+            current["via"] = read(words.pop(0))
         elif word == "dev":
             current["dev"] = words.pop(0)
         elif word == "weight":
@@ -59,9 +61,10 @@ def parse_route(line: str) -> Route:
     return Route(int(network.network_address), network.prefixlen, kind, tuple(hops), metric)
 
 
-def parse_routes(text: str) -> list[Route]:
+def parse_routes(text: str, bits: int = 32) -> list[Route]:
+    """Of addresses of so many bits."""
     lines = (line.split("#")[0].strip() for line in text.splitlines())
-    return [parse_route(line) for line in lines if line]
+    return [parse_route(line, bits) for line in lines if line]
 
 
 def parse_neighbours(text: str) -> dict[tuple[str, int], bytes]:
