@@ -181,7 +181,7 @@ TEST_F(FlowsTest, HasTheMetricsThatItShows) {
   for (const FunctionMetric& metric : function_->metrics()) {
     EXPECT_FALSE(metric.help.empty());
     std::string name = metric.name;
-    for (const auto& [label, value] : metric.labels) name += " " + label + " " + value;
+    for (const auto& [label, value] : metric.labels) name.append(" ").append(label).append(" ").append(value);
     EXPECT_TRUE(found.emplace(name, metric.value).second) << name;
   }
   const Json shown = show("exporter");

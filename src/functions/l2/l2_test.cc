@@ -494,11 +494,10 @@ TEST(Switch, ShowsWhatItIsAsked) {
 
 TEST(Switch, ShowsNoMoreStationsThanItIsAsked) {
   Bench bench("scalar", "{ageing: 0, max_stations: 10000, ports: {p1: {access: 2}}}");
-  constexpr int kEach = 600;
-  for (int i = 0; i < kEach; ++i) {
+  constexpr std::size_t kEach = 600;
+  for (std::size_t i = 0; i < kEach; ++i) {
     for (const std::uint16_t port : {0, 1, 2}) {
-      bench.process(port,
-                    frame(kBroadcast, 0x020000000000U + static_cast<unsigned>(i * 7919 % kEach) + port * 0x10000U));
+      bench.process(port, frame(kBroadcast, 0x020000000000U + i * 7919 % kEach + port * std::uint64_t{0x10000}));
     }
   }
   const Switch& function = bench.function();
@@ -510,7 +509,7 @@ TEST(Switch, ShowsNoMoreStationsThanItIsAsked) {
   EXPECT_EQ(usual["truncated"], true);
   EXPECT_EQ(usual["note"], "1000 of 1800; 'show stations all' shows every one");
   const auto all = show({"all"});
-  ASSERT_EQ(all["stations"].size(), 3U * kEach);
+  ASSERT_EQ(all["stations"].size(), 3 * kEach);
   EXPECT_EQ(all["truncated"], false);
   const auto in_order = [](const auto& one, const auto& other) {
     return std::pair(one["vlan"], one["mac"]) < std::pair(other["vlan"], other["mac"]);
