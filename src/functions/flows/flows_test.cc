@@ -174,8 +174,13 @@ TEST_F(FlowsTest, ExportsEverythingInTheEnd) {
 /// Each number of the exporter's is a metric, and the same.
 TEST_F(FlowsTest, HasTheMetricsThatItShows) {
   Collector collector;
-  create("{max_flows: 2, idle_timeout: 100ms, export: {collector: '" + collector.address() + "'}}");
+  const auto config = [&collector](const std::string& idle_timeout) {
+    return "{max_flows: 2, idle_timeout: " + idle_timeout + ", export: {collector: '" + collector.address() + "'}}";
+  };
+  create(config("60m"));
   process({tcp_frame(1, 80), tcp_frame(2, 80), tcp_frame(3, 80), Bytes(60), Bytes(13)});
+  while (exporter("not_accounted", "table_full") != 1) std::this_thread::sleep_for(milliseconds(1));
+  function_->exchange(*make(config("100ms")));
   while (exporter("exported", "flows") != 2) std::this_thread::sleep_for(milliseconds(1));
   std::map<std::string, std::uint64_t> found;
   for (const FunctionMetric& metric : function_->metrics()) {
