@@ -104,6 +104,26 @@ def test_sample_files_of_the_readme(tmp_path):
     assert set(re.findall(r"via (\S+ dev \S+)", routes)) == set(re.findall(r"^(\S+ dev \S+)", neighbours, re.MULTILINE))
 
 
+PAGES = sorted((DOCS / "functions").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_configurations_of_functions_are_taken(tmp_path, page):
+    """As they stand there; one without ports has those of the one before it, and files are empty."""
+    ports = f"ports: [{PORT}]\n"
+    snippets = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
+    assert snippets
+    for snippet in snippets:
+        if not snippet.startswith("ports:"):
+            snippet = ports + snippet
+        ports = snippet.split("pipeline:")[0]
+        for file in re.findall(r"[\w-]+\.txt", snippet):
+            (tmp_path / file).touch()
+        (tmp_path / "router.yaml").write_text(snippet)
+        done = conftest.penumbra("check", tmp_path / "router.yaml")
+        assert done.returncode == 0, snippet + done.stderr
+
+
 LINKS = [page for page in (*DOCS.rglob("*.md"), conftest.ROOT / "README.md")]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flow records as nfcapd, a collector that is not ours, receives them: of captures, against sums made by scapy of the
-same frames; of real hosts, against what they and the router's ports counted."""
+same frames and against tshark's statistics of conversations; of real hosts, against what they and the router's ports counted."""
 
 import collections
 import ipaddress
@@ -19,6 +19,7 @@ from scapy.packet import Packet
 
 import conftest
 import netns
+import test_metrics
 from captures import read_capture
 from test_hosts import iperf3
 from test_twin import Network
@@ -163,6 +164,110 @@ def test_the_flows_of_a_capture(bench, data, tmp_path, name, engine):
         summary = bench.run()
         assert summary.received == sum(flow[0] for flow in expected.values()) + others
         assert sums(collector.records()) == expected
+
+
+def test_the_exporters_metrics(bench, data, tmp_path):
+    """They are what `show exporter` says, and what the collector was given."""
+    metrics_port = test_metrics.free_port()
+    with Collector(tmp_path) as collector:
+        ports = [
+            {"name": "in", "device": f"pcap:{data / 'pcap' / 'tcpreplay_test.pcap'}", "sink": None},
+            {"name": "idle", "device": "synth:rate=1", "sink": "count"},
+        ]
+        export = f"{{collector: '127.0.0.1:{collector.port}'}}"
+        bench.configure(ports, pipeline=f"  - flows: {{idle_timeout: 100ms, export: {export}}}")
+        bench.config.write_text(bench.config.read_text() + f"metrics: {{listen: '127.0.0.1:{metrics_port}'}}\n")
+        with bench.start() as router:
+            router.wait_for("records", lambda: router.show("exporter")["exported"]["flows"] > 20)
+            before = test_metrics.scrape(metrics_port)
+            shown = router.show("exporter")
+            after = test_metrics.scrape(metrics_port)
+            router.stop()
+        records = collector.records()
+    stage = ("stage", "flows")
+    names = {
+        "flows": "exported_records",
+        "packets": "exported_packets",
+        "bytes": "exported_bytes",
+        "messages": "export_messages",
+        "templates": "export_templates",
+        "lost_messages": "export_failed_messages",
+        "lost_flows": "export_lost_records",
+    }
+    assert shown["exported"].keys() == names.keys()
+    for key, name in names.items():
+        metric = (f"flows_{name}_total", stage)
+        assert before[metric] <= shown["exported"][key] <= after[metric]
+    for group, name in (("closed", "closed"), ("not_accounted", "not_accounted_packets")):
+        for reason, count in shown[group].items():
+            metric = (f"flows_{name}_total", ("reason", reason), stage)
+            assert before[metric] <= count <= after[metric]
+    assert before["flows_opened_total", stage] <= shown["flows"]["opened"] <= after["flows_opened_total", stage]
+    assert 20 < after["flows_exported_records_total", stage] <= len(records)
+    assert after["flows_export_failed_messages_total", stage] == 0
+
+
+#: Ethernet frames with IP packets and no others in these but those that errors quote. What is in tunnels tshark counts too.
+PLAIN = r'frame.protocols matches "^eth:ethertype:(vlan:ethertype:)*ip(v6)?(?!.*(?<!icmp)(?<!icmpv6):ip(v6)?(:|$))"'
+
+
+def tshark(capture, *options):
+    """What it says of a capture, in which it puts no fragments together: accounts do not either."""
+    command = ["tshark", "-n", "-r", capture, "-o", "ip.defragment:FALSE", "-o", "ipv6.defragment:FALSE", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+
+
+def conversations_by_tshark(capture):
+    """Packets by source and destination, of IP addresses ("ip") and of addresses with ports ("tcp", "udp")."""
+    kinds = {"IPv4": "ip", "IPv6": "ip", "TCP": "tcp", "UDP": "udp"}
+    found = {kind: {} for kind in kinds.values()}
+    table = {}
+    for line in tshark(capture, "-q", *(word for kind in ("ip", "ipv6", "tcp", "udp") for word in ("-z", f"conv,{kind}"))):
+        words = line.split()
+        if words[1:] == ["Conversations"]:
+            table = found[kinds[words[0]]]
+        elif "<->" in words:
+            one, _, other, back, _, _, there = words[:7]
+            table.update({(one, other): int(there), (other, one): int(back)})
+    return {kind: {ends: packets for ends, packets in table.items() if packets} for kind, table in found.items()}
+
+
+def bytes_by_tshark(capture):
+    """Of IP packets by source and destination, by the lengths in their outermost headers."""
+    fields = ["ip.src", "ip.dst", "ip.len", "ipv6.src", "ipv6.dst", "ipv6.plen"]
+    options = ["-T", "fields", "-E", "occurrence=f", *(word for field in fields for word in ("-e", field))]
+    found = collections.Counter()
+    for line in tshark(capture, *options):
+        source, destination, length, source6, destination6, payload = line.split("\t")
+        if length:
+            found[source, destination] += int(length)
+        elif payload:
+            found[source6, destination6] += 40 + int(payload)
+    return found
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+@pytest.mark.parametrize("name", ["tcpreplay_test.pcap", "snabb_sanitized4k.pcap"])
+def test_the_flows_of_a_capture_are_those_of_tshark(bench, data, tmp_path, name):
+    capture = tmp_path / "plain.pcap"
+    tshark(data / "pcap" / name, "-Y", PLAIN, "-F", "pcap", "-w", capture)
+    with Collector(tmp_path) as collector:
+        port = {"name": "in", "device": f"pcap:{capture}", "sink": None}
+        bench.configure([port], pipeline=f"  - flows: {{export: {{collector: '127.0.0.1:{collector.port}'}}}}")
+        summary = bench.run()
+        flows = sums(collector.records())
+    assert summary.received == sum(flow[0] for flow in flows.values()) > 100
+    packets = {kind: collections.Counter() for kind in ("ip", "tcp", "udp")}
+    octets = collections.Counter()
+    for (source, destination, source_port, destination_port, protocol, _), (count, size, _) in flows.items():
+        ends = (str(source), str(destination))
+        packets["ip"][ends] += count
+        octets[ends] += size
+        if protocol in (6, 17) and source_port + destination_port:
+            kind = "tcp" if protocol == 6 else "udp"
+            packets[kind][f"{source}:{source_port}", f"{destination}:{destination_port}"] += count
+    assert packets == conversations_by_tshark(capture)
+    assert octets == bytes_by_tshark(capture)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 """`penumbra lookup` against the oracle, in generated and real tables."""
 
 import gzip
+import ipaddress
 import json
 import random
 import subprocess
@@ -13,45 +14,51 @@ from conftest import penumbra
 from oracle.routes import LongestPrefixMatch, NextHop, Route, address, dotted, parse_routes
 
 
-def in_words(route):
+def sixfold(value):
+    """As RFC 5952 wants it."""
+    return str(ipaddress.IPv6Address(value))
+
+
+def in_words(route, name=dotted):
     """A unicast route as `lookup` prints it behind its prefix."""
-    hops = [(f"via {dotted(h.gateway)} " if h.gateway is not None else "") + f"dev {h.port}" for h in route.next_hops]
+    hops = [(f"via {name(h.gateway)} " if h.gateway is not None else "") + f"dev {h.port}" for h in route.next_hops]
     if len(hops) == 1:
         return hops[0]
     return " ".join(f"nexthop {text} weight {h.weight}" for text, h in zip(hops, route.next_hops))
 
 
-def expected_lookup(table, destination):
+def expected_lookup(table, destination, name):
     route = table.find(destination)
     if route is None or route.kind != "unicast":
-        return f"{dotted(destination)} unreachable"
-    return f"{dotted(destination)} {dotted(route.prefix)}/{route.length} {in_words(route)}"
+        return f"{name(destination)} unreachable"
+    return f"{name(destination)} {name(route.prefix)}/{route.length} {in_words(route, name)}"
 
 
-def probes(routes, count):
+def probes(routes, count, bits):
     """Of some prefixes the first, last, random and neighbouring addresses; the address space's ends; and others."""
     generator = random.Random(2)
-    found = {0, 1, 2**32 - 1, 2**31, 2**31 - 1}
+    found = {0, 1, 2**bits - 1, 2 ** (bits - 1), 2 ** (bits - 1) - 1}
     for route in generator.sample(routes, min(count, len(routes))):
-        last = route.prefix + 2 ** (32 - route.length) - 1
+        last = route.prefix + 2 ** (bits - route.length) - 1
         found |= {
             route.prefix,
             last,
             generator.randint(route.prefix, last),
             max(route.prefix - 1, 0),
-            min(last + 1, 2**32 - 1),
+            min(last + 1, 2**bits - 1),
         }
-    return sorted(found | {generator.getrandbits(32) for _ in range(count)})
+    return sorted(found | {generator.getrandbits(bits) for _ in range(count)})
 
 
-def check_lookup(file, routes, count, *arguments):
-    table = LongestPrefixMatch(routes)
-    destinations = probes(routes, count)
-    done = penumbra("lookup", "--routes", file, *arguments, input="".join(dotted(d) + "\n" for d in destinations))
+def check_lookup(file, routes, count, *arguments, bits=32):
+    table = LongestPrefixMatch(routes, bits)
+    name = dotted if bits == 32 else sixfold
+    destinations = probes(routes, count, bits)
+    done = penumbra("lookup", "--routes", file, *arguments, input="".join(name(d) + "\n" for d in destinations))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == len(destinations)
-    wrong = [(line, e) for line, e in zip(lines, (expected_lookup(table, d) for d in destinations)) if line != e]
+    wrong = [(line, e) for line, e in zip(lines, (expected_lookup(table, d, name) for d in destinations)) if line != e]
     assert not wrong, f"{len(wrong)} of {len(lines)} are wrong, first: {wrong[:3]}"
 
 
@@ -66,6 +73,17 @@ def test_lookup_in_a_generated_table(tmp_path, arguments):
     assert {r.kind for r in routes} == {"unicast", "blackhole", "unreachable"}
     assert any(len(r.next_hops) > 1 for r in routes) and any(r.length > 24 for r in routes)
     check_lookup(file, routes, 5000, *arguments)
+
+
+def test_lookup_in_a_generated_ipv6_table(tmp_path):
+    file = tmp_path / "routes.txt"
+    done = penumbra("gen", "routes", "-6", "--count", "50k", "--ports", "4", "--seed", "5", "-o", file)
+    assert done.returncode == 0, done.stderr
+    routes = parse_routes(file.read_text(), 128)
+    assert len(routes) == 50000
+    assert {r.kind for r in routes} == {"unicast", "blackhole", "unreachable"}
+    assert any(len(r.next_hops) > 1 for r in routes) and any(r.length > 64 for r in routes)
+    check_lookup(file, routes, 5000, "-6", bits=128)
 
 
 @pytest.mark.parametrize("name", ["bart_full_v4v6_2025.txt.gz", "ipasn_20080501.dat.gz"])
@@ -84,6 +102,27 @@ def test_lookup_in_a_real_table(tmp_path, data, name):
     file = tmp_path / "routes.txt"
     file.write_text("".join(text))
     check_lookup(file, list(routes.values()), 20000)
+
+
+@pytest.mark.parametrize(
+    ("name", "engine"), [("v6_rv_20210117_as293.txt", "auto"), ("ipasn6_20151101.dat.gz", "scalar")]
+)
+def test_lookup_in_a_real_ipv6_table(tmp_path, data, name, engine):
+    read = gzip.open if name.endswith(".gz") else open
+    with read(data / "fib" / name, "rt") as lines:
+        words = (line.split()[0] for line in lines if ":" in line.split()[0])
+        prefixes = [prefix for prefix in dict.fromkeys(words) if not prefix.startswith("fe80")]
+    routes, text = [], []
+    for i, prefix in enumerate(prefixes):
+        network = ipaddress.IPv6Network(prefix)
+        number = i * 2654435761 % 30
+        hop = NextHop(int(ipaddress.IPv6Address("2001:db8::1")) + number, f"port{number % 4}")
+        routes.append(Route(int(network.network_address), network.prefixlen, "unicast", (hop,)))
+        text.append(f"{prefix} via {sixfold(hop.gateway)} dev {hop.port}\n")
+    assert len(routes) > 20000
+    file = tmp_path / "routes.txt"
+    file.write_text("".join(text))
+    check_lookup(file, routes, 10000, "-6", "--engine", engine, bits=128)
 
 
 def test_lookup_of_every_form_of_route(tmp_path):

@@ -78,7 +78,7 @@ class Penumbra:
         self.router.__exit__(*failure)
 
     def knows(self, mac, vlan, host):
-        return any((row["vlan"], row["port"]) == (vlan, host) for row in self.router.show("stations", mac))
+        return any((row["vlan"], row["port"]) == (vlan, host) for row in self.router.show("stations", mac)["stations"])
 
 
 def bridge_unavailable(*options):
@@ -152,17 +152,28 @@ def hear(raw, patience=0.3):
     return frames
 
 
-def play(network, switch, scenes):
-    """Plays the scenes, (host, frame, VLAN in which its source is then known), and says what each host heard."""
+@contextlib.contextmanager
+def ears(network):
+    """A socket for each host."""
     with contextlib.ExitStack() as stack:
         sockets = {name: stack.enter_context(host.socket("eth0")) for name, host in network.hosts.items()}
         for raw in sockets.values():
             raw.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
-        for host, packet, vlan in scenes:
-            frame = bytes(packet)
-            sockets[host].send(frame)
-            if vlan:
-                conftest.wait_until(f"{packet.src} on {host}", lambda: switch.knows(packet.src, vlan, host))
+        yield sockets
+
+
+def speak(sockets, switch, scenes):
+    """Plays the scenes: (host, frame, VLAN in which its source is then known)."""
+    for host, packet, vlan in scenes:
+        sockets[host].send(bytes(packet))
+        if vlan:
+            conftest.wait_until(f"{packet.src} on {host}", lambda: switch.knows(packet.src, vlan, host))
+
+
+def play(network, switch, scenes):
+    """Plays the scenes and says what each host heard."""
+    with ears(network) as sockets:
+        speak(sockets, switch, scenes)
         return {name: hear(raw) for name, raw in sockets.items()}
 
 
@@ -241,6 +252,40 @@ def test_hosts_hear_what_they_hear_on_the_linux_bridge(bench, network, sends, vl
     assert heard == wanted
 
 
+MTUS = {"h1": 1500, "h2": 1400, "h3": 1000, "h4": 1300}
+SIZED = [  # payload in bytes
+    ("h1", A, BROADCAST, 900),
+    ("h1", A, BROADCAST, 1000),
+    ("h1", A, BROADCAST, 1010),  # not to h3
+    ("h1", A, BROADCAST, 1350),  # to h2 alone
+    ("h1", A, BROADCAST, 1450),  # to nobody
+    ("h2", B, X, 1320),  # to h1 alone
+    ("h4", D, A, 1300),
+    ("h1", A, B, 1450),
+]
+
+
+def test_a_flooded_frame_reaches_those_that_can_carry_it(bench, network):
+    for name, mtu in MTUS.items():
+        network.hosts[name].ip("link", "set", "eth0", "mtu", str(mtu))
+        network.switch.ip("link", "set", f"veth-{name}", "mtu", str(mtu))
+    scenes = [(host, Ether(src=source, dst=to, type=0x88B5) / bytes(size), 1) for host, source, to, size in SIZED]
+    oracle = l2.Switch(dict.fromkeys(HOSTS, {}), MTUS)
+    wanted = {name: [] for name in HOSTS}
+    for host, packet, _ in scenes:
+        for name, frame in oracle.take(host, bytes(packet)).items():
+            wanted[name].append(frame)
+    with Penumbra(bench, network, {}) as switch:
+        heard = play(network, switch, scenes)
+    assert heard == wanted
+    assert [len(heard[name]) for name in HOSTS] == [2, 4, 2, 3]
+    assert switch.summary.reasons == {("drop", "too_long"): oracle.too_long}
+    if reason := bridge_unavailable():
+        pytest.skip(f"not compared with the Linux bridge: {reason}")
+    with LinuxBridge(network, {}) as bridge:
+        assert play(network, bridge, scenes) == heard
+
+
 def ping(host, address):
     done = host.run("ping", "-c", "3", "-i", "0.05", "-W", "5", address, check=False)
     assert "3 received" in done.stdout and "DUP" not in done.stdout, done.stdout + done.stderr
@@ -253,8 +298,10 @@ def test_hosts_find_each_other_and_one_that_moved(bench, network):
         for host in network.hosts.values():
             for i in range(1, 5):
                 ping(host, f"10.0.0.{i}")
-        rows = {row["mac"]: row["port"] for row in switch.router.show("stations")}
+        rows = {row["mac"]: row["port"] for row in switch.router.show("stations")["stations"]}
         assert rows == {host.mac("eth0"): name for name, host in network.hosts.items()}
+        some = switch.router.show("stations", "1", "--limit", "3")
+        assert (len(some["stations"]), some["total"], some["truncated"]) == (3, 4, True)
 
         mac = network.hosts["h2"].mac("eth0")
         network.hosts["h2"].ip("link", "set", "eth0", "down")
@@ -264,6 +311,34 @@ def test_hosts_find_each_other_and_one_that_moved(bench, network):
         conftest.wait_until("the moved host", lambda: switch.knows(mac, 1, "h4"))
         ping(network.hosts["h3"], "10.0.0.2")
         assert switch.router.show("learning")["moved"] >= 1
+
+
+def unplug(network, switch):
+    """B is known on h2, whose cable is pulled; then it is on h4. What h1, h3 and h4 hear."""
+    with ears(network) as sockets:
+        speak(sockets, switch, scenes_of([("h2", B, BROADCAST, [], 1), ("h3", C, BROADCAST, [], 1)]))
+        network.hosts["h2"].ip("link", "set", "eth0", "down")
+        try:
+            conftest.wait_until("B is forgotten", lambda: not switch.knows(B, 1, "h2"))
+            sends = [("h1", A, B, [], 1), ("h1", A, C, [], 1), ("h4", B, C, [], 1), ("h1", A, B, [], 1)]
+            speak(sockets, switch, scenes_of(sends))
+            return {name: hear(sockets[name]) for name in ("h1", "h3", "h4")}
+        finally:
+            network.hosts["h2"].ip("link", "set", "eth0", "up")
+            running = lambda: "state UP" in network.switch.ip("link", "show", "veth-h2")  # noqa: E731
+            conftest.wait_until("the link", running)  # the kernel takes its time
+
+
+def test_stations_behind_a_cable_that_is_pulled_are_forgotten(bench, network):
+    """So that they are reached wherever they are plugged in next, before they say a word there."""
+    with Penumbra(bench, network, {}) as switch:
+        heard = unplug(network, switch)
+        assert switch.router.show("learning")["flushed"] == 1
+    assert [len(frames) for frames in heard.values()] == [2, 4, 4]  # of A to B, h3 hears the first alone
+    if reason := bridge_unavailable():
+        pytest.skip(f"not compared with the Linux bridge: {reason}")
+    with LinuxBridge(network, {}) as bridge:
+        assert unplug(network, bridge) == heard
 
 
 @pytest.mark.skipif(shutil.which("dnsmasq") is None or shutil.which("udhcpc") is None, reason="needs dnsmasq, udhcpc")
@@ -314,7 +389,7 @@ def test_a_reload_changes_vlans(bench, network):
         changed = conftest.penumbra("reload", "--socket", switch.router.socket, "-j")
         assert changed.returncode == 0, changed.stderr
         assert json.loads(changed.stdout)["changes"] == ["l2: port h1: access VLAN 7, was access VLAN 1"]
-        assert [row["mac"] for row in switch.router.show("stations")] == [B]
+        assert [row["mac"] for row in switch.router.show("stations")["stations"]] == [B]
         heard = play(network, switch, scenes_of([("h2", B, A, [], 1), ("h1", A, BROADCAST, [], 7)]))
         assert {name: len(frames) for name, frames in heard.items()} == {"h1": 0, "h2": 0, "h3": 1, "h4": 1}
         vlans = {row["vlan"]: row["untagged"] for row in switch.router.show("vlans")}

@@ -41,6 +41,8 @@ struct Replication {
   /// These get that; none of `ports`.
   // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::span<const std::uint16_t> other_ports = {};
+  std::uint16_t dropped = 0;  ///< further copies that it was to leave by and does not, if it leaves by any
+  std::uint16_t reason = 0;   ///< why, an index in the pipeline's list
 };
 
 /// Room for the columns of one batch; emptied before each pre-shade.

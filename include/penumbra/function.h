@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "penumbra/chunk.h"
@@ -36,6 +37,18 @@ struct InterfaceAddressOf {
   typename Family::Prefix network;
 };
 using InterfaceAddress = InterfaceAddressOf<Ipv4>;
+
+/// A number of a function's own for whoever watches the router (Prometheus): `penumbra_NAME{stage="STAGE",LABELS}`, or
+/// `penumbra_NAME_total` if it is a counter, which only grows.
+struct FunctionMetric {
+  enum class Kind : std::uint8_t { counter, gauge };
+  std::string name;  ///< lower case with underscores, the function's first: "flows_opened"
+  std::string help;  ///< one line, the same for all of the name
+  Kind kind = Kind::counter;
+  std::uint64_t value = 0;
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  std::vector<std::pair<std::string, std::string>> labels = {};
+};
 
 /// What functions may know of a port.
 struct PortInfo {
@@ -86,6 +99,11 @@ class Function {
   /// The ports are open: MAC addresses and MTUs are final. Called once, before any packet.
   virtual void bind(std::span<const PortInfo> ports) = 0;
 
+  /// A port's link went down (a cable was pulled, say), while packets go through: what is behind it may be elsewhere
+  /// when it comes again. Noticed within a tenth of a second, and not at all if it lasts less. On the control thread;
+  /// returns soon.
+  virtual void lose_link(std::uint16_t /*port*/) {}
+
   /// Judges each packet that is still undecided, and for those that need the shader fills a batch: its columns from
   /// chunk.columns, items, packet_of_item. The runtime sets shader and table and skips the shader if there are no
   /// items.
@@ -107,6 +125,10 @@ class Function {
   /// columns). Topics are those of the function's FunctionInfo. Throws std::invalid_argument for arguments that it
   /// cannot take.
   virtual nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const = 0;
+
+  /// Its metrics: always the same ones, so that a counter which nothing has happened to is 0 and not missing. Any
+  /// thread, beside show() too.
+  virtual std::vector<FunctionMetric> metrics() const { return {}; }
 
   /// Set by the pipeline: where this function's reasons begin in the pipeline's list.
   void set_first_reason(std::uint16_t index) { first_reason_ = index; }
@@ -145,6 +167,9 @@ struct ShowTopic {
   struct Flag {
     std::string name;  ///< with its dashes, as show() is given it
     std::string help;
+    /// What stands behind it, "N"; show() is given that too, as the next argument. Empty: nothing does.
+    // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+    std::string value = {};
   };
   std::string name;
   std::string help;

@@ -32,7 +32,7 @@ struct RoutesOptions {
   std::string ports = "4";
   std::string routes_file = "-";
   std::string neighbours_file;
-  bool json = false;
+  bool ipv6 = false, json = false;
 };
 
 /// "4" gives port0 to port3; anything else is a list of names.
@@ -71,7 +71,8 @@ void write_file(const std::string& file, const std::function<void(std::ostream&)
 }
 
 /// An array with an object a line: a full table as one document would take gigabytes.
-void write_json(std::ostream& out, const control::RouteList& list) {
+template <class Family>
+void write_json(std::ostream& out, const control::RouteListOf<Family>& list) {
   std::vector<std::string> targets;  // all but the bracket that begins each
   targets.reserve(list.targets.size());
   for (const auto& target : list.targets) targets.push_back(control::to_json(target).dump().substr(1));
@@ -92,18 +93,19 @@ void check_files(const RoutesOptions& options) {
   }
 }
 
+template <class Family>
 void generate(const RoutesOptions& options) {
   check_files(options);
   auto table_options = options.table;
   table_options.ports = port_names(options.ports);
   const auto table = [&] {
     try {
-      return control::generate_routes(table_options);
+      return control::generate_routes<Family>(table_options);
     } catch (const std::invalid_argument& error) {
       throw CLI::ValidationError(error.what());
     }
   }();
-  const auto write_routes = options.json ? write_json : control::write_routes<Ipv4>;
+  const auto write_routes = options.json ? write_json<Family> : control::write_routes<Family>;
   write_file(options.routes_file, [&](std::ostream& out) { write_routes(out, table.routes); });
   if (options.neighbours_file.empty()) return;
   write_file(options.neighbours_file, [&](std::ostream& out) { control::write_neighbours(out, table.neighbours); });
@@ -114,6 +116,7 @@ void generate(const RoutesOptions& options) {
 void set_up_gen_routes(CLI::App& command) {
   const auto options = std::make_shared<RoutesOptions>();
   auto& table = options->table;
+  command.add_flag("-6,--ipv6", options->ipv6, "Prefixes and gateways of IPv6");
   command.add_option("--count", table.prefixes, "How many prefixes, all different")
       ->transform(as_count())
       ->type_name("N")
@@ -138,7 +141,7 @@ void set_up_gen_routes(CLI::App& command) {
       ->type_name("FILE");
   command.add_flag("-j,--json", options->json,
                    "Write the routes as JSON, for other programs; Penumbra does not read it");
-  command.callback([options] { generate(*options); });
+  command.callback([options] { (options->ipv6 ? generate<Ipv6> : generate<Ipv4>)(*options); });
 }
 
 }  // namespace penumbra::cli

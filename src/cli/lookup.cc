@@ -22,7 +22,7 @@ namespace {
 
 struct LookupOptions {
   std::string routes, engine = "auto";
-  bool json = false;
+  bool ipv6 = false, json = false;
 };
 
 /// A line without its comment and the blanks around it.
@@ -38,24 +38,30 @@ bool leads_nowhere(const std::string* target) {
   return target == nullptr || *target == "blackhole" || *target == "unreachable";
 }
 
-std::string text_of(std::uint32_t address, const RouteLookup::Answer& answer) {
-  const std::string name = to_string(Ipv4Address{address});
+template <class Address, class Answer>
+std::string text_of(Address address, const Answer& answer) {
+  const std::string name = to_string(address);
   if (!answer.prefix || leads_nowhere(answer.target)) return name + " unreachable\n";
   return name + " " + to_string(*answer.prefix) + " " + *answer.target + "\n";
 }
 
+template <class Family>
 nlohmann::ordered_json target_json(const std::string* target) {
   if (target == nullptr) return {{"type", "no_route"}};
   if (leads_nowhere(target)) return {{"type", *target}};
-  return control::to_json(control::parse_routes("0.0.0.0/0 " + *target, "", {}).targets.front());
+  return control::to_json(
+      control::parse_routes<typename Family::AddressFamily>("default " + *target, "", {}).targets.front());
 }
 
 /// Writes answers in one of the two forms.
+template <class Family>
 class AnswerPrinter {
  public:
+  using Address = typename Family::Address;
+
   explicit AnswerPrinter(bool json) : json_(json) {}
 
-  void print(RouteLookup& lookup, const std::vector<std::uint32_t>& addresses) {
+  void print(RouteLookup<Family>& lookup, const std::vector<Address>& addresses) {
     const auto answers = lookup.answer(addresses);
     std::string text;
     for (std::size_t i = 0; i < addresses.size(); ++i) {
@@ -66,11 +72,11 @@ class AnswerPrinter {
   }
 
  private:
-  std::string json_of(std::uint32_t address, const RouteLookup::Answer& answer) {
+  std::string json_of(Address address, const typename RouteLookup<Family>::Answer& answer) {
     auto& members = target_members_[answer.target];
-    if (members.empty()) members = target_json(answer.target).dump().substr(1);
+    if (members.empty()) members = target_json<Family>(answer.target).dump().substr(1);
     const std::string prefix = answer.prefix ? fmt::format("\"prefix\":\"{}\",", to_string(*answer.prefix)) : "";
-    return fmt::format("{{\"address\":\"{}\",{}{}\n", to_string(Ipv4Address{address}), prefix, members);
+    return fmt::format("{{\"address\":\"{}\",{}{}\n", to_string(address), prefix, members);
   }
 
   bool json_;
@@ -78,11 +84,12 @@ class AnswerPrinter {
   std::unordered_map<const std::string*, std::string> target_members_;
 };
 
+template <class Family>
 void look_up(const LookupOptions& options) {
-  RouteLookup lookup(control::read_routes(options.routes, {}), options.engine);
-  AnswerPrinter printer(options.json);
+  RouteLookup<Family> lookup(control::read_routes<typename Family::AddressFamily>(options.routes, {}), options.engine);
+  AnswerPrinter<Family> printer(options.json);
   InputLines input(STDIN_FILENO);
-  std::vector<std::uint32_t> addresses;
+  std::vector<typename Family::Address> addresses;
   int number = 0;
   for (auto* lines = &input.next(); !lines->empty(); lines = &input.next()) {
     addresses.clear();
@@ -90,13 +97,13 @@ void look_up(const LookupOptions& options) {
       ++number;
       const std::string_view word = content(line);
       if (word.empty()) continue;
-      const auto address = parse_ipv4_address(word);
+      const auto address = Family::parse_address(word);
       if (!address) {
         printer.print(lookup, addresses);
         throw InputError({"-", number, static_cast<int>(word.data() - line.data()) + 1},
-                         "expected an IPv4 address, found " + quote(word));
+                         fmt::format("expected an {} address, found {}", Family::kName, quote(word)));
       }
-      addresses.push_back(address->value);
+      addresses.push_back(*address);
     }
     printer.print(lookup, addresses);
   }
@@ -107,6 +114,7 @@ void set_up_lookup(CLI::App& command) {
   command.add_option("--routes", options->routes, "The route file; it may name any ports")
       ->required()
       ->type_name("FILE");
+  command.add_flag("-6,--ipv6", options->ipv6, "The routes and addresses are of IPv6");
   command.add_option("--engine", options->engine, "Where the look-ups run")
       ->check(as_engine())
       ->type_name("ENGINE")
@@ -115,7 +123,7 @@ void set_up_lookup(CLI::App& command) {
   command.footer(
       "Addresses are read from standard input, one a line; empty lines and # comments are skipped. Prints\n"
       "`ADDRESS PREFIX via NEXTHOP dev PORT` or `ADDRESS unreachable`; with -j a JSON object a line.");
-  command.callback([options] { look_up(*options); });
+  command.callback([options] { (options->ipv6 ? look_up<ipv6::Family> : look_up<ipv4::Family>)(*options); });
 }
 
 const bool kLookupCommand = register_command({"lookup", "Look up addresses in a route file", set_up_lookup});

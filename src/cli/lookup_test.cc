@@ -97,15 +97,40 @@ TEST(InputLines, GivesWhatThereIsAndJoinsBrokenLines) {
   close(ends[0]);
 }
 
+TEST_F(LookupTest, SaysWhereIpv6AddressesLead) {
+  std::ofstream(routes_) << "2001:db8::/32 via fe80::1 dev wan\n"
+                            "2001:db8:1::/48 dev lan\n"
+                            "2001:db8:1::80/121 nexthop via fe80::1 dev wan weight 3 nexthop via 2001:db8::2 dev lan\n"
+                            "blackhole 2001:db8:9::/48\ndefault via fe80::9 dev lan\n";
+  const Outcome outcome =
+      look_up("2001:db8::1\n 2001:DB8:1:0::1 # a comment\n2001:db8:1::ff\n2001:db8:9::1\n::1", {"-6"});
+  EXPECT_EQ(outcome.errors, "");
+  EXPECT_EQ(outcome.output,
+            "2001:db8::1 2001:db8::/32 via fe80::1 dev wan\n"
+            "2001:db8:1::1 2001:db8:1::/48 dev lan\n"
+            "2001:db8:1::ff 2001:db8:1::80/121 nexthop via fe80::1 dev wan weight 3 nexthop via 2001:db8::2 dev lan "
+            "weight 1\n"
+            "2001:db8:9::1 unreachable\n"
+            "::1 ::/0 via fe80::9 dev lan\n");
+  const Outcome json = look_up("2001:db8:1::ff\n2001:db8:9::1", {"--ipv6", "-j"});
+  EXPECT_EQ(
+      json.output,
+      "{\"address\":\"2001:db8:1::ff\",\"prefix\":\"2001:db8:1::80/121\",\"type\":\"unicast\",\"next_hops\":["
+      "{\"via\":\"fe80::1\",\"dev\":\"wan\",\"weight\":3},{\"via\":\"2001:db8::2\",\"dev\":\"lan\",\"weight\":1}]}\n"
+      "{\"address\":\"2001:db8:9::1\",\"prefix\":\"2001:db8:9::/48\",\"type\":\"blackhole\"}\n");
+  EXPECT_THAT(look_up("10.0.0.1", {"-6"}).errors, HasSubstr("-:1:1: expected an IPv6 address, found '10.0.0.1'"));
+  EXPECT_THAT(look_up("10.0.0.1").errors, HasSubstr("routes.txt:1:1"));
+}
+
 TEST(RouteLookup, EqualsTheOracleOnAGeneratedTable) {
   const auto routes = control::generate_routes({.prefixes = 20000, .next_hops = 30}).routes;
   std::mt19937 random(1);
-  std::vector<std::uint32_t> addresses;
+  std::vector<Ipv4Address> addresses;
   for (const auto& route : routes.routes) {
-    addresses.push_back(route.prefix.address.value);
-    addresses.push_back(route.prefix.last().value);
-    addresses.push_back(route.prefix.last().value + 1);
-    addresses.push_back(static_cast<std::uint32_t>(random()));
+    addresses.push_back(route.prefix.address);
+    addresses.push_back(route.prefix.last());
+    addresses.push_back({route.prefix.last().value + 1});
+    addresses.push_back({static_cast<std::uint32_t>(random())});
   }
   std::array<std::unordered_map<std::uint32_t, std::string>, 33> by_length;
   for (const auto& route : routes.routes) {
@@ -116,12 +141,12 @@ TEST(RouteLookup, EqualsTheOracleOnAGeneratedTable) {
     if (engine.probe().available) choices.push_back(engine.name);
   }
   for (const auto& engine : choices) {
-    RouteLookup lookup(routes, engine);
+    RouteLookup<ipv4::Family> lookup(routes, engine);
     const auto answers = lookup.answer(addresses);
     for (std::size_t i = 0; i < addresses.size(); ++i) {
       const std::string* expected = nullptr;
       for (unsigned length = 0; length <= 32; ++length) {
-        const std::uint32_t network = length == 0 ? 0 : addresses[i] >> (32 - length) << (32 - length);
+        const std::uint32_t network = length == 0 ? 0 : addresses[i].value >> (32 - length) << (32 - length);
         if (const auto found = by_length[length].find(network); found != by_length[length].end())
           expected = &found->second;
       }

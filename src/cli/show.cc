@@ -102,8 +102,15 @@ void set_up_show(CLI::App& command) {
     CLI::App* child = command.add_subcommand(topic.name, topic.help)->fallthrough();
     const auto arguments = std::make_shared<std::vector<std::string>>();
     child->add_option("ARGUMENTS", *arguments, "What to show of it")->type_name("TEXT");
-    for (const auto& [name, help] : topic.flags) {
-      child->add_flag_callback(name, [arguments, flag = name] { arguments->push_back(flag); }, help);
+    for (const auto& [name, help, value] : topic.flags) {
+      if (value.empty()) {
+        child->add_flag_callback(name, [arguments, flag = name] { arguments->push_back(flag); }, help);
+        continue;
+      }
+      const auto take = [arguments, flag = name](const std::string& text) {
+        arguments->insert(arguments->end(), {flag, text});
+      };
+      child->add_option_function<std::string>(name, take, help)->type_name(value);
     }
     const auto period = std::make_shared<std::optional<double>>();
     if (std::ranges::find(kWatched, topic.name) != kWatched.end()) add_watch(*child, *period);

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 namespace penumbra::control {
 namespace {
@@ -139,6 +140,64 @@ TEST(RouteGenerator, LooksLikeTheInternet) {
   EXPECT_NEAR(share(multipath), 0.01, 0.002);
   EXPECT_NEAR(share(kinds[RouteTarget::Kind::blackhole]), 0.0005, 0.0002);
   EXPECT_NEAR(share(kinds[RouteTarget::Kind::unreachable]), 0.0005, 0.0002);
+}
+
+TEST(RouteGenerator, MakesIpv6Tables) {
+  const auto text = [](const GeneratedTableOf<Ipv6>& table) {
+    std::ostringstream out;
+    write_routes(out, table.routes);
+    return out.str();
+  };
+  const RouteGeneratorOptions options{.prefixes = 150'000, .next_hops = 300, .ports = {"a", "b", "c"}};
+  const auto table = generate_routes<Ipv6>(options);
+  EXPECT_EQ(text(table), text(generate_routes<Ipv6>(options)));
+  const auto& routes = table.routes.routes;
+  ASSERT_EQ(routes.size(), 150'000U);
+  const Ipv6Prefix global{{0x2000000000000000, 0}, 3}, gateways{{0x2001000200000000, 0}, 48},
+      documentation{{0x20010DB800000000, 0}, 32};
+  std::array<double, 129> shares{};
+  std::size_t inside = 0, followed = 0;
+  std::vector<Ipv6Prefix> around;
+  const auto follows = [](Ipv6Prefix one, Ipv6Prefix other) {
+    const Ipv6Address last = one.last();
+    return one.length == other.length &&
+           Ipv6Address{last.high + (last.low + 1 == 0 ? 1 : 0), last.low + 1} == other.address;
+  };
+  std::array<Ipv6Prefix, 129> latest{};
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    const Ipv6Prefix prefix = routes[i].prefix;
+    ASSERT_TRUE(i == 0 || routes[i - 1].prefix < prefix);
+    ASSERT_EQ(prefix, Ipv6Prefix::around(prefix.address, prefix.length));
+    ASSERT_TRUE(global.contains(prefix.address));
+    for (const Ipv6Prefix space : {gateways, documentation}) {
+      ASSERT_FALSE(space.contains(prefix.address) || prefix.contains(space.address)) << to_string(prefix);
+    }
+    shares[prefix.length] += 1.0 / static_cast<double>(routes.size());
+    while (!around.empty() && !around.back().contains(prefix.address)) around.pop_back();
+    if (!around.empty()) ++inside;
+    around.push_back(prefix);
+    if (follows(std::exchange(latest[prefix.length], prefix), prefix)) ++followed;
+  }
+  EXPECT_NEAR(shares[48], 0.471, 0.005);
+  EXPECT_NEAR(shares[32], 0.141, 0.005);
+  EXPECT_NEAR(shares[29], 0.027, 0.003);
+  EXPECT_NEAR(shares[128], 0.0005, 0.0001);
+  EXPECT_NEAR(static_cast<double>(inside) / 150'000, 0.57, 0.15);
+  EXPECT_NEAR(static_cast<double>(followed) / 150'000, 0.55, 0.15);
+  ASSERT_EQ(table.neighbours.size(), 300U);
+  std::set<Ipv6Address> addresses;
+  for (std::size_t i = 0; i < 300; ++i) {
+    const auto& neighbour = table.neighbours[i];
+    EXPECT_EQ(neighbour.port, options.ports[i % 3]);
+    EXPECT_EQ(neighbour.address.high, 0x2001000200000000U + i % 3);
+    EXPECT_GT(neighbour.address.low, 1U) << "the router's";
+    addresses.insert(neighbour.address);
+  }
+  EXPECT_EQ(addresses.size(), 300U);
+  EXPECT_EQ(parse_routes<Ipv6>(text(table), "table", options.ports).targets, table.routes.targets);
+  EXPECT_EQ(generate_routes<Ipv6>({.prefixes = 1}).routes.routes.size(), 1U);
+  EXPECT_EQ(generate_routes<Ipv6>({.prefixes = 1'000'000}).routes.routes.size(), 1'000'000U);
+  EXPECT_THROW(generate_routes<Ipv6>({.prefixes = 1'000'001}), std::invalid_argument);
 }
 
 TEST(RouteGenerator, SharesMayBeNothingOrAll) {

@@ -95,9 +95,23 @@ bool Egress::replicate(const Flight& flight, std::uint16_t packet) noexcept {
     copies = static_cast<std::uint16_t>(copies + others);
   }
   if (copies == 0) return false;
+  counters_.replicated.add(copies + replication.dropped - 1U);  // before any of them is sent (see Counter)
+  if (replication.dropped > 0) drop_copies(replication, *flight.packets[packet]);
   if (!itself) rte_pktmbuf_free(flight.packets[packet]);
-  counters_.replicated.add(copies - 1U);  // before any of them is sent (see Counter)
   return true;
+}
+
+/// Those that are not made at all.
+void Egress::drop_copies(const Replication& replication, const rte_mbuf& packet) noexcept {
+  const Verdict verdict = verdict_of_dropped(replication);
+  counters_.reason(verdict.value).add(replication.dropped);
+  if (!captures_.armed()) return;
+  for (std::uint16_t i = 0; i < replication.dropped; ++i) captures_.refused(worker_, packet, verdict);
+}
+
+Verdict Egress::verdict_of_dropped(const Replication& replication) const noexcept {
+  if (replication.reason >= reasons_) return drop_as(RuntimeReason::undecided);
+  return {Verdict::Kind::drop, replication.reason};
 }
 
 /// They are references to the packet, which no driver writes to. Returns their number; at 0 the packet is as it was.
@@ -182,6 +196,7 @@ void Egress::note_traces(Flight& flight) {
       for (const std::uint16_t port : replication.other_ports) {
         if (port != flight.rx_port) note(Verdict::send(port), replication.other);
       }
+      for (std::uint16_t i = 0; i < replication.dropped; ++i) note(verdict_of_dropped(replication), packet);
     } else if (verdict.kind == Verdict::Kind::pass) {
       note(drop_as(RuntimeReason::undecided), packet);
     } else {

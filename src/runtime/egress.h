@@ -47,6 +47,8 @@ class Egress {
   bool add(std::uint16_t port, rte_mbuf* packet) noexcept;
   bool replicate(const Flight& flight, std::uint16_t packet) noexcept;
   std::uint16_t add_copies(const Flight& flight, std::span<const std::uint16_t> ports, rte_mbuf& packet) noexcept;
+  void drop_copies(const Replication& replication, const rte_mbuf& packet) noexcept;
+  Verdict verdict_of_dropped(const Replication& replication) const noexcept;
   void send(std::uint16_t port) noexcept;
   bool is_unsent(const rte_mbuf* packet, std::uint16_t port) const;
   void note_traces(Flight& flight);

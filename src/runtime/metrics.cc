@@ -104,6 +104,21 @@ void add_replicated(const Statistics& statistics, Families& families) {
                  statistics.replicated);
 }
 
+void add_functions(const MetricsSource& source, Families& families) {
+  for (const auto& stage : source.pipeline.stages()) {
+    for (const FunctionMetric& metric : stage.function->metrics()) {
+      Labels labels{{"stage", stage.name}};
+      for (const auto& [name, value] : metric.labels) labels.push_back({name, value});
+      const std::string name = "penumbra_" + metric.name;
+      if (metric.kind == FunctionMetric::Kind::counter) {
+        families.count((name + "_total").c_str(), metric.help.c_str(), std::move(labels), metric.value);
+      } else {
+        families.gauge(name.c_str(), metric.help.c_str(), std::move(labels), static_cast<double>(metric.value));
+      }
+    }
+  }
+}
+
 void add_workers(const MetricsSource& source, Families& families) {
   const auto names = step_names(source.pipeline);
   for (std::size_t i = 0; i < source.workers.size(); ++i) {
@@ -161,6 +176,7 @@ std::vector<prometheus::MetricFamily> collect_metrics(const MetricsSource& sourc
   add_queues(source, families);
   add_reasons(statistics, families);
   add_replicated(statistics, families);
+  add_functions(source, families);
   add_workers(source, families);
   return families.take();
 }

@@ -165,6 +165,10 @@ void Pipeline::bind(std::span<const PortInfo> ports) {
   for (auto& stage : stages_) stage.function->bind(ports);
 }
 
+void Pipeline::lose_link(std::uint16_t port) {
+  for (auto& stage : stages_) stage.function->lose_link(port);
+}
+
 std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues(unsigned core) {
   std::vector<std::unique_ptr<EngineQueue>> queues;
   queues.reserve(stages_.size());

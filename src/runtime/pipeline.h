@@ -74,6 +74,8 @@ class Pipeline {
   void check_punts(const control::PuntLimits& limits) const;
   /// Tells the functions the ports' final MAC addresses and MTUs.
   void bind(std::span<const PortInfo> ports);
+  /// Tells the functions that a port's link went down.
+  void lose_link(std::uint16_t port);
   /// A queue per stage for one worker on this core; null for a stage without a shader. Throws std::runtime_error when
   /// an engine has no more.
   std::vector<std::unique_ptr<EngineQueue>> open_queues(unsigned core);

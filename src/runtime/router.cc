@@ -66,6 +66,26 @@ class StartedFeed {
   control::netlink::NetlinkFeed& feed_;
 };
 
+/// Which ports' links have gone down since the last look.
+class LinkWatch {
+ public:
+  explicit LinkWatch(Ports ports) : ports_(ports) {
+    for (const auto& port : ports_) was_up_.push_back(port->link_up());
+  }
+
+  void look(Pipeline& pipeline) {
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      const bool is_up = ports_[i]->link_up();
+      if (was_up_[i] && !is_up) pipeline.lose_link(ports_[i]->info().index);
+      was_up_[i] = is_up;
+    }
+  }
+
+ private:
+  Ports ports_;
+  std::vector<bool> was_up_;
+};
+
 /// Lets the workers end before their threads are joined, in whatever way a run ends.
 struct StopAtExit {
   std::atomic<bool>& stop;
@@ -305,6 +325,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   // Ports last: what was in their files goes when they start.
   const StartedFeed following(parts.feed);
   const StartedPorts started(parts.ports);
+  LinkWatch links(parts.ports);
   PacketQuota quota(limits.packets);
   RollCall roll(static_cast<unsigned>(parts.workers.size()));
   if (parts.host != nullptr) parts.host->start();
@@ -332,6 +353,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
       deadline = Clock::time_point::max();
     }
     if (now < next_tick) continue;
+    links.look(parts.pipeline);
     tick(parts.statistics());
     next_tick = std::max(next_tick + kTick, now);
   }

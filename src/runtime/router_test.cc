@@ -29,7 +29,8 @@ const std::vector<Order> kAnything{Order::pass,
                                    Order::misdirect,
                                    Order::replicate,
                                    Order::replicate_other,
-                                   Order::replicate_nowhere};
+                                   Order::replicate_nowhere,
+                                   Order::replicate_some};
 
 TEST(Router, CountsEveryPacketUnderWhatBecameOfIt) {
   for (const char* engine : {test::kSync, test::kAsync, kAuto}) {
@@ -45,7 +46,7 @@ TEST(Router, CountsEveryPacketUnderWhatBecameOfIt) {
     EXPECT_EQ(statistics.punted, given(Order::late_punt));
     EXPECT_EQ(count_of(statistics, "router", "undecided"),
               given(Order::pass) + given(Order::late_pass) + given(Order::misdirect) + given(Order::replicate) +
-                  given(Order::replicate_other) + given(Order::replicate_nowhere))
+                  given(Order::replicate_other) + given(Order::replicate_nowhere) + given(Order::replicate_some))
         << "of one port nothing leaves by another";
     EXPECT_EQ(count_of(statistics, "router", "tx_full"), 0U);
     EXPECT_EQ(statistics.replicated, 0U);
@@ -84,6 +85,18 @@ TEST(Router, CountsEveryCopyThatAnEgressQueueRefuses) {
   EXPECT_EQ(statistics.sent_by_port[1].packets, 0U);
   EXPECT_EQ(statistics.sent_by_port[3].packets, 5000U);
   EXPECT_EQ(count_of(statistics, "router", "tx_full"), std::uint64_t{2} * 5000 - statistics.sent_by_port[2].packets);
+}
+
+TEST(Router, CountsCopiesThatAFunctionDrops) {
+  TestBed bed({{.name = "a", .packets_per_queue = 5000, .orders = {Order::replicate_some}},
+               {.name = "b", .packets_per_queue = 1000, .orders = {Order::replicate_some}},
+               {.name = "c"}},
+              1, 1, test::kSync);
+  const Statistics statistics = bed.run_and_check({});
+  EXPECT_EQ(statistics.replicated, 2U * 5000 + 3U * 1000);
+  EXPECT_EQ(statistics.sent_by_port[0].packets, 1000U);
+  EXPECT_EQ(statistics.sent_by_port[2].packets, 6000U);
+  EXPECT_EQ(count_of(statistics, "test_judge", "late_dropped"), 2U * 6000);
 }
 
 TEST(Router, ConservesPacketsAndOrderWithSeveralPortsWorkersAndStages) {
@@ -234,6 +247,30 @@ TEST(Router, TakesWorkersThatAreDoneForAlive) {
   EXPECT_TRUE(bed.router().workers_came_round());
   bed.run_and_check({});
   EXPECT_TRUE(bed.router().workers_came_round());
+}
+
+TEST(Router, TellsFunctionsWhichLinksGoDown) {
+  TestBed bed({{.name = "a", .endless = true}, {.name = "b"}, {.name = "c"}}, 1, 2, test::kSync);
+  bed.port(2).set_link(false);
+  test::links_lost();
+  std::jthread hand([&bed] {
+    const auto wait_for = [](const std::vector<std::uint16_t>& wanted) {
+      std::vector<std::uint16_t> told;
+      while (told.size() < wanted.size()) {
+        std::this_thread::yield();
+        for (const std::uint16_t port : test::links_lost()) told.push_back(port);
+      }
+      EXPECT_EQ(told, wanted);
+    };
+    while (bed.router().statistics().received.packets == 0) std::this_thread::yield();
+    bed.port(1).set_link(false);
+    wait_for({1, 1});  // each stage
+    bed.port(0).set_link(false);
+    wait_for({0, 0});
+    bed.router().stop();
+  });
+  bed.run_and_check({});
+  EXPECT_TRUE(test::links_lost().empty()) << "one that was down before";
 }
 
 TEST(Router, EndsAtOnceIfStoppedBeforeItRuns) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -15,6 +16,8 @@ namespace {
 constexpr std::uint32_t kView = 0x5A5AA5A5;
 GracePeriods* last_grace_periods = nullptr;
 std::atomic<std::uint64_t> ahead{0};
+std::mutex lost_links_mutex;
+std::vector<std::uint16_t> lost_links;
 
 /// Does with each packet what its frame says for this stage.
 class Judge final : public Function {
@@ -35,6 +38,10 @@ class Judge final : public Function {
   std::string shader() const override { return "test_shader"; }
   Table* table() override { return &table_; }
   void bind(std::span<const PortInfo> ports) override { count_ports(ports.size()); }
+  void lose_link(std::uint16_t port) override {
+    const std::lock_guard lock(lost_links_mutex);
+    lost_links.push_back(port);
+  }
 
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override {
     const std::uint64_t revision = dynamic_cast<const Judge&>(next).revision_;
@@ -70,6 +77,10 @@ class Judge final : public Function {
           break;
         case Order::replicate_other:
           chunk.replications[i] = {.ports = even_, .other = likeness(*chunk.packets[i]), .other_ports = odd_};
+          chunk.verdicts[i] = Verdict::replicate();
+          break;
+        case Order::replicate_some:
+          chunk.replications[i] = {.ports = even_, .dropped = 2, .reason = drop(kLateDropped).value};
           chunk.verdicts[i] = Verdict::replicate();
           break;
         case Order::replicate_nowhere:
@@ -158,6 +169,10 @@ class Judge final : public Function {
 
 GracePeriods& grace_periods() {
   return *last_grace_periods;
+}
+std::vector<std::uint16_t> links_lost() {
+  const std::lock_guard lock(lost_links_mutex);
+  return std::exchange(lost_links, {});
 }
 std::uint64_t chunks_fetched_ahead() {
   return ahead.load();

@@ -24,7 +24,8 @@ namespace penumbra::runtime::test {
 
 /// What the function `test_judge` does with a packet. `late` ones go through the shader first.
 /// `replicate` leaves by every port but its own, `replicate_other` by those of even index as it is and by the others in
-/// a likeness, `replicate_nowhere` by none.
+/// a likeness, `replicate_nowhere` by none; `replicate_some` by those of even index, and two copies are dropped as
+/// `late_dropped`.
 enum class Order : std::uint8_t {
   pass,
   late_pass,
@@ -36,9 +37,10 @@ enum class Order : std::uint8_t {
   misdirect,
   replicate,
   replicate_other,
-  replicate_nowhere
+  replicate_nowhere,
+  replicate_some
 };
-inline constexpr std::uint8_t kOrders = 11;
+inline constexpr std::uint8_t kOrders = 12;
 
 /// test_judge's reasons.
 enum JudgeReason : std::uint16_t { kDropped, kLateDropped, kLatePunted, kWrongAnswer };
@@ -103,7 +105,11 @@ class TestPort final : public io::Port {
   void stop() noexcept override { started_ = false; }
   io::Loss ring_loss() const noexcept override { return setup_.ring_loss; }
   std::vector<io::DeviceLoss> device_losses() const override { return {{"missed", setup_.missed}}; }
+  bool link_up() const noexcept override { return link_up_.load(); }
   nlohmann::ordered_json show() const override;
+
+  /// Any thread. Up at first.
+  void set_link(bool up) { link_up_.store(up); }
 
   // After a run, or from the worker itself:
   std::uint64_t given() const;                                ///< packets, all receive queues
@@ -121,6 +127,7 @@ class TestPort final : public io::Port {
   std::vector<std::unique_ptr<Source>> sources_;
   std::vector<std::unique_ptr<Sink>> sinks_;
   bool started_ = false;
+  std::atomic<bool> link_up_{true};
 };
 
 /// A router over TestPorts with `stages` times test_judge on `engine`.
@@ -151,6 +158,9 @@ class TestBed {
 /// are.
 control::RouterConfig test_config(const std::vector<std::string>& ports, std::uint16_t workers, std::size_t stages,
                                   const std::string& engine);
+
+/// The ports whose loss of a link a test_judge was told of since this was last asked, in that order. Any thread.
+std::vector<std::uint16_t> links_lost();
 
 /// What the last test_judge was given: the router's.
 GracePeriods& grace_periods();

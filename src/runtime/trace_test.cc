@@ -64,6 +64,17 @@ TEST(Trace, TellsWhatBecameOfEachCopy) {
   }
 }
 
+TEST(Trace, TellsWhichCopiesAFunctionDrops) {
+  TestBed bed(
+      {{.name = "wan", .packets_per_queue = 10, .orders = {Order::replicate_some}}, {.name = "lan"}, {.name = "dmz"}},
+      1, 1, test::kSync);
+  bed.router().trace("add", Words{"1"});
+  bed.run_and_check({});
+  EXPECT_THAT(bed.router().trace("show", {}).at(0).at("lines").get<Words>(),
+              UnorderedElementsAre(HasSubstr("-> replicate"), "send dmz", "drop test_judge.late_dropped",
+                                   "drop test_judge.late_dropped"));
+}
+
 TEST(Trace, EndsWithWhatBecameOfThePacket) {
   const auto lines_of = [](Order order, double refuse) {
     TestBed bed({{.name = "wan", .packets_per_queue = 10, .refuse_probability = refuse, .orders = {order}}}, 1, 2,

@@ -5,9 +5,10 @@ BROADCAST = b"\xff" * 6
 
 
 class Port:
-    """From `access: N` or `trunk: {vlans: [...], native: N}`; none: an access port of VLAN 1."""
+    """From `access: N` or `trunk: {vlans: [...], native: N}`; none: an access port of VLAN 1. MTU in bytes."""
 
-    def __init__(self, configuration):
+    def __init__(self, configuration, mtu):
+        self.mtu = mtu
         trunk = configuration.get("trunk")
         if trunk is None:
             self.native = configuration.get("access", 1)
@@ -21,10 +22,11 @@ class Port:
 
 
 class Switch:
-    def __init__(self, ports):
-        """By name."""
-        self.ports = {name: Port(configuration) for name, configuration in ports.items()}
+    def __init__(self, ports, mtus=None):
+        """By name; 1500 is the usual MTU."""
+        self.ports = {name: Port(configuration, (mtus or {}).get(name, 1500)) for name, configuration in ports.items()}
         self.stations = {}
+        self.too_long = 0  # frames and copies of frames
 
     def take(self, port, frame):
         """What leaves, by port."""
@@ -40,11 +42,11 @@ class Switch:
         known = self.stations.get((vlan, to))
         self.stations[vlan, source] = port
         members = [name for name, each in self.ports.items() if vlan in each.vlans]
-        return {
-            name: to + source + self._tag(name, vlan, tag) + payload
-            for name in (members if known is None or to[0] & 1 else [known])
-            if name != port
-        }
+        targets = [name for name in (members if known is None or to[0] & 1 else [known]) if name != port]
+        takers = [name for name in targets if len(payload) - 2 <= self.ports[name].mtu]
+        # Of a frame that nobody takes there are no copies.
+        self.too_long += len(targets) - len(takers) if takers else bool(targets)
+        return {name: to + source + self._tag(name, vlan, tag) + payload for name in takers}
 
     def _tag(self, port, vlan, tag):
         if self.ports[port].native == vlan:

@@ -29,11 +29,13 @@ def dotted(value: int) -> str:
     return socket.inet_ntoa(value.to_bytes(4, "big"))
 
 
-def parse_route(line: str) -> Route:
+def parse_route(line: str, bits: int = 32) -> Route:
+    read = address if bits == 32 else lambda text: int(ipaddress.IPv6Address(text))
     words = line.split()
     kind = words.pop(0) if words[0] in ("blackhole", "unreachable", "unicast") else "unicast"
     where = words.pop(0)
-    network = ipaddress.IPv4Network("0.0.0.0/0" if where == "default" else where)
+    kind_of_network = ipaddress.IPv4Network if bits == 32 else ipaddress.IPv6Network
+    network = kind_of_network((0, 0) if where == "default" else where)
     metric, hops, current = 0, [], {}
 
     def finish() -> None:
@@ -46,7 +48,7 @@ def parse_route(line: str) -> Route:
         if word == "nexthop":
             finish()
         elif word == "via":
-            current["via"] = address(words.pop(0))
+            current["via"] = read(words.pop(0))
         elif word == "dev":
             current["dev"] = words.pop(0)
         elif word == "weight":
@@ -59,9 +61,10 @@ def parse_route(line: str) -> Route:
     return Route(int(network.network_address), network.prefixlen, kind, tuple(hops), metric)
 
 
-def parse_routes(text: str) -> list[Route]:
+def parse_routes(text: str, bits: int = 32) -> list[Route]:
+    """Of addresses of so many bits."""
     lines = (line.split("#")[0].strip() for line in text.splitlines())
-    return [parse_route(line) for line in lines if line]
+    return [parse_route(line, bits) for line in lines if line]
 
 
 def parse_neighbours(text: str) -> dict[tuple[str, int], bytes]:
@@ -76,15 +79,15 @@ def parse_neighbours(text: str) -> dict[tuple[str, int], bytes]:
 
 
 class LongestPrefixMatch:
-    """Of several routes for a prefix the one with the lowest metric counts."""
+    """Of several routes for a prefix the one with the lowest metric counts. Addresses have so many bits."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
-        self._by_length: list[dict[int, Route]] = [{} for _ in range(33)]
+    def __init__(self, routes: Iterable[Route], bits: int = 32) -> None:
+        self._by_length: list[dict[int, Route]] = [{} for _ in range(bits + 1)]
         for route in routes:
             known = self._by_length[route.length].get(route.prefix)
             if known is None or route.metric < known.metric:
                 self._by_length[route.length][route.prefix] = route
-        self._lengths = [(n, ~0 << (32 - n) & 0xFFFFFFFF) for n in range(32, -1, -1) if self._by_length[n]]
+        self._lengths = [(n, ~0 << (bits - n)) for n in range(bits, -1, -1) if self._by_length[n]]
 
     def find(self, destination: int) -> Route | None:
         for length, mask in self._lengths:

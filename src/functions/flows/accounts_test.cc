@@ -160,7 +160,7 @@ TEST(AccountsOfThreads, LoseNoPacket) {
                              collector.address() + "'}}";
   auto accounts = std::make_unique<Accounts>(settings_of(config), states, [&now] { return milliseconds(now.load()); });
   accounts->start();
-  std::atomic<std::size_t> left = 0;
+  std::atomic<std::size_t> left = 0, turns = 0;
   std::vector<std::jthread> workers;
   workers.reserve(kWorkers);
   for (std::size_t worker = 0; worker < kWorkers; ++worker) {
@@ -180,6 +180,11 @@ TEST(AccountsOfThreads, LoseNoPacket) {
         }
         states.quiescent(worker);
         if (round % (kRounds / 1000) == 0) ++now;
+        if (round % (kRounds / 50) != 0) continue;
+        // The clock waits for who closes by it.
+        for (const std::size_t seen = turns.load(); turns.load() == seen; states.quiescent(worker)) {
+          std::this_thread::yield();
+        }
       }
       states.leave(worker);
       ++left;
@@ -188,6 +193,7 @@ TEST(AccountsOfThreads, LoseNoPacket) {
   while (left < kWorkers) {
     accounts->take({});
     collector.collect();
+    ++turns;
   }
   workers.clear();
   const std::uint64_t ring_full = accounts->state().unaccounted.ring_full;

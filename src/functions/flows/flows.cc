@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/row_limit.h"
 #include "functions/flows/accounts.h"
 #include "functions/flows/show.h"
 #include "penumbra/errors.h"
@@ -117,6 +118,7 @@ class Flows final : public Function {
     if (!arguments.empty()) throw std::invalid_argument("exporter takes no arguments");
     return show_exporter(accounts_);
   }
+  std::vector<FunctionMetric> metrics() const override { return flow_metrics(accounts_); }
 
  private:
   Settings settings_;
@@ -135,7 +137,9 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
 [[maybe_unused]] const bool kRegistered = register_function(
     {.name = "flows",
      .summary = "accounts for IPv4 and IPv6 flows, and exports them by IPFIX (RFC 7011)",
-     .topics = {{"flows", "[all|LIMIT] [src|dst|host ADDRESS|PREFIX] [sport|dport|port|proto|vlan N]...: open flows"},
+     .topics = {{"flows",
+                 "[all] [src|dst|host ADDRESS|PREFIX] [sport|dport|port|proto|vlan N]...: open flows",
+                 {RowLimit::flag()}},
                 {"exporter", "how accounting and export go: flows, messages, packets not accounted for"}},
      .create = create});
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -105,7 +106,7 @@ TEST_F(FlowsTest, ShowsWhatIsAskedFor) {
     return show("flows", arguments)["flows"].size();
   };
   EXPECT_EQ(shown({}), 4U);
-  EXPECT_EQ(shown({"2"}), 2U);
+  EXPECT_EQ(shown({"--limit", "2"}), 2U);
   EXPECT_EQ(shown({"all", "dport", "80"}), 2U);
   EXPECT_EQ(shown({"port", "443"}), 2U);
   EXPECT_EQ(shown({"sport", "2", "dport", "443"}), 1U);
@@ -115,10 +116,23 @@ TEST_F(FlowsTest, ShowsWhatIsAskedFor) {
   EXPECT_EQ(shown({"src", "::/0"}), 0U);
   EXPECT_EQ(shown({"proto", "17"}), 0U);
   EXPECT_EQ(shown({"vlan", "0"}), 4U);
-  EXPECT_TRUE(show("flows", {"2"})["truncated"]);
-  EXPECT_FALSE(show("flows", {"4"})["truncated"]);
-  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
-           {"x"}, {"src"}, {"src", "10.0.0.1/8"}, {"port", "65536"}, {"proto", "256"}, {"vlan", "4096"}, {"-1"}}) {
+  const auto total = [this](const std::vector<std::string>& arguments) {
+    const Json answer = show("flows", arguments);
+    EXPECT_EQ(answer["truncated"], answer["flows"].size() < answer["total"].get<std::size_t>());
+    return answer["total"].get<int>();
+  };
+  EXPECT_EQ(total({"--limit", "2"}), 4);
+  EXPECT_EQ(total({"--limit", "4"}), 4);
+  EXPECT_EQ(total({"--limit", "1", "port", "443"}), 2);
+  EXPECT_EQ(total({"port", "444"}), 0);
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{{"x"},
+                                                                                     {"src"},
+                                                                                     {"src", "10.0.0.1/8"},
+                                                                                     {"port", "65536"},
+                                                                                     {"proto", "256"},
+                                                                                     {"vlan", "4096"},
+                                                                                     {"2"},
+                                                                                     {"--limit"}}) {
     EXPECT_THROW(show("flows", wrong), std::invalid_argument) << wrong[0];
   }
   EXPECT_THROW(show("exporter", {"x"}), std::invalid_argument);
@@ -155,6 +169,52 @@ TEST_F(FlowsTest, ExportsEverythingInTheEnd) {
   EXPECT_GT(packets, 0U);
   EXPECT_EQ(told_packets, packets);
   EXPECT_EQ(told_bytes, bytes);
+}
+
+/// Each number of the exporter's is a metric, and the same.
+TEST_F(FlowsTest, HasTheMetricsThatItShows) {
+  Collector collector;
+  const auto config = [&collector](const std::string& idle_timeout) {
+    return "{max_flows: 2, idle_timeout: " + idle_timeout + ", export: {collector: '" + collector.address() + "'}}";
+  };
+  create(config("60m"));
+  process({tcp_frame(1, 80), tcp_frame(2, 80), tcp_frame(3, 80), Bytes(60), Bytes(13)});
+  while (exporter("not_accounted", "table_full") != 1) std::this_thread::sleep_for(milliseconds(1));
+  function_->exchange(*make(config("100ms")));
+  while (exporter("exported", "flows") != 2) std::this_thread::sleep_for(milliseconds(1));
+  std::map<std::string, std::uint64_t> found;
+  for (const FunctionMetric& metric : function_->metrics()) {
+    EXPECT_FALSE(metric.help.empty());
+    std::string name = metric.name;
+    for (const auto& [label, value] : metric.labels) name.append(" ").append(label).append(" ").append(value);
+    EXPECT_TRUE(found.emplace(name, metric.value).second) << name;
+  }
+  const Json shown = show("exporter");
+  const auto group = [&](const std::string& name, const std::map<std::string, std::string>& metrics) {
+    EXPECT_EQ(shown[name].size(), metrics.size());
+    for (const auto& [key, metric] : metrics) EXPECT_EQ(found.at(metric), shown[name][key]) << metric;
+  };
+  group("closed", {{"idle", "flows_closed reason idle"},
+                   {"active", "flows_closed reason active"},
+                   {"ended", "flows_closed reason ended"},
+                   {"forced", "flows_closed reason forced"}});
+  group("exported", {{"flows", "flows_exported_records"},
+                     {"packets", "flows_exported_packets"},
+                     {"bytes", "flows_exported_bytes"},
+                     {"messages", "flows_export_messages"},
+                     {"templates", "flows_export_templates"},
+                     {"lost_messages", "flows_export_failed_messages"},
+                     {"lost_flows", "flows_export_lost_records"}});
+  group("not_accounted", {{"not_ip", "flows_not_accounted_packets reason not_ip"},
+                          {"malformed", "flows_not_accounted_packets reason malformed"},
+                          {"ring_full", "flows_not_accounted_packets reason ring_full"},
+                          {"table_full", "flows_not_accounted_packets reason table_full"},
+                          {"no_place", "flows_not_accounted_packets reason no_place"},
+                          {"collision", "flows_not_accounted_packets reason collision"}});
+  EXPECT_EQ(found.at("flows_open"), shown["flows"]["open"]);
+  EXPECT_EQ(found.at("flows_most"), 2U);
+  EXPECT_EQ(found.at("flows_opened"), 2U);
+  EXPECT_EQ(found.at("flows_not_accounted_packets reason table_full"), 1U);
 }
 
 TEST_F(FlowsTest, TakesOverAnotherCollector) {

@@ -13,13 +13,12 @@
 #include <string_view>
 #include <variant>
 
+#include "base/row_limit.h"
 #include "penumbra/errors.h"
 #include "shaders/flows/flow_key.h"
 
 namespace penumbra::flows {
 namespace {
-
-constexpr std::size_t kRowsUnasked = 100;
 
 struct ProtocolName {
   std::uint8_t number;
@@ -133,39 +132,27 @@ nlohmann::ordered_json to_json(std::uint32_t record, const Flow& flow, const Clo
 }  // namespace
 
 nlohmann::ordered_json show_flows(const Accounts& accounts, std::span<const std::string> arguments) {
-  std::size_t most = kRowsUnasked;
+  const RowLimit limit(arguments);
   Filter filter;
-  while (!arguments.empty()) {
-    const std::string& word = arguments[0];
-    std::size_t limit = 0;
-    const auto [rest, failure] = std::from_chars(word.data(), word.data() + word.size(), limit);
-    if (word == "all") {
-      most = SIZE_MAX;
-    } else if (failure == std::errc{} && rest == word.data() + word.size()) {
-      most = limit;
-    } else if (arguments.size() >= 2 && filter.take(word, arguments[1])) {
-      arguments = arguments.subspan(1);
-    } else {
-      throw std::invalid_argument(
-          "expected how many flows to show or 'all', and of src, dst, host (ADDRESS or PREFIX), "
-          "sport, dport, port, proto and vlan some, each with a value; found " +
-          quote(word));
-    }
-    arguments = arguments.subspan(1);
+  const std::vector<std::string>& words = limit.rest();
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    if (i + 1 < words.size() && filter.take(words[i], words[i + 1])) continue;
+    throw std::invalid_argument(
+        "expected 'all' or --limit N, and of src, dst, host (ADDRESS or PREFIX), sport, dport, port, proto and vlan "
+        "some, each with a value; found " +
+        quote(words[i]));
   }
   auto rows = nlohmann::ordered_json::array();
-  bool truncated = false;
+  std::size_t found = 0;
   accounts.for_each([&](std::uint32_t record, const ClosedFlow& state) {
     const Flow flow = to_flow(state.key);
     if (!filter.matches(flow)) return true;
-    truncated = rows.size() >= most;
-    if (!truncated) rows.push_back(to_json(record, flow, state));
-    return !truncated;
+    if (found++ < limit.most()) rows.push_back(to_json(record, flow, state));
+    return found <= limit.most() || !words.empty();  // without a filter their number is known
   });
-  nlohmann::ordered_json answer{
-      {"flows", std::move(rows)}, {"total", accounts.state().flows}, {"truncated", truncated}};
-  if (truncated) answer["note"] = "there are more; 'show flows all' shows every one";
-  return answer;
+  if (words.empty()) found = std::max(found, accounts.state().flows);
+  const std::size_t shown = rows.size();
+  return RowLimit::answer("flows", std::move(rows), shown, found);
 }
 
 nlohmann::ordered_json show_exporter(const Accounts& accounts) {
@@ -188,6 +175,44 @@ nlohmann::ordered_json show_exporter(const Accounts& accounts) {
                              {"ring_full", state.unaccounted.ring_full}, {"table_full", state.unaccounted.table_full},
                              {"no_place", state.unaccounted.no_place},   {"collision", state.unaccounted.collision}};
   return answer;
+}
+
+std::vector<FunctionMetric> flow_metrics(const Accounts& accounts) {
+  const AccountsState state = accounts.state();
+  const ExportCounters& exported = state.exported;
+  std::vector<FunctionMetric> metrics{
+      {"flows_open", "Open flow records", FunctionMetric::Kind::gauge, state.flows},
+      {"flows_most", "Flow records that there can be (max_flows)", FunctionMetric::Kind::gauge, state.most},
+      {.name = "flows_opened", .help = "Flow records opened", .value = state.opened},
+      {.name = "flows_exported_records", .help = "Flow records in messages sent", .value = exported.flows},
+      {.name = "flows_exported_packets", .help = "Packets of these flows", .value = exported.packets},
+      {.name = "flows_exported_bytes", .help = "Bytes of these flows' IP packets", .value = exported.bytes},
+      {.name = "flows_export_messages", .help = "IPFIX messages sent", .value = exported.messages},
+      {.name = "flows_export_templates", .help = "How often templates were sent", .value = exported.templates},
+      {.name = "flows_export_failed_messages",
+       .help = "IPFIX messages that the host did not take",
+       .value = exported.lost_messages},
+      {.name = "flows_export_lost_records", .help = "Flow records in these", .value = exported.lost_flows}};
+  const auto add = [&metrics](const char* name, const char* help, const char* reason, std::uint64_t value) {
+    metrics.push_back({.name = name, .help = help, .value = value, .labels = {{"reason", reason}}});
+  };
+  const auto closed = [&add](const char* reason, std::uint64_t value) {
+    add("flows_closed", "Flow records closed, by reason", reason, value);
+  };
+  closed("idle", state.closed.idle);
+  closed("active", state.closed.active);
+  closed("ended", state.closed.ended);
+  closed("forced", state.closed.forced);
+  const auto left_out = [&add](const char* reason, std::uint64_t value) {
+    add("flows_not_accounted_packets", "Packets that are in no flow record, by reason", reason, value);
+  };
+  left_out("not_ip", state.unaccounted.not_ip);
+  left_out("malformed", state.unaccounted.malformed);
+  left_out("ring_full", state.unaccounted.ring_full);
+  left_out("table_full", state.unaccounted.table_full);
+  left_out("no_place", state.unaccounted.no_place);
+  left_out("collision", state.unaccounted.collision);
+  return metrics;
 }
 
 std::string to_text(const flow_key& key) {

@@ -4,16 +4,21 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "functions/flows/accounts.h"
+#include "penumbra/function.h"
 
 namespace penumbra::flows {
 
-/// `show flows [all|LIMIT] [FILTER WORD]...`. Throws std::invalid_argument.
+/// `show flows [all|--limit N] [FILTER VALUE]...`. Throws std::invalid_argument.
 nlohmann::ordered_json show_flows(const Accounts& accounts, std::span<const std::string> arguments);
 
 /// `show exporter`.
 nlohmann::ordered_json show_exporter(const Accounts& accounts);
+
+/// Likewise, as metrics.
+std::vector<FunctionMetric> flow_metrics(const Accounts& accounts);
 
 /// "10.0.0.1:1234 > 10.0.0.2:80 tcp".
 std::string to_text(const flow_key& key);

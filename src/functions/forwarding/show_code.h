@@ -16,13 +16,12 @@
 #include <variant>
 #include <vector>
 
+#include "base/row_limit.h"
 #include "control/route_json.h"
 #include "functions/forwarding/function.h"
 
 namespace penumbra::forwarding {
 namespace detail {
-
-inline constexpr std::size_t kRowsUnasked = 1000;
 
 inline std::string to_text(const FeedHop::Gateway& gateway) {
   if (const auto* const four = std::get_if<Ipv4Address>(&gateway)) return to_string(*four);
@@ -157,15 +156,18 @@ nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const s
     if (arguments.size() > 1) throw std::invalid_argument("--memory stands alone");
     return show_memory();
   }
-  if (arguments.size() > 1) throw std::invalid_argument("expected one PREFIX, one ADDRESS or 'all'");
-  const bool everything = arguments.empty() || arguments[0] == "all";
+  const RowLimit limit(arguments);
+  arguments = limit.rest();
+  if (arguments.size() > (limit.is_given() ? 0 : 1)) {
+    throw std::invalid_argument("expected one PREFIX, one ADDRESS, 'all' or --limit N");
+  }
+  const bool everything = arguments.empty();
   const auto beside = shown_beside();
   detail::Listing<Family> listing(fib_, subscription_.get(), ports_);
   std::string note = "the table is empty";
   if (everything) {
-    const std::size_t most = arguments.empty() ? detail::kRowsUnasked : SIZE_MAX;
-    listing.add(fib_.rows(most));
-    for (const Ipv6Prefix prefix : std::span(beside).first(std::min(most, beside.size()))) {
+    listing.add(fib_.rows(limit.most()));
+    for (const Ipv6Prefix prefix : std::span(beside).first(std::min(limit.most(), beside.size()))) {
       listing.add_beside(prefix);
     }
   } else if (const auto address = Family::parse_address(arguments[0])) {
@@ -187,8 +189,8 @@ nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const s
   }
   const std::size_t shown = listing.prefixes();
   const std::size_t total = everything ? std::max(shown, fib_.prefixes() + beside.size()) : shown;
-  if (shown > 0) note = shown < total ? "'show routes all' shows every one" : "";
-  nlohmann::ordered_json answer{{"routes", listing.take()}, {"total", total}, {"truncated", shown < total}};
+  nlohmann::ordered_json answer = RowLimit::answer("routes", listing.take(), shown, total);
+  if (shown > 0) note = answer.value("note", "");
   if (subscription_ != nullptr) {
     for (const FeedSource& source : subscription_->sources()) {
       if (!source.problem.empty()) note += (note.empty() ? "" : "; ") + source.problem;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/ipv4/ipv4.h"
 
+#include "base/row_limit.h"
 #include "functions/forwarding/code.h"
 
 namespace penumbra::forwarding {
@@ -21,7 +22,7 @@ namespace {
                        .summary = "forwards IPv4 packets by longest prefix (RFC 1812)",
                        .topics = {{"routes",
                                    "[PREFIX|ADDRESS|all]: the routes, and which of them count",
-                                   {{"--memory", "What the look-up structures cost instead"}}},
+                                   {{"--memory", "What the look-up structures cost instead"}, RowLimit::flag()}},
                                   {"neighbours", "known IPv4 neighbours"},
                                   {"sources", "who is followed for routes, and how that goes"}},
                        .create = forwarding::create<Family>,

@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
+#include "base/row_limit.h"
 #include "penumbra/errors.h"
 #include "shaders/l2/stations_ahead.h"
 
@@ -81,7 +85,7 @@ const std::vector<Reason>& Switch::reasons() const {
       {"unknown_unicast_storm", kDrop, "to unknown stations over the port's limit"},
       {"same_port", kDrop, "the destination is where the frame came from"},
       {"no_egress", kDrop, "the VLAN has no other port"},
-      {"too_long", kDrop, "longer than the egress port's MTU, or than the least of those that it is flooded to"},
+      {"too_long", kDrop, "longer than the egress port's MTU; one for each port that it is not flooded to"},
       {"no_buffer", kDrop, "no memory for a copy, or no room for a tag"},
   };
   return kReasons;
@@ -190,27 +194,33 @@ Outcome Switch::forward(const VlanTable& vlans, const Arrival& arrival, std::uin
 Outcome Switch::flood(const VlanTable& vlans, const Arrival& arrival, Chunk& chunk,
                       std::uint16_t packet) const noexcept {
   const Vlan& vlan = vlans.vlan(arrival.vlan);
+  const auto to_untagged = vlans.takers(vlan.untagged, arrival.payload_bytes);
+  const auto to_tagged = vlans.takers(vlan.tagged, arrival.payload_bytes);
   // Where it came from is among one of these, unless a reload has just taken the port out of the VLAN.
-  const auto others = [&](const auto& ports) {
+  const auto others = [&](std::span<const std::uint16_t> ports) {
     return ports.size() - static_cast<std::size_t>(std::ranges::count(ports, arrival.rx_port));
   };
-  const std::size_t untagged = others(vlan.untagged), tagged = others(vlan.tagged);
-  if (untagged + tagged == 0) return Outcome::no_egress;
-  if (arrival.payload_bytes > vlan.mtu) return Outcome::too_long;
+  const std::size_t untagged = others(to_untagged), tagged = others(to_tagged);
+  const std::size_t left_out = others(std::span(vlan.untagged).subspan(to_untagged.size())) +
+                               others(std::span(vlan.tagged).subspan(to_tagged.size()));
+  if (untagged + tagged == 0) return left_out == 0 ? Outcome::no_egress : Outcome::too_long;
   Replication& replication = chunk.replications[packet];
-  replication = {.ports = untagged > 0 ? vlan.untagged : vlan.tagged};
+  replication = {.ports = untagged > 0 ? to_untagged : to_tagged,
+                 .dropped = static_cast<std::uint16_t>(left_out),
+                 .reason = drop_or_punt(Outcome::too_long).value};
   if (untagged > 0 && tagged > 0) {
     replication.other = rte_pktmbuf_copy(arrival.packet, arrival.packet->pool, 0, UINT32_MAX);
     if (replication.other == nullptr) return Outcome::no_buffer;
-    replication.other_ports = vlan.tagged;
+    replication.other_ports = to_tagged;
     if (!set_tag(*replication.other, arrival.is_tagged, arrival.tag)) {
       rte_pktmbuf_free(replication.other);
       return Outcome::no_buffer;
     }
   }
   if (!set_form(*arrival.packet, arrival.is_tagged, untagged == 0, arrival.tag)) return Outcome::no_buffer;
-  chunk.verdicts[packet] =
-      untagged + tagged == 1 ? Verdict::send(first_but(replication.ports, arrival.rx_port)) : Verdict::replicate();
+  chunk.verdicts[packet] = untagged + tagged + left_out == 1
+                               ? Verdict::send(first_but(replication.ports, arrival.rx_port))
+                               : Verdict::replicate();
   return Outcome::forward;
 }
 
@@ -260,40 +270,46 @@ nlohmann::ordered_json Switch::show(std::string_view topic, std::span<const std:
   return topic == "vlans" ? show_vlans() : show_learning();
 }
 
-nlohmann::ordered_json Switch::show_stations(std::span<const std::string> arguments) const {
-  if (arguments.size() > 1) throw std::invalid_argument("expected show stations [MAC|PORT|VLAN]");
-  std::function<bool(Station, Entry)> wanted = [](Station, Entry) { return true; };
-  if (!arguments.empty()) {
-    const std::string& text = arguments[0];
-    const auto port = std::ranges::find(ports_, text, &PortInfo::name);
-    std::uint16_t vlan = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), vlan);
-    if (const auto mac = parse_mac_address(text); mac.has_value()) {
-      wanted = [mac = *mac](Station station, Entry) { return station.mac == mac; };
-    } else if (port != ports_.end()) {
-      wanted = [index = port->index](Station, Entry entry) { return entry.port() == index; };
-    } else if (failure == std::errc{} && end == text.data() + text.size()) {
-      wanted = [vlan](Station station, Entry) { return station.vlan == vlan; };
-    } else {
-      throw std::invalid_argument(fmt::format("'{}' is no MAC address, port or VLAN", text));
-    }
+/// Which stations the word asks for.
+Switch::StationFilter Switch::station_filter(const std::string& word) const {
+  if (const auto mac = parse_mac_address(word)) {
+    return [mac = *mac](Station station, Entry) { return station.mac == mac; };
   }
-  std::vector<std::pair<Station, Entry>> found;
+  if (const auto port = std::ranges::find(ports_, word, &PortInfo::name); port != ports_.end()) {
+    return [index = port->index](Station, Entry entry) { return entry.port() == index; };
+  }
+  std::uint16_t vlan = 0;
+  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), vlan);
+  if (failure == std::errc{} && end == word.data() + word.size()) {
+    return [vlan](Station station, Entry) { return station.vlan == vlan; };
+  }
+  throw std::invalid_argument(fmt::format("{} is no MAC address, port or VLAN", quote(word)));
+}
+
+nlohmann::ordered_json Switch::show_stations(std::span<const std::string> arguments) const {
+  const RowLimit limit(arguments);
+  std::vector<StationFilter> filters;
+  for (const std::string& word : limit.rest()) filters.push_back(station_filter(word));
+  std::map<Station, Entry> first;  // as many as are shown
+  std::size_t found = 0;
   keeper_.for_each([&](Station station, Entry entry) {
-    if (wanted(station, entry)) found.emplace_back(station, entry);
+    if (!std::ranges::all_of(filters, [&](const auto& filter) { return filter(station, entry); })) return;
+    ++found;
+    if (first.size() == limit.most() && (first.empty() || std::prev(first.end())->first < station)) return;
+    first.emplace(station, entry);
+    if (first.size() > limit.most()) first.erase(std::prev(first.end()));
   });
-  std::ranges::sort(found, {}, [](const auto& each) { return each.first; });
-  auto table = nlohmann::ordered_json::array();
-  for (const auto& [station, entry] : found) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const auto& [station, entry] : first) {
     nlohmann::ordered_json row{{"vlan", station.vlan},
                                {"mac", to_string(station.mac)},
                                {"port", ports_[entry.port()].name},
                                {"type", entry.is_static() ? "static" : "learned"},
                                {"age", nullptr}};
     if (!entry.is_static()) row["age"] = keeper_.silence(entry).count();
-    table.push_back(std::move(row));
+    rows.push_back(std::move(row));
   }
-  return table;
+  return RowLimit::answer("stations", std::move(rows), first.size(), found);
 }
 
 nlohmann::ordered_json Switch::show_vlans() const {
@@ -304,7 +320,8 @@ nlohmann::ordered_json Switch::show_vlans() const {
   for (std::uint16_t number = 1; number <= kMostVlan; ++number) {
     const Vlan& vlan = owned_vlans_->vlan(number);
     if (vlan.untagged.empty() && vlan.tagged.empty()) continue;
-    const auto names = [&](const std::vector<std::uint16_t>& ports) {
+    const auto names = [&](std::vector<std::uint16_t> ports) {
+      std::ranges::sort(ports);
       auto list = nlohmann::ordered_json::array();
       for (const std::uint16_t port : ports) list.push_back(ports_[port].name);
       return list;
@@ -329,8 +346,33 @@ nlohmann::ordered_json Switch::show_learning() const {
           {"moved", counts.moved},
           {"aged", counts.aged},
           {"removed", counts.removed},
+          {"flushed", counts.flushed},
           {"not_learned", counts.not_learned},
           {"untold", counts.untold}};
+}
+
+std::vector<FunctionMetric> Switch::metrics() const {
+  const LearningCounts counts = keeper_.counts();
+  std::vector<FunctionMetric> metrics{
+      {"l2_stations", "Stations known, static ones too", FunctionMetric::Kind::gauge, keeper_.size()},
+      {.name = "l2_learned", .help = "Stations that came", .value = counts.learned},
+      {.name = "l2_moved", .help = "Moves of stations to another port", .value = counts.moved},
+      {.name = "l2_not_learned_frames",
+       .help = "Frames of stations that there was no room for (max_stations)",
+       .value = counts.not_learned},
+      {.name = "l2_untold_frames",
+       .help = "Frames of stations that more could not be told of at a time",
+       .value = counts.untold}};
+  const auto forgotten = [&metrics](const char* reason, std::uint64_t value) {
+    metrics.push_back({.name = "l2_forgotten",
+                       .help = "Stations that went, by reason",
+                       .value = value,
+                       .labels = {{"reason", reason}}});
+  };
+  forgotten("aged", counts.aged);
+  forgotten("removed", counts.removed);
+  forgotten("flushed", counts.flushed);
+  return metrics;
 }
 
 namespace {
@@ -347,7 +389,7 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
 [[maybe_unused]] const bool kRegistered =
     register_function({.name = "l2",
                        .summary = "switches Ethernet frames between ports, with VLANs (IEEE 802.1Q)",
-                       .topics = {{"stations", "[MAC|PORT|VLAN]: who is where"},
+                       .topics = {{"stations", "[all] [MAC|PORT|VLAN]...: who is where", {RowLimit::flag()}},
                                   {"vlans", "the VLANs and their ports"},
                                   {"learning", "how many stations there are, came, moved and went"}},
                        .create = create});

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -52,12 +53,14 @@ class Switch final : public Function {
   std::string shader() const override { return "l2_lookup"; }
   Table* table() override { return &keeper_.table(); }
   void bind(std::span<const PortInfo> ports) override;
+  void lose_link(std::uint16_t port) override { keeper_.flush(port); }
   void pre_shade(Chunk& chunk) noexcept override;
   void post_shade(Chunk& chunk) noexcept override;
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;
   void exchange(Function& next) override;
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
+  std::vector<FunctionMetric> metrics() const override;
 
  private:
   /// A packet that was looked up, and how it leaves where it leaves tagged.
@@ -73,6 +76,8 @@ class Switch final : public Function {
                 std::uint16_t packet) const noexcept;
   Outcome forward(const VlanTable& vlans, const Arrival& arrival, std::uint16_t egress) const noexcept;
   Outcome flood(const VlanTable& vlans, const Arrival& arrival, Chunk& chunk, std::uint16_t packet) const noexcept;
+  using StationFilter = std::function<bool(Station, Entry)>;
+  StationFilter station_filter(const std::string& word) const;
   nlohmann::ordered_json show_stations(std::span<const std::string> arguments) const;
   nlohmann::ordered_json show_vlans() const;
   nlohmann::ordered_json show_learning() const;

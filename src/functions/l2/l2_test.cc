@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <rte_mempool.h>
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -34,7 +35,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr std::uint16_t kPorts = 6;
-constexpr std::size_t kSmallMtu = 900;
+constexpr std::array<std::uint16_t, kPorts> kMtus{1500, 1400, 1200, 1500, 1000, 900};
 
 rte_mempool* packet_memory() {
   static const io::PacketPool kPool = [] {
@@ -44,14 +45,13 @@ rte_mempool* packet_memory() {
   return kPool.get();
 }
 
-/// p0 to p4 with MTU 1500, p5 with a small one.
 std::vector<PortInfo> some_ports() {
   std::vector<PortInfo> ports(kPorts);
   for (std::uint16_t i = 0; i < kPorts; ++i) {
     ports[i].name = "p" + std::to_string(i);
     ports[i].index = i;
     ports[i].mac = {0x02AA00000000U + i};
-    ports[i].mtu = i == 5 ? kSmallMtu : 1500;
+    ports[i].mtu = kMtus[i];
   }
   return ports;
 }
@@ -163,7 +163,10 @@ class Bench {
       add(replication.ports, chunk_.packets[i]);
       if (replication.other != nullptr) add(replication.other_ports, replication.other);
       rte_pktmbuf_free(replication.other);
-      EXPECT_GT(judgement.sent.size(), 1U) << "one copy is simply sent";
+      judgement.too_long = replication.dropped;
+      EXPECT_FALSE(judgement.sent.empty());
+      EXPECT_GT(judgement.sent.size() + judgement.too_long, 1U) << "one copy is simply sent";
+      EXPECT_EQ(function_.reasons().at(replication.reason).name, "too_long");
     } else if (verdict.kind == Verdict::Kind::pass) {
       judgement.reason = "pass";
     } else {
@@ -198,8 +201,10 @@ static:
 
 oracle::Network network_of(const std::vector<oracle::Port>& ports) {
   oracle::Network network{.ports = ports, .stations = {}, .statics = {}};
-  for (std::size_t i = 0; i < ports.size(); ++i) network.ports[i].mac = address(0x02AA00000000U + i);
-  network.ports[5].mtu = kSmallMtu;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    network.ports[i].mac = address(0x02AA00000000U + i);
+    network.ports[i].mtu = kMtus[i];
+  }
   return network;
 }
 
@@ -265,6 +270,7 @@ void compare(Bench& bench, oracle::Network& network, Random& random, std::map<st
     bench.wait_for(network);
     if (testing::Test::HasFatalFailure()) return;
     ++seen[found.reason.empty() ? std::to_string(found.sent.size()) : found.reason];
+    if (found.too_long > 0) ++seen["some too_long"];
   }
 }
 
@@ -275,7 +281,7 @@ TEST_P(SwitchTest, DoesAsTheOracleWithVlans) {
   std::map<std::string, int> seen;
   compare(bench, network, random, seen);
   for (const char* each : {"1", "2", "3", "bad_source", "reserved_group", "untagged", "vlan_not_allowed", "local",
-                           "static_moved", "same_port", "no_egress", "too_long"}) {
+                           "static_moved", "same_port", "no_egress", "too_long", "some too_long"}) {
     EXPECT_TRUE(seen.contains(each) || kSanitizerScale > 1) << each;
   }
   const auto learning = bench.function().show("learning", {});
@@ -291,7 +297,7 @@ TEST_P(SwitchTest, DoesAsTheOracleWithoutConfiguration) {
   Random random(2);
   std::map<std::string, int> seen;
   compare(bench, network, random, seen);
-  EXPECT_TRUE(seen.contains("5") && seen.contains("1"));
+  EXPECT_TRUE(seen.contains("5") && seen.contains("1") && seen.contains("some too_long"));
 }
 
 TEST_P(SwitchTest, ForwardsAChunkOfAnySizeToStationsThatItKnows) {
@@ -389,12 +395,39 @@ TEST(Switch, ForgetsWhoIsSilentAndKeepsWhoIsNot) {
     return function.stations().size() == 2;
   });
   EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
-  const auto rows = function.show("stations", {});
+  const auto rows = function.show("stations", {})["stations"];
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].dump(), R"({"vlan":1,"mac":"02:00:00:00:00:02","port":"p2","type":"learned","age":0})");
   EXPECT_EQ(rows[1].dump(), R"({"vlan":1,"mac":"02:00:00:00:00:09","port":"p3","type":"static","age":null})");
   EXPECT_EQ(function.show("learning", {})["aged"], 1);
   EXPECT_EQ(bench.process(2, lively).sent.size(), 5U);
+}
+
+TEST(Switch, ForgetsWhoWasLearnedOnAPortWhoseLinkGoesDown) {
+  Bench bench("scalar", "{ageing: 0, static: [{mac: \"02:00:00:00:00:09\", port: p3}]}");
+  Switch& function = bench.function();
+  for (std::uint64_t i = 1; i <= 8; ++i) bench.process(3, frame(kBroadcast, 0x020000000010 + i));
+  bench.process(2, frame(kBroadcast, 0x020000000002));
+  bench.process(4, frame(kBroadcast, 0x020000000004));
+  Bench::wait_until([&] { return function.stations().size() == 11; });
+  EXPECT_EQ(bench.process(0, frame(0x020000000011, 0x020000000002)).sent.size(), 1U);
+  Bench::wait_until([&] { return function.show("learning", {})["moved"] == 1; });
+  function.lose_link(3);
+  function.lose_link(0);
+  Bench::wait_until([&] { return function.stations().size() == 2; });
+  const auto learning = function.show("learning", {});
+  EXPECT_EQ(learning["flushed"], 9);
+  for (const FunctionMetric& metric : function.metrics()) {
+    constexpr std::string_view kFrames = "_frames";
+    std::string key = metric.labels.empty() ? metric.name.substr(3) : metric.labels[0].second;
+    if (key.ends_with(kFrames)) key.resize(key.size() - kFrames.size());
+    EXPECT_EQ(learning[key], metric.value) << key;
+  }
+  EXPECT_EQ(bench.process(1, frame(0x020000000011, 0x020000000004)).sent.size(), 5U) << "flooded again";
+  EXPECT_EQ(bench.process(1, frame(0x020000000009, 0x020000000004)).sent.count(3), 1U) << "static ones stay";
+  bench.process(5, frame(kBroadcast, 0x020000000011));
+  Bench::wait_until([&] { return function.stations().size() == 3; });
+  EXPECT_EQ(bench.process(1, frame(0x020000000011, 0x020000000004)).sent.count(5), 1U);
 }
 
 TEST(Switch, TakesNoMoreStationsThanItMayAndMakesRoomAgain) {
@@ -429,7 +462,7 @@ TEST(Switch, TakesOverAnotherConfigurationAndGivesItBack) {
   bench.process(2, frame(kBroadcast, 0x020000000043));
   Bench::wait_until([&] { return function.stations().size() == 4; });
   function.exchange(next);
-  const auto rows = function.show("stations", {});
+  const auto rows = function.show("stations", {})["stations"];
   ASSERT_EQ(rows.size(), 2U) << rows;
   EXPECT_EQ(rows[0]["mac"], "02:00:00:00:00:05");
   EXPECT_EQ(rows[0]["vlan"], 20);
@@ -448,13 +481,48 @@ TEST(Switch, ShowsWhatItIsAsked) {
   const auto vlans = function.show("vlans", {});
   ASSERT_EQ(vlans.size(), 14U);  // 1, 10, 20 to 29, 30, 31
   EXPECT_EQ(vlans[1].dump(), R"({"vlan":10,"untagged":["p0","p4"],"tagged":["p2","p3"],"stations":1})");
-  const auto rows = [&](const std::string& what) { return function.show("stations", std::vector{what}).size(); };
+  const auto rows = [&](const std::string& what) {
+    return function.show("stations", std::vector{what})["stations"].size();
+  };
   EXPECT_EQ(rows("p0"), 1U);
   EXPECT_EQ(rows("20"), 1U);
   EXPECT_EQ(rows("02:00:00:00:00:05"), 1U);
   EXPECT_EQ(rows("02:00:00:00:00:07"), 0U);
   EXPECT_THROW(rows("p9"), std::invalid_argument);
   EXPECT_THROW(function.show("vlans", std::vector<std::string>{"1"}), std::invalid_argument);
+}
+
+TEST(Switch, ShowsNoMoreStationsThanItIsAsked) {
+  Bench bench("scalar", "{ageing: 0, max_stations: 10000, ports: {p1: {access: 2}}}");
+  constexpr std::size_t kEach = 600;
+  for (std::size_t i = 0; i < kEach; ++i) {
+    for (const std::uint16_t port : {0, 1, 2}) {
+      bench.process(port, frame(kBroadcast, 0x020000000000U + i * 7919 % kEach + port * std::uint64_t{0x10000}));
+    }
+  }
+  const Switch& function = bench.function();
+  Bench::wait_until([&] { return bench.function().stations().size() == 3 * kEach; });
+  const auto show = [&](const std::vector<std::string>& words) { return function.show("stations", words); };
+  const auto usual = show({});
+  EXPECT_EQ(usual["stations"].size(), 1000U);
+  EXPECT_EQ(usual["total"], 3 * kEach);
+  EXPECT_EQ(usual["truncated"], true);
+  EXPECT_EQ(usual["note"], "1000 of 1800; 'show stations all' shows every one");
+  const auto all = show({"all"});
+  ASSERT_EQ(all["stations"].size(), 3 * kEach);
+  EXPECT_EQ(all["truncated"], false);
+  const auto in_order = [](const auto& one, const auto& other) {
+    return std::pair(one["vlan"], one["mac"]) < std::pair(other["vlan"], other["mac"]);
+  };
+  EXPECT_TRUE(std::is_sorted(all["stations"].begin(), all["stations"].end(), in_order));
+  for (std::size_t i = 0; i < 1000; ++i) EXPECT_EQ(usual["stations"][i], all["stations"][i]);
+  EXPECT_EQ(show({"p0", "--limit", "10"})["total"], kEach);
+  EXPECT_EQ(show({"p0", "--limit", "10"})["stations"].size(), 10U);
+  EXPECT_EQ(show({"p0", "1", "02:00:00:00:00:05"})["total"], 1);
+  EXPECT_EQ(show({"p0", "2"})["total"], 0) << "all must hold";
+  EXPECT_EQ(show({"1"})["total"], 2 * kEach);
+  EXPECT_EQ(show({"--limit", "0"})["stations"].size(), 0U);
+  EXPECT_EQ(show({"--limit", "0"})["total"], 3 * kEach);
 }
 
 TEST(SwitchConfiguration, SaysWhatIsWrong) {

@@ -24,10 +24,11 @@ struct Port {
   std::size_t mtu = 1500;
 };
 
-/// What becomes of a frame: a reason, or the frames that leave by port.
+/// What becomes of a frame: a reason, or the frames that leave by port, and how many copies are too long for theirs.
 struct Judgement {
   std::string reason;
   std::map<unsigned, Bytes> sent;
+  unsigned too_long = 0;
 
   bool operator==(const Judgement&) const = default;
 };
@@ -42,24 +43,24 @@ struct Network {
 
   /// Takes a frame, and learns.
   Judgement take(unsigned from, const Bytes& frame) {
-    if (frame.size() < 14) return {"runt", {}};
+    if (frame.size() < 14) return {"runt", {}, 0};
     const Port& ingress = ports[from];
     const Address to(frame.begin(), frame.begin() + 6), source(frame.begin() + 6, frame.begin() + 12);
     const bool tagged = frame[12] == 0x81 && frame[13] == 0x00;
-    if (tagged && frame.size() < 18) return {"runt", {}};
-    if (source[0] % 2 == 1 || source == Address(6, 0)) return {"bad_source", {}};
+    if (tagged && frame.size() < 18) return {"runt", {}, 0};
+    if (source[0] % 2 == 1 || source == Address(6, 0)) return {"bad_source", {}, 0};
     if (Address(to.begin(), to.begin() + 5) == Address{0x01, 0x80, 0xC2, 0, 0} && to[5] < 16) {
-      return {"reserved_group", {}};
+      return {"reserved_group", {}, 0};
     }
     unsigned vlan = tagged ? frame[14] % 16 * 256U + frame[15] : 0;
     const unsigned priority = tagged ? frame[14] / 16 : 0;
-    if (vlan == 0 && ingress.native == 0) return {"untagged", {}};
+    if (vlan == 0 && ingress.native == 0) return {"untagged", {}, 0};
     if (vlan == 0) vlan = ingress.native;
-    if (!ingress.vlans.contains(vlan)) return {"vlan_not_allowed", {}};
-    if (to == ingress.mac) return {"local", {}};
+    if (!ingress.vlans.contains(vlan)) return {"vlan_not_allowed", {}, 0};
+    if (to == ingress.mac) return {"local", {}, 0};
 
     if (const auto fixed = statics.find({vlan, source}); fixed != statics.end() && fixed->second != from) {
-      return {"static_moved", {}};
+      return {"static_moved", {}, 0};
     }
     const std::map<Key, unsigned> before = stations;
     if (!statics.contains({vlan, source})) learn({vlan, source}, from);
@@ -78,19 +79,20 @@ struct Network {
     const auto known = place(before, {vlan, to});
     if (to[0] % 2 == 0 && known >= 0 && ports[static_cast<unsigned>(known)].vlans.contains(vlan)) {
       const auto port = static_cast<unsigned>(known);
-      if (port == from) return {"same_port", {}};
-      if (payload > ports[port].mtu) return {"too_long", {}};
-      return {"", {{port, leaving(port)}}};
+      if (port == from) return {"same_port", {}, 0};
+      if (payload > ports[port].mtu) return {"too_long", {}, 0};
+      return {"", {{port, leaving(port)}}, 0};
     }
     Judgement judgement;
-    bool fits = true;
     for (unsigned port = 0; port < ports.size(); ++port) {
-      if (!ports[port].vlans.contains(vlan)) continue;
-      fits = fits && payload <= ports[port].mtu;
-      if (port != from) judgement.sent[port] = leaving(port);
+      if (port == from || !ports[port].vlans.contains(vlan)) continue;
+      if (payload <= ports[port].mtu) {
+        judgement.sent[port] = leaving(port);
+      } else {
+        ++judgement.too_long;
+      }
     }
-    if (judgement.sent.empty()) return {"no_egress", {}};
-    if (!fits) return {"too_long", {}};
+    if (judgement.sent.empty()) return {judgement.too_long > 0 ? "too_long" : "no_egress", {}, 0};
     return judgement;
   }
 

@@ -2,6 +2,7 @@
 #include "functions/l2/station_keeper.h"
 
 #include <algorithm>
+#include <bitset>
 #include <new>
 #include <random>
 #include <stdexcept>
@@ -94,6 +95,7 @@ bool StationKeeper::tell(std::uint64_t key, std::uint16_t port, bool is_new) noe
 void StationKeeper::take(std::span<const Sighting> sightings) {
   const std::lock_guard lock(mutex_);
   for (const Sighting& sighting : sightings) learn(sighting);
+  forget_flushed();  // with what was seen there last
   tick(Clock::now());
   stations_.commit();
 }
@@ -138,6 +140,20 @@ void StationKeeper::forget_silent() {
   count(aged_, remove_if(is_silent));
 }
 
+void StationKeeper::flush(std::uint16_t port) noexcept {
+  flushed_ports_[port].store(true, std::memory_order_relaxed);
+  flush_wanted_.store(true, std::memory_order_release);
+}
+
+void StationKeeper::forget_flushed() {
+  if (!flush_wanted_.exchange(false, std::memory_order_acquire)) return;
+  std::bitset<Entry::kMostPort + 1> ports;
+  for (std::size_t port = 0; port < ports.size(); ++port) {
+    ports[port] = flushed_ports_[port].exchange(false, std::memory_order_relaxed);
+  }
+  count(flushed_, remove_if([&ports](Station, Entry entry) { return ports[entry.port()]; }));
+}
+
 /// Learned ones.
 std::size_t StationKeeper::remove_if(const std::function<bool(Station, Entry)>& unwanted) {
   std::vector<Station> going;
@@ -167,6 +183,7 @@ LearningCounts StationKeeper::counts() const {
           .moved = get(moved_),
           .aged = get(aged_),
           .removed = get(removed_),
+          .flushed = get(flushed_),
           .not_learned = get(not_learned_),
           .untold = get(untold_)};
 }

@@ -8,6 +8,7 @@
 // and fifteenth do.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -55,6 +56,7 @@ struct LearningCounts {
   std::uint64_t moved = 0;        ///< to another port
   std::uint64_t aged = 0;         ///< that were silent for the ageing time
   std::uint64_t removed = 0;      ///< by a reload: their port is no more in the VLAN, or they are static now
+  std::uint64_t flushed = 0;      ///< because their port's link went down
   std::uint64_t not_learned = 0;  ///< frames of stations that there was no room for (max_stations)
   std::uint64_t untold = 0;       ///< frames of stations that more could not be told of at a time
 };
@@ -72,6 +74,9 @@ class StationKeeper {
   /// From one configuration to another while workers run: static stations that are no more go, others come; learned
   /// ones go whose port left the VLAN. If it throws (std::bad_alloc, std::length_error), nothing has changed.
   void reconfigure(const Configuration& before, const Configuration& after);
+
+  /// The port's link went down: the thread forgets, at its next turn, who was learned there. Never waits.
+  void flush(std::uint16_t port) noexcept;
 
   // For workers:
   unsigned stamp() const noexcept { return stamp_.load(std::memory_order_relaxed); }
@@ -96,6 +101,7 @@ class StationKeeper {
   void learn(const Sighting& sighting);
   void tick(Clock::time_point now);
   void forget_silent();
+  void forget_flushed();
   unsigned phases_since(unsigned stamp) const;
   void apply(const Configuration& configuration);
   void put_static(const Configuration& configuration);
@@ -108,7 +114,9 @@ class StationKeeper {
   Clock::time_point phase_began_;
   std::atomic<unsigned> stamp_{1};
   std::atomic<bool> full_{false};
-  std::atomic<std::uint64_t> learned_{0}, moved_{0}, aged_{0}, removed_{0}, not_learned_{0}, untold_{0};
+  std::atomic<bool> flush_wanted_{false};
+  std::array<std::atomic<bool>, Entry::kMostPort + 1> flushed_ports_{};
+  std::atomic<std::uint64_t> learned_{0}, moved_{0}, aged_{0}, removed_{0}, flushed_{0}, not_learned_{0}, untold_{0};
   Learner<Sighting> learner_;  ///< its thread ends before what it changes
 };
 

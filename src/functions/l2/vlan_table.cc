@@ -25,13 +25,25 @@ VlanTable::VlanTable(const Configuration& configuration, std::span<const PortInf
       if (!port.vlans.test(number)) continue;
       if (index_[number] == 0) {
         index_[number] = static_cast<std::uint16_t>(vlans_.size());
-        vlans_.push_back({.untagged = {}, .tagged = {}, .mtu = ports[i].mtu});
+        vlans_.emplace_back();
       }
       Vlan& vlan = vlans_[index_[number]];
       (number == port.native ? vlan.untagged : vlan.tagged).push_back(static_cast<std::uint16_t>(i));
-      vlan.mtu = std::min<std::uint32_t>(vlan.mtu, ports[i].mtu);
     }
   }
+  const auto mtu = [this](std::uint16_t port) { return ports_[port].mtu; };
+  for (Vlan& vlan : vlans_) {
+    for (auto* list : {&vlan.untagged, &vlan.tagged}) std::ranges::sort(*list, std::ranges::greater{}, mtu);
+  }
+}
+
+std::span<const std::uint16_t> VlanTable::takers(std::span<const std::uint16_t> ports,
+                                                 std::uint32_t payload_bytes) const {
+  const auto takes = [&](std::uint16_t port) { return ports_[port].mtu >= payload_bytes; };
+  if (ports.empty() || takes(ports.back())) [[likely]] {
+    return ports;
+  }
+  return ports.first(static_cast<std::size_t>(std::ranges::partition_point(ports, takes) - ports.begin()));
 }
 
 }  // namespace penumbra::l2

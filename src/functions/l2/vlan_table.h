@@ -15,15 +15,14 @@
 
 namespace penumbra::l2 {
 
-/// A VLAN's ports, in the order of their indices.
+/// A VLAN's ports, by how its frames leave them. Those that take longer frames stand first.
 struct Vlan {
-  std::vector<std::uint16_t> untagged, tagged;  ///< how its frames leave them
-  std::uint32_t mtu = 0;                        ///< the least of them, bytes behind the Ethernet header and tag
+  std::vector<std::uint16_t> untagged, tagged;
 };
 
 struct SwitchPort {
   std::uint64_t mac = 0;
-  std::uint32_t mtu = 0;
+  std::uint32_t mtu = 0;     ///< bytes behind the Ethernet header and tag
   std::uint16_t native = 0;  ///< 0: none
   bool has_limits = false;
   Vlans vlans;
@@ -36,6 +35,8 @@ class VlanTable {
   const SwitchPort& port(std::uint16_t index) const { return ports_[index]; }
   /// Of a VLAN that some port is a member of; of any other one without ports.
   const Vlan& vlan(std::uint16_t number) const { return vlans_[index_[number]]; }
+  /// Those of a VLAN's untagged or tagged ports that take a payload of so many bytes: the first ones.
+  std::span<const std::uint16_t> takers(std::span<const std::uint16_t> ports, std::uint32_t payload_bytes) const;
   /// Whether a packet that the port floods now, in nanoseconds of one clock, is within its limit; it is taken as gone.
   bool within_limit(std::uint16_t port, Storm storm, std::uint64_t now) const {
     return limits_[port * kStorms + static_cast<std::size_t>(storm)].take(now, 1) == 1;

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/row_limit.h"
 #include "base/text_file.h"
 #include "functions/ndn/name_uri.h"
 #include "functions/ndn/routes.h"
@@ -22,7 +23,6 @@ namespace {
 using forwarding::kEthernetBytes;
 using forwarding::kEthertypeAt;
 
-constexpr std::size_t kRowsUnasked = 1000;
 /// How many keys are tried until no two prefixes have the same digest. Of the largest table one of 60 has two.
 constexpr int kMostKeys = 8;
 
@@ -337,14 +337,17 @@ nlohmann::ordered_json NdnFunction::show(std::string_view topic, std::span<const
 }
 
 nlohmann::ordered_json NdnFunction::show_names(std::span<const std::string> arguments) const {
-  if (arguments.size() > 1) throw std::invalid_argument("expected one NAME or 'all'");
-  const bool everything = arguments.empty() || arguments[0] == "all";
+  const RowLimit limit(arguments);
+  arguments = limit.rest();
+  if (arguments.size() > (limit.is_given() ? 0 : 1)) {
+    throw std::invalid_argument("expected one NAME, 'all' or --limit N");
+  }
+  const bool everything = arguments.empty();
   std::vector<std::pair<std::string, std::uint16_t>> rows;
   std::string note = "the table is empty";
   if (everything) {
-    const std::size_t most = arguments.empty() ? kRowsUnasked : SIZE_MAX;
     table_->for_each([&](Bytes name, std::uint16_t face) {
-      if (rows.size() < most) rows.emplace_back(to_uri(name), face);
+      if (rows.size() < limit.most()) rows.emplace_back(to_uri(name), face);
     });
     std::ranges::sort(rows);
   } else {
@@ -364,8 +367,8 @@ nlohmann::ordered_json NdnFunction::show_names(std::span<const std::string> argu
   auto list = nlohmann::ordered_json::array();
   for (const auto& [name, face] : rows) list.push_back({{"prefix", name}, {"face", transport_.faces()[face].name}});
   const std::size_t total = everything ? table_->size() : rows.size();
-  if (!rows.empty()) note = rows.size() < total ? "'show names all' shows every one" : "";
-  nlohmann::ordered_json answer{{"names", std::move(list)}, {"total", total}, {"truncated", rows.size() < total}};
+  nlohmann::ordered_json answer = RowLimit::answer("names", std::move(list), rows.size(), total);
+  if (!rows.empty()) note = answer.value("note", "");
   if (everything) {
     answer["prefixes"] = table_->prefixes();
     answer["memory_bytes"] = table_->memory_bytes();
@@ -416,7 +419,7 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
 [[maybe_unused]] const bool kRegistered =
     register_function({.name = "ndn",
                        .summary = "forwards NDN packets by the longest prefix of their names",
-                       .topics = {{"names", "[NAME|all]: the routes, or the one that a name takes"},
+                       .topics = {{"names", "[NAME|all]: the routes, or the one that a name takes", {RowLimit::flag()}},
                                   {"faces", "the faces, and what they have exchanged"}},
                        .create = create,
                        .ethertypes = {kEthertype}});
