@@ -151,6 +151,7 @@ class CoresBench {
     for (const EngineInfo* engine : engines_here()) {
       const std::string file = fmt::format("{}-{}-{}.yaml", system.name, engine->name, workers);
       std::vector<unsigned> cores;
+      cores.reserve(workers);
       for (unsigned i = 0; i < workers; ++i) cores.push_back(core(i));
       write_file(folder_.path() / file,
                  fmt::format("ports:\n{}workers: {{cores: [{}]}}\nengine: {}\npipeline:\n{}control: {{socket: "

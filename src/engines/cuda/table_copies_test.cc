@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "cuda/fake_device.h"
+#include "shaders/flows/flow_table.h"
 
 namespace penumbra::cuda {
 namespace {
@@ -245,6 +247,42 @@ TEST_F(CudaTableCopies, AreWholeAgainOnANewDevice) {
   EXPECT_FALSE(copies.shows(copies.wanted()));
   bring_up_to_date(copies);
   expect_equal(copies);
+  copies.end();
+}
+
+/// As a function's thread learns, and grows its table, while a master copies.
+TEST(CudaCopiesOfFlows, FollowATableThatLearns) {
+  constexpr std::size_t kFlows = 300'000;
+  FakeFaults faults;
+  FakeDevice device(0, 1, faults);
+  NoReaders no_readers;
+  FlowTable flows(kFlows, 1, no_readers);
+  Doorbell doorbell;
+  TableCopies copies(flows.table(), doorbell);
+  copies.begin(device, 0);
+  std::atomic<bool> is_over{false};
+  std::jthread owner([&] {
+    for (std::uint64_t i = 0; i < kFlows; ++i) {
+      flows.insert({.source = {0, i}, .destination = {0, 1}, .tuple = std::uint64_t{1} << 22}, 0);
+      if (i % 256 == 0) flows.commit();
+    }
+    flows.commit();
+    is_over = true;
+  });
+  while (!is_over || copies.has_work()) copies.advance();
+  EXPECT_TRUE(copies.shows(copies.wanted()));
+  const unsigned copy = copies.enter();
+  flows_view view;
+  ASSERT_EQ(copies.view_bytes(copy), sizeof view);
+  std::memcpy(&view, copies.view(copy), sizeof view);
+  for (std::uint64_t i = 0; i < kFlows; ++i) {
+    const flow_key key{.source = {0, i}, .destination = {0, 1}, .tuple = std::uint64_t{1} << 22};
+    std::uint32_t found = 0;
+    flows_lookup(view, &key, &found, 1);
+    ASSERT_NE(found, FlowTable::kNone) << i;
+    ASSERT_EQ(found, flows.find(key));
+  }
+  copies.leave(copy);
   copies.end();
 }
 
