@@ -310,7 +310,8 @@ def test_hosts_find_each_other_and_one_that_moved(bench, network):
         ping(network.hosts["h4"], "10.0.0.1")  # tells the switch
         conftest.wait_until("the moved host", lambda: switch.knows(mac, 1, "h4"))
         ping(network.hosts["h3"], "10.0.0.2")
-        assert switch.router.show("learning")["moved"] >= 1
+        learning = switch.router.show("learning")
+        assert learning["moved"] + learning["flushed"] >= 1  # forgotten with the link, unless it was seen to move before
 
 
 def unplug(network, switch):
@@ -351,7 +352,7 @@ def test_a_host_gets_its_address_by_dhcp(bench, network):
     script.chmod(0o755)
     with Penumbra(bench, network, {}):
         command = ["dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0", "--interface=eth0", "--bind-interfaces"]
-        command += ["--dhcp-range=10.0.0.50,10.0.0.60", "--dhcp-authoritative", f"--dhcp-leasefile={folder}/leases"]
+        command += ["--dhcp-range=10.0.0.50,10.0.0.59", "--dhcp-authoritative", f"--dhcp-leasefile={folder}/leases"]
         command += [f"--pid-file={folder}/dnsmasq.pid", "--user=root"]
         with subprocess.Popen(server.command(*command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as dnsmasq:
             try:
