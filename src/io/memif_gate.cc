@@ -3,7 +3,8 @@
 
 #include <rte_alarm.h>
 
-#include <future>
+#include <chrono>
+#include <thread>
 
 struct rte_eth_dev;
 
@@ -23,10 +24,24 @@ MemifGate& MemifGate::instance() noexcept {
 
 int MemifGate::change(std::string_view driver, const std::function<int()>& what) {
   if (!guards(driver)) return what();
-  std::packaged_task<int()> task(what);
-  const auto run = [](void* argument) { (*static_cast<std::packaged_task<int()>*>(argument))(); };
-  if (const int refusal = rte_eal_alarm_set(1, run, &task); refusal < 0) return refusal;
-  return task.get_future().get();
+  // What one thread writes before it says so, the other has when it reads that: said here in so many words, for
+  // ThreadSanitizer does not see into DPDK's alarms.
+  struct Errand {
+    const std::function<int()>& what;
+    int result = 0;
+    std::atomic<bool> is_given{false}, is_done{false};
+  } errand{what};
+  const auto run = [](void* argument) {
+    Errand& given = *static_cast<Errand*>(argument);
+    while (!given.is_given.load(std::memory_order_acquire)) {
+    }
+    given.result = given.what();
+    given.is_done.store(true, std::memory_order_release);
+  };
+  if (const int refusal = rte_eal_alarm_set(1, run, &errand); refusal < 0) return refusal;
+  errand.is_given.store(true, std::memory_order_release);
+  while (!errand.is_done.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  return errand.result;
 }
 
 }  // namespace penumbra::io
