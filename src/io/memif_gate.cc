@@ -11,8 +11,10 @@ struct rte_eth_dev;
 // The linker leads the driver's calls of its own function memif_free_regions() here (cmake/Dpdk.cmake). When it returns
 // there are no regions for the driver, and a burst that begins then does nothing.
 extern "C" {
-void __real_memif_free_regions(rte_eth_dev* device);  // NOLINT(bugprone-reserved-identifier)
-void __wrap_memif_free_regions(rte_eth_dev* device);  // NOLINT(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
+void __real_memif_free_regions(rte_eth_dev* device);
+void __wrap_memif_free_regions(rte_eth_dev* device);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 }
 
 namespace penumbra::io {
