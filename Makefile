@@ -103,7 +103,7 @@ bench: setup-bench build ## lookup, table, forwarding and gopt beside the rivals
 	@$(BIN) bench
 
 .PHONY: bench-gpu
-bench-gpu: build ## this machine's GPU and the engines on it (2 minutes); without one: a folder to measure with elsewhere
+bench-gpu: build ## this machine's GPU and the engines on it (3 minutes); without one: a folder to measure with elsewhere
 	@tools/pack-gpu-bench build/release build/gpu-bench
 	@if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then bash build/gpu-bench/run; fi
 

@@ -19,7 +19,7 @@ void run_gpu(const Options& options, Report& report) {
     register_benchmark({.name = "gpu",
                         .measures = "copies, launches, exchanges and look-ups on a GPU, by engine, beside the CPU",
                         .needs = "an NVIDIA GPU, and 10 GiB of memory",
-                        .seconds = 90,
+                        .seconds = 170,
                         .takes_routes = true,
                         .run = &run_gpu});
 

@@ -23,11 +23,14 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
+Availability availability() {
+  return std::ranges::find(engines(), "cuda-resident", &EngineInfo::name)->probe();
+}
+
 class ResidentOnAGpu : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const auto info = std::ranges::find(engines(), "cuda-resident", &EngineInfo::name);
-    const Availability found = info->probe();
+    const Availability found = availability();
     if (!found.available) GTEST_SKIP() << found.reason;
     engine_ = create_engine(GetParam());
   }
@@ -116,8 +119,7 @@ TEST_P(ResidentOnAGpu, SharesTheGpu) {
 
 /// As many groups as the bus bears, or as the GPU holds: however many registers the shaders of the tree want.
 TEST(ManyGroupsOnAGpu, AnswerAllAtOnce) {
-  const auto info = std::ranges::find(engines(), "cuda-resident", &EngineInfo::name);
-  const Availability found = info->probe();
+  const Availability found = availability();
   if (!found.available) GTEST_SKIP() << found.reason;
   constexpr std::uint32_t kSlots = 128, kWorkers = kMostSlots / kSlots;
   cuda::FakeWorld world;
