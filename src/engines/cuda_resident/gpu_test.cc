@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cuda/fake_world_test.h"
+#include "cuda_resident/layout.h"
 #include "engines/conformance.h"
 
 namespace penumbra::cuda_resident {
