@@ -22,9 +22,12 @@ help: ## this list; times are rough, for 2 cores; sanitizers, fuzz and lint buil
 setup-build setup-test setup-lint setup-bench setup-deb setup-service: setup-%:
 	@tools/setup $(sort build $*)
 
-# $(call build,PRESET,TARGETS): configures once, then builds what has changed.
+# $(call build,PRESET,TARGETS): configures once, and again when CUDA's compiler has come or gone; then builds what has
+# changed.
 define build
-	@test -f build/$(1)/build.ninja || cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
+	@{ test -f build/$(1)/build.ninja && \
+	  grep -Fqx "PENUMBRA_NVCC:INTERNAL=$$(tools/find-nvcc 2>/dev/null)" build/$(1)/CMakeCache.txt; } || \
+	  cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 	@cmake --build build/$(1) -j $(JOBS) --target $(2)
 endef
 

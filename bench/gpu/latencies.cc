@@ -19,9 +19,10 @@ constexpr std::uint32_t kLookups = 32;
 constexpr unsigned kLatencies = 10'000;
 constexpr std::uint32_t kDepths[] = {1, 2, 4, 8, 16, 32, 72, 144};
 constexpr std::uint32_t kMostDepth = 144;
-constexpr std::uint64_t kBatchesOfASample = 20'000;
+constexpr std::uint64_t kBatchesOfASample = 20'000;  ///< and so many more with more in flight, so that it takes 20 ms
 constexpr char kResident[] = "cuda-resident,slots=144";
-constexpr const char* kLatencyEngines[] = {"scalar", "gopt", "cuda", "cuda,mapped=1", kResident};
+/// Beside the CPU: as `cuda` chooses, by copies, without (zero copy), and without by a kernel that stays (Intel).
+constexpr const char* kLatencyEngines[] = {"scalar", "gopt", "cuda", "cuda,mapped=0", "cuda,mapped=1", kResident};
 constexpr char kByFlag[] = "bare kernel, a flag behind the data";
 constexpr char kByPieces[] = "bare kernel, a number in each 16 bytes";
 
@@ -86,9 +87,10 @@ std::vector<Series> costs_in_flight(LookupStream& stream, unsigned rounds) {
   std::vector<Contender> turns;
   for (const std::uint32_t in_flight : kDepths) {
     turns.push_back({fmt::format("{} in flight", in_flight), [&stream, in_flight] {
+                       const std::uint64_t batches = kBatchesOfASample * (1 + in_flight / 8);
                        const double begin = now();
-                       stream.run(kBatchesOfASample, in_flight);
-                       return (now() - begin) * 1e6 / static_cast<double>(kBatchesOfASample);
+                       stream.run(batches, in_flight);
+                       return (now() - begin) * 1e6 / static_cast<double>(batches);
                      }});
   }
   std::vector<Series> series;

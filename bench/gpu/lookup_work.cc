@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "pin.h"
+
 namespace penumbra::bench::gpu {
 namespace {
 
@@ -55,7 +57,7 @@ LookupStream::LookupStream(Engine& engine, LookupWork& work, std::uint32_t items
     : work_(work),
       found_(std::make_shared<HugeMemory>(std::size_t{most_in_flight} * items * work.answer_bytes())),
       flights_(most_in_flight),
-      queue_(engine.open_queue()),
+      queue_(engine.open_queue_for(core(static_cast<unsigned>(place % core_count())))),
       next_(place % kParts * (work.size() / kParts)) {
   queue_->share(work.memory());
   queue_->share(found_);

@@ -83,7 +83,8 @@ void report_notes(const std::string& choice, const Engine& engine, Report& repor
 /// The engine shares the memory of all columns.
 class LookupStream {
  public:
-  /// Batches of `items`, at most `most_in_flight` of them. `place` says in which of 16 parts of the keys it begins.
+  /// Batches of `items`, at most `most_in_flight` of them. `place` says in which of 16 parts of the keys it begins, and
+  /// on which core it will run, as a member of run_team(): an engine's own threads stay off that.
   LookupStream(Engine& engine, LookupWork& work, std::uint32_t items, std::uint32_t most_in_flight, std::size_t place);
 
   /// So many batches, with `in_flight` of them submitted at a time where the engine takes them; returns when all are

@@ -44,7 +44,10 @@ class QuiescentStates final : public GracePeriods {
 /// Grace periods that elapse when the test says so, or when they are waited for.
 class ManualGracePeriods final : public GracePeriods {
  public:
-  std::uint64_t start() override { return ++started; }
+  std::uint64_t start() override {
+    while_starting();
+    return ++started;
+  }
   bool elapsed(std::uint64_t token, bool wait) override {
     if (wait) {
       ++waits;
@@ -58,7 +61,7 @@ class ManualGracePeriods final : public GracePeriods {
 
   std::uint64_t started = 0, finished = 0;
   int waits = 0;
-  std::function<void()> while_waiting = [] {};
+  std::function<void()> while_starting = [] {}, while_waiting = [] {};
 };
 
 }  // namespace penumbra

@@ -13,7 +13,7 @@ namespace {
 void set_up_gen(CLI::App& command) {
   command.require_subcommand(1);
   set_up_gen_routes(*command.add_subcommand("routes", "Generate a routing table like the Internet's"));
-  set_up_gen_traffic(*command.add_subcommand("traffic", "Generate a capture of IPv4 traffic"));
+  set_up_gen_traffic(*command.add_subcommand("traffic", "Generate a capture of IPv4 or IPv6 traffic"));
 }
 
 const bool kGenCommand =

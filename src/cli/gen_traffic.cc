@@ -24,18 +24,24 @@ struct TrafficOptions {
   std::string routes, size = "imix", destinations = "uniform", output;
   double odd_percent = 0;
   std::uint64_t seed = 1;
-  bool json = false;
+  bool ipv6 = false, json = false;
 };
 
-constexpr const char* kSizeHelp = "expected imix or the bytes of a frame without FCS, 60 to 9214";
+std::string size_help(bool ipv6) {
+  return fmt::format("expected imix or the bytes of an {} frame without FCS, {} to {}{}", ipv6 ? "IPv6" : "IPv4",
+                     control::SynthSource::least_frame(ipv6), control::SynthSource::kLargestFrame,
+                     ipv6 ? ": its headers of Ethernet, IPv6 and UDP take 14 + 40 + 8" : "");
+}
+
 constexpr const char* kDestinationsHelp = "expected uniform, prefixes or zipf[:FLOWS[:EXPONENT]]";
 
 control::SynthSource parse_source(const TrafficOptions& options) {
   control::SynthSource source;
+  source.ipv6 = options.ipv6;
   source.count = options.packets;
   source.seed = options.seed;
-  const auto bytes = control::parse_frame_size(options.size);
-  if (!bytes) throw CLI::ValidationError("--size", kSizeHelp);
+  const auto bytes = control::parse_frame_size(options.size, options.ipv6);
+  if (!bytes) throw CLI::ValidationError("--size", size_help(options.ipv6));
   source.frame_bytes = *bytes;
   const bool prefixes = options.destinations == "prefixes";
   if (prefixes && options.routes.empty()) {
@@ -87,6 +93,7 @@ void generate(const TrafficOptions& options) {
 
 void set_up_gen_traffic(CLI::App& command) {
   const auto options = std::make_shared<TrafficOptions>();
+  command.add_flag("-6,--ipv6", options->ipv6, "Packets and routes of IPv6");
   command.add_option("--packets", options->packets, "How many packets")
       ->transform(as_count())
       ->type_name("N")
@@ -95,20 +102,23 @@ void set_up_gen_traffic(CLI::App& command) {
       .add_option("--routes", options->routes, "The route file whose prefixes are the destinations of --dst prefixes")
       ->type_name("FILE");
   command
-      .add_option("--size", options->size,
-                  "Bytes of a frame without FCS, 60 to 9214; or imix: 7 of 60, 4 of 590, 1 of 1514")
+      .add_option(
+          "--size", options->size,
+          "Bytes of a frame without FCS, 60 (of IPv6 62) to 9214; or imix: 7 of the shortest, 4 of 590, 1 of 1514")
       ->type_name("BYTES|imix")
       ->capture_default_str();
   command
-      .add_option(
-          "--dst", options->destinations,
-          "uniform (over all addresses), prefixes (uniform over those of --routes) or zipf[:FLOWS[:EXPONENT]] (over "
-          "that many flows, 10000 if not given, with that exponent, 1 if not given)")
+      .add_option("--dst", options->destinations,
+                  "uniform (over all addresses, of IPv6 2000::/3), prefixes (uniform over those of --routes) or "
+                  "zipf[:FLOWS[:EXPONENT]] (over "
+                  "that many flows, 10000 if not given, with that exponent, 1 if not given)")
       ->type_name("DESTINATIONS")
       ->capture_default_str();
   command
-      .add_option("--odd", options->odd_percent,
-                  "Percentage of odd packets: expired, malformed, martian, fragments, multicast, ARP, IPv6 and so on")
+      .add_option(
+          "--odd", options->odd_percent,
+          "Percentage of odd packets: expired, malformed, martian, fragments, multicast, ARP, the other family and "
+          "so on")
       ->check(CLI::Range(0.0, 100.0).description(""))
       ->type_name("PERCENT")
       ->capture_default_str();

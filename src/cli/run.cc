@@ -121,6 +121,11 @@ RunSummary summarise(const control::RouterConfig& config, const runtime::Router&
   summary.cores = config.cores;
   for (const auto& port : config.ports) summary.ports.push_back(port.info.name);
   summary.engines = router.engines();
+  for (const auto& engine : router.show("engines", {})) {
+    for (const auto& note : engine.at("notes")) {
+      summary.notes.emplace_back(engine.at("engine").get<std::string>(), note.get<std::string>());
+    }
+  }
   summary.memory = io::start_eal({}, 0).memory;
   return summary;
 }

@@ -219,9 +219,12 @@ json to_json(const RunSummary& summary) {
   auto engines = json::array();
   for (const auto& [function, engine] : summary.engines)
     engines.push_back({{"function", function}, {"engine", engine}});
+  auto notes = json::array();
+  for (const auto& [engine, note] : summary.notes) notes.push_back({{"engine", engine}, {"note", note}});
   return {{"elapsed_seconds", seconds(statistics.elapsed)},
           {"cores", summary.cores},
           {"engines", engines},
+          {"engine_notes", notes},
           {"memory", summary.memory},
           {"received", traffic_json(statistics.received, statistics.elapsed)},
           {"from_host", traffic_json(statistics.from_host, statistics.elapsed)},
@@ -241,6 +244,7 @@ std::string to_text(const RunSummary& summary) {
   std::string text =
       fmt::format("{:.3f} s on core{} {}; {}; {}\n", seconds(statistics.elapsed), summary.cores.size() == 1 ? "" : "s",
                   fmt::join(summary.cores, ", "), engines_text(summary), summary.memory);
+  for (const auto& [engine, note] : summary.notes) text += fmt::format("{}: {}\n", engine, note);
   for (const auto& table : {totals_table(statistics), ports_table(summary), device_losses_table(summary),
                             reasons_table(statistics), steps_table(statistics)}) {
     if (!table.empty()) text += "\n" + render(table);

@@ -27,6 +27,7 @@ struct RunSummary {
   std::vector<std::vector<io::DeviceLoss>> device_losses;  ///< of each port
   std::vector<unsigned> cores;
   std::vector<std::pair<std::string, std::string>> engines;  ///< Router::engines()
+  std::vector<std::pair<std::string, std::string>> notes;    ///< Engine::notes(), each with the engine's name
   std::string memory;                                        ///< io::Environment::memory
 };
 

@@ -31,6 +31,13 @@ TEST(RunSummary, SaysWhatDevicesLost) {
   EXPECT_EQ(ports[1]["device_losses"].dump(), "{}");
 }
 
+TEST(RunSummary, SaysWhatEnginesNote) {
+  RunSummary summary = some_summary();
+  summary.notes = {{"cuda", "7 batches in 3 launches"}, {"cuda", "lost: an injected fault"}};
+  EXPECT_THAT(to_text(summary), HasSubstr("\ncuda: 7 batches in 3 launches\ncuda: lost: an injected fault\n"));
+  EXPECT_EQ(to_json(summary).at("engine_notes")[1].dump(), R"({"engine":"cuda","note":"lost: an injected fault"})");
+}
+
 TEST(RunSummary, SaysWhetherPacketsAreConserved) {
   RunSummary summary = some_summary();
   EXPECT_THAT(to_text(summary), HasSubstr("\nreceived = sent + dropped + punted: holds\n"));

@@ -4,9 +4,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -50,21 +56,48 @@ PortCaptures captures_of(const control::PortConfig& port) {
   return captures;
 }
 
-verify::Oracle make_oracle(const control::RouterConfig& config) {
-  if (config.pipeline.size() != 1 || config.pipeline.front().function != "ipv4") {
-    throw InputError({config.file.string()}, "only a pipeline of the function ipv4 alone can be verified");
-  }
-  const ConfigNode& function = config.pipeline.front().config;
-  std::vector<PortInfo> ports;
+template <class Each, class Name>
+std::vector<std::string> names_of(const std::vector<Each>& all, const Name& name) {
   std::vector<std::string> names;
-  for (const auto& port : config.ports) {
-    ports.push_back(port.info);
-    names.push_back(port.info.name);
-  }
-  const ConfigNode routes = function.get("routes"), neighbours = function.get("neighbours");
-  return {
-      std::move(ports), routes.present() ? control::read_routes(routes.path(), names) : control::RouteList{},
-      neighbours.present() ? control::read_neighbours(neighbours.path(), names) : std::vector<control::Neighbour>{}};
+  names.reserve(all.size());
+  for (const Each& each : all) names.push_back(name(each));
+  return names;
+}
+
+/// What the files of a function say; null if it is not in the pipeline.
+template <class Rules>
+std::unique_ptr<const verify::RouteOracle<Rules>> route_oracle(const control::RouterConfig& config,
+                                                               std::string_view function,
+                                                               const std::vector<PortInfo>& ports) {
+  using Family = typename Rules::AddressFamily;
+  const auto stage = std::ranges::find(config.pipeline, function, &control::StageConfig::function);
+  if (stage == config.pipeline.end()) return nullptr;
+  const auto names = names_of(ports, [](const PortInfo& port) { return port.name; });
+  const ConfigNode routes = stage->config.get("routes"), neighbours = stage->config.get("neighbours");
+  return std::make_unique<const verify::RouteOracle<Rules>>(
+      ports, routes.present() ? control::read_routes<Family>(routes.path(), names) : control::RouteListOf<Family>{},
+      neighbours.present() ? control::read_neighbours<Family>(neighbours.path(), names)
+                           : std::vector<control::NeighbourOf<Family>>{});
+}
+
+void require_known_pipeline(const control::RouterConfig& config) {
+  auto functions = names_of(config.pipeline, [](const control::StageConfig& stage) { return stage.function; });
+  std::ranges::sort(functions);
+  const bool all_known =
+      std::ranges::all_of(functions, [](const auto& name) { return name == "ipv4" || name == "ipv6"; });
+  if (all_known && std::ranges::adjacent_find(functions) == functions.end()) return;
+  throw InputError({config.file.string()},
+                   "only a pipeline of the functions ipv4 and ipv6, of one of them or of both, can be verified");
+}
+
+verify::Oracle make_oracle(const control::RouterConfig& config) {
+  require_known_pipeline(config);
+  std::vector<PortInfo> ports;
+  ports.reserve(config.ports.size());
+  for (const auto& port : config.ports) ports.push_back(port.info);
+  auto ipv4 = route_oracle<verify::Ipv4Rules>(config, "ipv4", ports);
+  auto ipv6 = route_oracle<verify::Ipv6Rules>(config, "ipv6", ports);
+  return {std::move(ports), std::move(ipv4), std::move(ipv6)};
 }
 
 Findings compare(const control::RouterConfig& config) {
@@ -127,7 +160,8 @@ void set_up_verify(CLI::App& command) {
   add_json_flag(command, options->json);
   command.footer(
       "Run it after a run that ended by itself. It reads the captures again and works out by slow means of its own\n"
-      "what must come out of each port: contents, MAC addresses, one next hop per flow, order within flows.");
+      "what must come out of each port: contents, MAC addresses, one next hop per flow, order within flows. The\n"
+      "pipeline is of ipv4, ipv6 or both.");
   command.callback([options] { verify_run(*options); });
 }
 

@@ -95,6 +95,12 @@ Number parse_number(const ConfigNode& node, const Option& option, std::string_vi
       fmt::format("expected a number from {} to {} for {}=, found '{}'", least, most, option.name, option.value));
 }
 
+/// An option that says all by being there.
+bool parse_flag(const ConfigNode& node, const char* kind, const Option& option) {
+  if (option.has_value) throw node.error(fmt::format("option '{}' of {} takes no value", option.name, kind));
+  return true;
+}
+
 Rate parse_rate(const ConfigNode& node, const Option& option) {
   std::string_view digits = option.value;
   double factor = 1;
@@ -111,11 +117,7 @@ Device parse_pcap_source(const ConfigNode& node, const std::string& text) {
   source.file = node.path(parts[0]);
   parts.erase(parts.begin());
   apply_options(node, "pcap", parts,
-                {{"loop",
-                  [&](const Option& option) {
-                    if (option.has_value) throw node.error("option 'loop' of pcap takes no value");
-                    source.loop = true;
-                  }},
+                {{"loop", [&](const Option& option) { source.loop = parse_flag(node, "pcap", option); }},
                  {"rate", [&](const Option& option) { source.rate = parse_rate(node, option); }}});
   return source;
 }
@@ -132,20 +134,24 @@ void set_destinations(const ConfigNode& node, const Option& option, SynthSource&
 
 Device parse_synth_source(const ConfigNode& node, const std::string& text) {
   SynthSource source;
-  const auto frame_bytes = [&](const Option& option) -> std::uint16_t {
-    if (const auto bytes = parse_frame_size(option.value)) return *bytes;
-    throw node.error(fmt::format("expected imix or a number from {} to {} for size=, found '{}'",
-                                 SynthSource::kLeastFrame, SynthSource::kLargestFrame, option.value));
-  };
+  std::optional<std::string> size;  // which ones there are depends on `ipv6`, wherever that stands
   const auto whole = [&](const Option& option, std::uint64_t least) {
     return parse_number<std::uint64_t>(node, option, option.value, least, UINT64_MAX);
   };
   apply_options(node, "synth", text.empty() ? std::vector<std::string>{} : split(text, ','),
-                {{"size", [&](const Option& option) { source.frame_bytes = frame_bytes(option); }},
+                {{"ipv6", [&](const Option& option) { source.ipv6 = parse_flag(node, "synth", option); }},
+                 {"size", [&](const Option& option) { size = option.value; }},
                  {"dst", [&](const Option& option) { set_destinations(node, option, source); }},
                  {"count", [&](const Option& option) { source.count = whole(option, 1); }},
                  {"seed", [&](const Option& option) { source.seed = whole(option, 0); }},
                  {"rate", [&](const Option& option) { source.rate = parse_rate(node, option); }}});
+  const auto bytes = size ? parse_frame_size(*size, source.ipv6) : source.least_frame();
+  if (!bytes) {
+    throw node.error(fmt::format("expected imix or a number from {} to {} for size={}, found '{}'",
+                                 source.least_frame(), SynthSource::kLargestFrame, source.ipv6 ? " of IPv6" : "",
+                                 *size));
+  }
+  source.frame_bytes = *bytes;
   return source;
 }
 
@@ -195,9 +201,9 @@ Device parse_ethdev(const ConfigNode& node, const std::string& text) {
 
 }  // namespace
 
-std::optional<std::uint16_t> parse_frame_size(std::string_view text) {
+std::optional<std::uint16_t> parse_frame_size(std::string_view text, bool ipv6) {
   if (text == "imix") return 0;
-  return number_in(text, SynthSource::kLeastFrame, SynthSource::kLargestFrame);
+  return number_in(text, SynthSource::least_frame(ipv6), SynthSource::kLargestFrame);
 }
 
 bool parse_destinations(std::string_view text, SynthSource& source) {

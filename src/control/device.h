@@ -26,12 +26,17 @@ struct PcapSource {
   Rate rate;
 };
 
-/// `synth:[size=BYTES|imix][,dst=uniform|prefixes:FILE|zipf[:FLOWS[:EXPONENT]]][,count=N][,rate=PPS][,seed=N]`
-/// BYTES is the frame without FCS, 60 to 9214.
+/// `synth:[ipv6][,size=BYTES|imix][,dst=uniform|prefixes:FILE|zipf[:FLOWS[:EXPONENT]]][,count=N][,rate=PPS][,seed=N]`
+/// BYTES is the frame without FCS, 60 (of IPv6 62) to 9214.
 struct SynthSource {
-  static constexpr std::uint16_t kLeastFrame = 60, kLargestFrame = 9214;
+  static constexpr std::uint16_t kLargestFrame = 9214;
+  /// What Ethernet takes; of IPv6 what the headers of Ethernet, IPv6 and UDP take.
+  static constexpr std::uint16_t least_frame(bool ipv6) { return ipv6 ? 62 : 60; }
+  std::uint16_t least_frame() const { return least_frame(ipv6); }
+
   enum class Destinations { uniform, prefixes, zipf };
-  std::uint16_t frame_bytes = 60;  ///< 0: IMIX, 7 of 60, 4 of 590, 1 of 1514
+  bool ipv6 = false;               ///< or else IPv4
+  std::uint16_t frame_bytes = 60;  ///< 0: IMIX, 7 of the least, 4 of 590, 1 of 1514
   Destinations destinations = Destinations::uniform;
   std::filesystem::path routes;  ///< for prefixes
   std::uint32_t flows = 10000;   ///< for zipf
@@ -59,8 +64,8 @@ struct CaptureSink {
 struct CountingSink {};  ///< `count`: counts and forgets; the default
 using Sink = std::variant<CountingSink, CaptureSink>;
 
-/// `BYTES|imix`: the value for frame_bytes. Nothing for anything else.
-std::optional<std::uint16_t> parse_frame_size(std::string_view text);
+/// `BYTES|imix`: the value for frame_bytes of a source of that family. Nothing for anything else.
+std::optional<std::uint16_t> parse_frame_size(std::string_view text, bool ipv6);
 /// `uniform`, `prefixes:FILE` or `zipf[:FLOWS[:EXPONENT]]`, 1 to 16,777,216 flows, exponent 0 to 10: sets the fields of
 /// `source` that belong to destinations; FILE stays as it is written. Returns false, source as it was, for anything
 /// else.

@@ -42,6 +42,7 @@ TEST(ParseDevice, TakesCaptures) {
 
 TEST(ParseDevice, TakesSyntheticTraffic) {
   const auto defaults = std::get<SynthSource>(device_of("synth:"));
+  EXPECT_FALSE(defaults.ipv6);
   EXPECT_EQ(defaults.frame_bytes, 60);
   EXPECT_EQ(defaults.count, 0U);
   const auto zipf = std::get<SynthSource>(device_of("synth:size=imix,dst=zipf:5000:0.9,count=7,seed=3,rate=20k"));
@@ -55,6 +56,20 @@ TEST(ParseDevice, TakesSyntheticTraffic) {
   const auto prefixes = std::get<SynthSource>(device_of("synth:dst=prefixes:routes.txt,size=1514"));
   EXPECT_EQ(prefixes.routes, "/configs/routes.txt");
   EXPECT_EQ(prefixes.frame_bytes, 1514);
+}
+
+TEST(ParseDevice, TakesSyntheticIpv6) {
+  const auto defaults = std::get<SynthSource>(device_of("synth:ipv6"));
+  EXPECT_TRUE(defaults.ipv6);
+  EXPECT_EQ(defaults.frame_bytes, 62);
+  for (const char* text : {"synth:size=62,ipv6", "synth:ipv6,size=62"}) {
+    EXPECT_EQ(std::get<SynthSource>(device_of(text)).frame_bytes, 62) << text;
+  }
+  EXPECT_EQ(std::get<SynthSource>(device_of("synth:ipv6,size=imix")).frame_bytes, 0);
+  for (const char* text : {"synth:size=61,ipv6", "synth:ipv6,size=61"}) {
+    EXPECT_THAT(refusal(parse_device, text), HasSubstr("from 62 to 9214 for size= of IPv6, found '61'")) << text;
+  }
+  EXPECT_THAT(refusal(parse_device, "synth:ipv6=yes"), HasSubstr("option 'ipv6' of synth takes no value"));
 }
 
 TEST(ParseDevice, TakesEthdevs) {

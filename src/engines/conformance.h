@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <deque>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -132,6 +133,15 @@ class ShaderRun {
     engine_->use_table(table);
     queue_ = open_queue();
   }
+
+  /// What was answered was answered by that engine: not by a CPU in place of a GPU that was lost.
+  ~ShaderRun() {
+    std::vector<std::string> notes = engine_->notes();
+    for (const auto& [name, member] : engine_->members()) std::ranges::copy(member->notes(), std::back_inserter(notes));
+    for (const std::string& note : notes) EXPECT_EQ(note.find("lost"), std::string::npos) << note;
+  }
+  ShaderRun(const ShaderRun&) = delete;
+  ShaderRun& operator=(const ShaderRun&) = delete;
 
   const Shader& shader() const { return *shader_; }
   /// For another thread.

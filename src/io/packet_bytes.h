@@ -6,10 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "penumbra/ip.h"
+
 namespace penumbra::io {
 
 inline constexpr std::size_t kEthernetBytes = 14;
 inline constexpr std::size_t kIpv4Bytes = 20;  ///< without options
+inline constexpr std::size_t kIpv6Bytes = 40;  ///< without extension headers
 
 inline void store16(std::uint8_t* at, std::uint16_t value) {
   at[0] = static_cast<std::uint8_t>(value >> 8);
@@ -22,6 +25,16 @@ inline void store32(std::uint8_t* at, std::uint32_t value) {
 inline void store48(std::uint8_t* at, std::uint64_t value) {
   store16(at, static_cast<std::uint16_t>(value >> 32));
   store32(at + 2, static_cast<std::uint32_t>(value));
+}
+inline void store_address(std::uint8_t* at, Ipv4Address address) {
+  store32(at, address.value);
+}
+inline void store_address(std::uint8_t* at, Ipv6Address address) {
+  for (const std::uint64_t half : {address.high, address.low}) {
+    store32(at, static_cast<std::uint32_t>(half >> 32));
+    store32(at + 4, static_cast<std::uint32_t>(half));
+    at += 8;
+  }
 }
 
 /// The sum of an even number of bytes, up to 128 KiB, as 16-bit words, not yet folded.

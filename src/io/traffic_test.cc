@@ -9,35 +9,21 @@
 #include <set>
 #include <string>
 
+#include "io/traffic_testing.h"
+
 namespace penumbra::io {
 namespace {
 
-using Frame = std::vector<std::uint8_t>;
+using test::checksum;
+using test::Frame;
+using test::frame_of;
+using test::number;
 
-Frame frame_of(const Traffic& traffic, std::uint64_t index) {
-  Frame frame(control::SynthSource::kLargestFrame, 0xEE);
-  frame.resize(traffic.fill(index, frame));
-  return frame;
-}
-
-std::uint32_t number(const Frame& frame, std::size_t at, std::size_t bytes) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | frame[at + i];
-  return value;
-}
 std::uint32_t source_of(const Frame& frame) {
   return number(frame, 26, 4);
 }
 std::uint32_t destination_of(const Frame& frame) {
   return number(frame, 30, 4);
-}
-
-/// The Internet checksum of some bytes, as RFC 1071 defines it; 0 over data that holds its own right checksum.
-std::uint16_t checksum(const std::vector<std::uint8_t>& bytes) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) sum += i % 2 == 0 ? bytes[i] * 256U : bytes[i];
-  while (sum > 0xFFFF) sum = sum % 65536 + sum / 65536;
-  return static_cast<std::uint16_t>(~sum);
 }
 
 bool header_is_right(const Frame& frame) {
@@ -118,7 +104,7 @@ TEST(Traffic, StaysInThePrefixes) {
   const std::vector<Ipv4Prefix> prefixes{{{0x0A000000}, 8}, {{0xC0000200}, 24}, {{0xC6336401}, 32}, {{0}, 0}};
   control::SynthSource source;
   source.destinations = control::SynthSource::Destinations::prefixes;
-  const Traffic traffic(source, {prefixes.begin(), prefixes.begin() + 3});
+  const Traffic traffic(source, std::vector(prefixes.begin(), prefixes.begin() + 3));
   std::array<int, 3> counts{};
   for (std::uint64_t i = 0; i < 3000; ++i) {
     const Ipv4Address destination{destination_of(frame_of(traffic, i))};
@@ -131,7 +117,7 @@ TEST(Traffic, StaysInThePrefixes) {
     ASSERT_EQ(matches, 1);
   }
   for (const int count : counts) EXPECT_NEAR(count, 1000, 160);
-  const Traffic everywhere(source, {prefixes[3]});
+  const Traffic everywhere(source, std::vector{prefixes[3]});
   for (std::uint64_t i = 0; i < 1000; ++i) ASSERT_NE(destination_of(frame_of(everywhere, i)) >> 24, 0U);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The doctor at made-up machines: a folder with the files of /proc, /sys and /dev that a check reads.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -284,12 +285,37 @@ TEST(Doctor, LooksForGpus) {
   const std::string card = "sys/bus/pci/devices/0000:41:00.0/";
   EXPECT_EQ(MadeUp(Files{}).only("GPU").text, "none; shaders run on the CPU");
   Files files{{card + "vendor", "0x10de"}, {card + "class", "0x030200"}};
-  EXPECT_THAT(MadeUp(files).only("GPU").command, HasSubstr("nvidia-driver"));
+  EXPECT_THAT(MadeUp(files).only("GPU").command, HasSubstr("nvidia-open"));
   files["proc/driver/nvidia/version"] = "NVRM version: x";
   files["proc/driver/nvidia/gpus/0000:41:00.0/information"] = "Model: x";
   EXPECT_THAT(MadeUp(files).only("GPU").command, HasSubstr("nvidia-modprobe"));
   files["dev/nvidiactl"] = files["dev/nvidia0"] = files["dev/nvidia1"] = "";
-  EXPECT_EQ(MadeUp(files).only("GPU").text, "2 with driver and device");
+  EXPECT_EQ(MadeUp(files).only("GPU").text, "2 with device and driver of a version that it does not say");
+}
+
+TEST(Doctor, WantsADriverThatCudaTakes) {
+  Files files{{"proc/driver/nvidia/gpus/0000:41:00.0/information", "Model: x"}, {"dev/nvidia0", ""}};
+  const auto finding = [&files](const std::string& nvrm, const std::string& module) {
+    files["proc/driver/nvidia/version"] = nvrm + "\nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14)";
+    files.erase("sys/module/nvidia/version");
+    if (!module.empty()) files["sys/module/nvidia/version"] = module;
+    return MadeUp(files).only("GPU");
+  };
+  const auto line = [](const char* kind, const char* version) {
+    return fmt::format("NVRM version: NVIDIA UNIX {}  {}  Sun Jul 20 06:04:30 UTC 2025", kind, version);
+  };
+  constexpr const char* kOpen = "Open Kernel Module for x86_64";
+  constexpr const char* kClosed = "x86_64 Kernel Module";
+  for (const char* kind : {kOpen, kClosed}) {
+    EXPECT_EQ(finding(line(kind, "580.65.06"), "").text, "1 with device and driver 580.65.06");
+    const Finding old = finding(line(kind, "535.261.03"), "");
+    EXPECT_EQ(old.state, State::hint);
+    EXPECT_THAT(old.text, HasSubstr("version 535.261.03, and CUDA 13 needs 580"));
+    EXPECT_THAT(old.command, HasSubstr("nvidia-open"));
+  }
+  EXPECT_EQ(finding("NVRM version: x", "").text, "1 with device and driver of a version that it does not say");
+  EXPECT_EQ(finding(line(kClosed, "535.261.03"), "590.44.01").state, State::ok) << "the module itself knows best";
+  EXPECT_EQ(finding(line(kClosed, "590.44.01"), "579.99").state, State::hint);
 }
 
 }  // namespace

@@ -2,11 +2,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <sstream>
 
 #include "cli/doctor/check.h"
 
 namespace penumbra::cli::doctor {
 namespace {
+
+/// Of the driver that CUDA 13 needs.
+constexpr unsigned long kLeastDriver = 580;
+/// From NVIDIA's archive for Debian 12, whose own driver is older than that.
+constexpr char kInstallDriver[] =
+    "wget https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/cuda-keyring_1.1-1_all.deb && "
+    "dpkg -i cuda-keyring_1.1-1_all.deb && apt-get update && apt-get install nvidia-open";
 
 /// NVIDIA's cards, by PCI vendor and class (display or processing accelerator of that kind).
 std::vector<std::string> nvidia_cards(const Machine& machine) {
@@ -19,22 +28,46 @@ std::vector<std::string> nvidia_cards(const Machine& machine) {
   return cards;
 }
 
+/// What the driver says of itself, "580.65.06"; empty if it does not.
+std::string driver_version(const Machine& machine) {
+  if (const auto version = machine.read("sys/module/nvidia/version")) return *version;
+  const std::string text = machine.read("proc/driver/nvidia/version").value_or("");
+  std::istringstream words(text.substr(0, text.find('\n')));  // the next line is about the compiler
+  const auto is_version = [](const std::string& word) {
+    return word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos;
+  };
+  for (std::string word; words >> word;) {
+    if (is_version(word)) return word;
+  }
+  return "";
+}
+
 std::vector<Finding> gpu(const Machine& machine) {
   const auto cards = nvidia_cards(machine);
   const auto gpus = machine.list("proc/driver/nvidia/gpus");
   if (gpus.empty() && cards.empty()) return {{State::ok, "none; shaders run on the CPU", ""}};
   if (!machine.exists("proc/driver/nvidia/version")) {
-    return {{State::hint, fmt::format("{} is there, but not its driver; shaders run on the CPU", cards.front()),
-             "apt-get install nvidia-driver"}};
+    return {{State::hint,
+             fmt::format("{} is there, but not its driver; shaders run on the CPU",
+                         cards.empty() ? gpus.front() : cards.front()),
+             kInstallDriver}};
   }
+  const std::string version = driver_version(machine);
+  if (!version.empty() && std::strtoul(version.c_str(), nullptr, 10) < kLeastDriver) {
+    return {{State::hint,
+             fmt::format("the driver is version {}, and CUDA 13 needs {} or newer; shaders run on the CPU", version,
+                         kLeastDriver),
+             kInstallDriver}};
+  }
+  const std::string driver = version.empty() ? "driver of a version that it does not say" : "driver " + version;
   const auto nodes = machine.list("dev");
   const auto usable = std::ranges::count_if(nodes, [](const std::string& name) {
     return name.starts_with("nvidia") && name.size() > 6 && name[6] >= '0' && name[6] <= '9';
   });
   if (usable == 0) {
-    return {{State::hint, "the driver is there, but no device /dev/nvidia0", "nvidia-modprobe -c 0 -u"}};
+    return {{State::hint, fmt::format("{} is there, but no device /dev/nvidia0", driver), "nvidia-modprobe -c 0 -u"}};
   }
-  return {{State::ok, fmt::format("{} with driver and device", usable), ""}};
+  return {{State::ok, fmt::format("{} with device and {}", usable, driver), ""}};
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "cli/verify/header_oracle.h"
+#include "cli/verify/frame.h"
 
 namespace penumbra::cli::verify {
 

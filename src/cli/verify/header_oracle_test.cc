@@ -10,10 +10,12 @@
 namespace penumbra::cli::verify {
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
-
 PortInfo port() {
   return {.name = "port0", .mac = {0x020000000001}, .addresses = {}, .ipv6_addresses = {}};
+}
+
+std::string inspect_ipv4(const PortInfo& port, Frame frame) {
+  return inspect(port, frame, {.ipv4 = true});
 }
 
 TEST(HeaderOracle, TakesTheChecksumOfAWellKnownHeader) {
@@ -23,7 +25,7 @@ TEST(HeaderOracle, TakesTheChecksumOfAWellKnownHeader) {
 }
 
 TEST(HeaderOracle, FindsNothingWrongWithAGoodPacket) {
-  EXPECT_EQ(inspect(port(), make_frame({})), "");
+  EXPECT_EQ(inspect_ipv4(port(), make_frame(TestPacket{})), "");
 }
 
 struct Damage {
@@ -39,10 +41,10 @@ std::ostream& operator<<(std::ostream& out, const Damage& damage) {
 class HeaderOracleReasons : public testing::TestWithParam<Damage> {};
 
 TEST_P(HeaderOracleReasons, AreRecognised) {
-  Bytes frame = make_frame({});
+  Bytes frame = make_frame(TestPacket{});
   GetParam().inflict(frame);
   if (GetParam().mend_checksum) put_checksum(frame);
-  EXPECT_EQ(inspect(port(), frame), GetParam().reason);
+  EXPECT_EQ(inspect_ipv4(port(), frame), GetParam().reason);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -77,21 +79,21 @@ INSTANTIATE_TEST_SUITE_P(
                     Damage{"options", [](Bytes& frame) { frame[14] = 0x46; }}));
 
 TEST(HeaderOracle, TakesBothFormsOfAZeroChecksum) {
-  Bytes frame = make_frame({});
+  Bytes frame = make_frame(TestPacket{});
   put16(frame, 18, read16(frame, 24));  // the identification takes up what the checksum was
   put_checksum(frame);
   ASSERT_EQ(read16(frame, 24), 0U);
   const Bytes routed = routed_contents(frame);
-  EXPECT_EQ(inspect(port(), frame), "");
+  EXPECT_EQ(inspect_ipv4(port(), frame), "");
   put16(frame, 24, 0xFFFF);
-  EXPECT_EQ(inspect(port(), frame), "");
+  EXPECT_EQ(inspect_ipv4(port(), frame), "");
   EXPECT_EQ(routed_contents(frame), routed);
   put16(frame, 24, 0xFFFE);
-  EXPECT_EQ(inspect(port(), frame), "bad_checksum");
+  EXPECT_EQ(inspect_ipv4(port(), frame), "bad_checksum");
 }
 
 TEST(HeaderOracle, TakesOffWhatMakesAFrameTooLongForItsLink) {
-  Bytes frame = make_frame({.payload_bytes = 100});
+  Bytes frame = make_frame(TestPacket{.payload_bytes = 100});
   const std::size_t packet_end = frame.size();
   frame.resize(14 + 500);
   EXPECT_EQ(without_excess(frame, 500).size(), frame.size());
@@ -99,20 +101,21 @@ TEST(HeaderOracle, TakesOffWhatMakesAFrameTooLongForItsLink) {
 }
 
 TEST(HeaderOracle, LetsOnlyNobodySendToAllFromAMartianAddress) {
-  Bytes frame = make_frame({.source = 0, .destination = 0xFFFFFFFF});
-  EXPECT_EQ(inspect(port(), frame), "broadcast");
-  EXPECT_EQ(inspect(port(), make_frame({.source = 0, .destination = 0xE0000016})), "multicast");
-  EXPECT_EQ(inspect(port(), make_frame({.source = 1, .destination = 0xFFFFFFFF})), "martian_source");
-  EXPECT_EQ(inspect(port(), make_frame({.source = 0x7F000001, .destination = 0xE0000016})), "martian_source");
+  Bytes frame = make_frame(TestPacket{.source = 0, .destination = 0xFFFFFFFF});
+  EXPECT_EQ(inspect_ipv4(port(), frame), "broadcast");
+  EXPECT_EQ(inspect_ipv4(port(), make_frame(TestPacket{.source = 0, .destination = 0xE0000016})), "multicast");
+  EXPECT_EQ(inspect_ipv4(port(), make_frame(TestPacket{.source = 1, .destination = 0xFFFFFFFF})), "martian_source");
+  EXPECT_EQ(inspect_ipv4(port(), make_frame(TestPacket{.source = 0x7F000001, .destination = 0xE0000016})),
+            "martian_source");
 }
 
 TEST(HeaderOracle, KnowsItsOwnStation) {
   PortInfo strict = port();
   strict.promiscuous = false;
-  Bytes frame = make_frame({});
-  EXPECT_EQ(inspect(strict, frame), "wrong_mac");
+  Bytes frame = make_frame(TestPacket{});
+  EXPECT_EQ(inspect_ipv4(strict, frame), "wrong_mac");
   frame[5] = 1;
-  EXPECT_EQ(inspect(strict, frame), "");
+  EXPECT_EQ(inspect_ipv4(strict, frame), "");
 }
 
 TEST(HeaderOracle, TakesOneHopOffAndKeepsTheRest) {

@@ -33,35 +33,33 @@ std::uint64_t Findings::differences() const {
 }
 
 std::size_t Ledger::FlowKeyHash::operator()(const FlowKey& key) const {
-  const std::array<std::uint32_t, 4> words{key.source, key.destination, key.ports, key.protocol};
+  const std::array<std::uint64_t, 6> words{
+      key.source.high,     key.source.low, key.destination.high,
+      key.destination.low, key.ports,      std::uint64_t{key.label} << 8 | key.protocol};
   return hash_bytes(words.data(), sizeof words);
 }
 
-Ledger::FlowKey Ledger::flow_key(Frame frame) {
-  const Frame packet = frame.subspan(kEthernetBytes);
-  FlowKey key{.source = read32(packet, 12), .destination = read32(packet, 16), .protocol = packet[9]};
-  const bool fragment = read16(packet, 6) % 0x4000 != 0;
-  const bool has_ports = key.protocol == 6 || key.protocol == 17 || key.protocol == 132 || key.protocol == 136;
-  const std::size_t ports_at = std::size_t{packet[0]} % 16 * 4;
-  if (!fragment && has_ports && packet.size() >= ports_at + 4) key.ports = read32(packet, ports_at);
-  return key;
-}
-
 std::uint32_t Ledger::lane(std::uint16_t port, const FlowKey& key, const std::vector<Way>& ways) {
-  const auto [known_flow, new_flow] = flow_index_.emplace(key, flows_.size());
+  const auto [known_flow, new_flow] = flow_index_.emplace(key.of_way(), flows_.size());
   if (new_flow) {
     const auto [known_ways, new_ways] = ways_index_.emplace(ways, ways_.size());
     if (new_ways) ways_.push_back(ways);
-    flows_.push_back({.key = key, .ways = known_ways->second});
+    flows_.push_back({.key = key.of_way(), .ways = known_ways->second});
   }
   const std::uint32_t index = known_flow->second;
   Flow& flow = flows_[index];
   if (new_flow) flow.first_lane = static_cast<std::uint32_t>(lanes_.size());
-  if (!new_flow && lanes_[flow.first_lane].port == port) return flow.first_lane;
+  if (!new_flow) {
+    const Lane& first = lanes_[flow.first_lane];
+    if (first.port == port && first.protocol == key.protocol && first.ports == key.ports) return flow.first_lane;
+  }
   const auto new_lane = static_cast<std::uint32_t>(lanes_.size());
   const auto known_lane =
-      new_flow ? new_lane : other_lanes_.emplace(std::uint64_t{index} << 16 | port, new_lane).first->second;
-  if (known_lane == new_lane) lanes_.push_back({.flow = index, .port = port});
+      new_flow ? new_lane
+               : other_lanes_.emplace(std::tuple(index, port, key.protocol, key.ports), new_lane).first->second;
+  if (known_lane == new_lane) {
+    lanes_.push_back({.flow = index, .port = port, .protocol = key.protocol, .ports = key.ports});
+  }
   return known_lane;
 }
 
@@ -77,10 +75,10 @@ void Ledger::received(std::uint16_t port, std::uint32_t number, Frame frame) {
     return;
   }
   const auto index = static_cast<std::uint32_t>(entries_.size());
-  const auto ip_bytes = static_cast<std::uint16_t>(read16(frame, kEthernetBytes + 2));
-  entries_.push_back({.lane = lane(port, flow_key(frame), expectation.ways), .number = number, .ip_bytes = ip_bytes});
+  const unsigned bytes = ip_bytes(frame);
+  entries_.push_back({.lane = lane(port, flow_key(frame), expectation.ways), .number = number, .ip_bytes = bytes});
   Flow& flow = flows_[lanes_[entries_.back().lane].flow];
-  flow.fewest_bytes = std::min<unsigned>(flow.fewest_bytes, ip_bytes);
+  flow.fewest_bytes = std::min(flow.fewest_bytes, bytes);
 
   const auto contents = routed_contents(without_excess(frame, smallest_mtu_));
   const auto [found, is_new] = groups_.try_emplace(hash_bytes(contents.data(), contents.size()));
@@ -166,7 +164,8 @@ Findings Ledger::close() {
     if (must_be_sent(entry)) {
       differ(Difference::missing, "never sent: " + describe(lane.port, entry.number, flows_[lane.flow].key));
     } else {
-      ++findings_.unsent["unknown_neighbour or fragmentation_needed at the next hop of its flow"];
+      const char* const too_long = flows_[lane.flow].key.is_ipv6 ? Ipv6Rules::kTooLong : Ipv4Rules::kTooLong;
+      ++findings_.unsent[fmt::format("unknown_neighbour or {} at the next hop of its flow", too_long)];
     }
   }
   return findings_;
@@ -178,9 +177,14 @@ void Ledger::differ(Difference difference, const std::string& text) {
 }
 
 std::string Ledger::describe(std::uint16_t port, std::uint32_t number, const FlowKey& key) const {
-  return fmt::format("packet {} received on {} ({} > {}, protocol {})", number, oracle_.ports()[port].name,
-                     penumbra::to_string(Ipv4Address{key.source}), penumbra::to_string(Ipv4Address{key.destination}),
-                     key.protocol);
+  const auto name = [&](Ipv6Address address) {
+    return key.is_ipv6 ? penumbra::to_string(address)
+                       : penumbra::to_string(Ipv4Address{static_cast<std::uint32_t>(address.low)});
+  };
+  const std::string what =
+      key.label != 0 ? fmt::format("flow label 0x{:05x}", key.label) : fmt::format("protocol {}", key.protocol);
+  return fmt::format("packet {} received on {} ({} > {}, {})", number, oracle_.ports()[port].name, name(key.source),
+                     name(key.destination), what);
 }
 
 }  // namespace penumbra::cli::verify

@@ -5,18 +5,21 @@
 //
 // A packet that came out is recognised by its contents from the ethertype on. They determine its flow, so that packets
 // with equal contents are interchangeable, except for the order in which they came in: that is checked for each flow of
-// each input port, by all packets whose contents came in at that one port only. What follows the packet in a frame that
-// is longer than some port's MTU permits is not compared: it leaves by one port and does not by another.
+// each input port, by all packets whose contents came in at that one port only. Packets of one flow label that carry
+// different things may overtake each other: they may have come in by different queues (docs/design.md). What follows
+// the packet in a frame that is longer than some port's MTU permits is not compared: it leaves by one port and does not
+// by another.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include "cli/verify/route_oracle.h"
+#include "cli/verify/oracle.h"
 
 namespace penumbra::cli::verify {
 
@@ -62,32 +65,29 @@ class Ledger {
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  struct FlowKey {
-    std::uint32_t source = 0, destination = 0, ports = 0;
-    std::uint8_t protocol = 0;
-    bool operator==(const FlowKey&) const = default;
-  };
   struct FlowKeyHash {
     std::size_t operator()(const FlowKey& key) const;
   };
   struct Flow {
-    FlowKey key;
+    FlowKey key;                   ///< of_way()
     std::uint32_t ways = 0;        ///< index into ways_
     std::uint32_t first_lane = 0;  ///< of the port where it came in first, the only one of most flows
     std::uint32_t chosen = kNone;  ///< the way that its first packet took
     unsigned fewest_bytes = ~0U;   ///< of the shortest IP packet of it
   };
-  /// A flow as it came in at one port.
+  /// What of a flow came in at one port and carries the same.
   struct Lane {
     std::uint32_t flow = 0;
     std::uint16_t port = 0;
+    std::uint8_t protocol = 0;
+    std::uint32_t ports = 0;
     std::uint32_t latest = 0;  ///< highest packet number that has come out
   };
   struct Entry {
     std::uint32_t lane = 0;
     std::uint32_t number = 0;    ///< in the capture
     std::uint32_t next = kNone;  ///< next entry with the same contents
-    std::uint16_t ip_bytes = 0;
+    std::uint32_t ip_bytes = 0;
     bool seen = false;
   };
   /// Entries with the same contents, in the order in which they were entered.
@@ -96,7 +96,6 @@ class Ledger {
     bool one_lane = true;
   };
 
-  static FlowKey flow_key(Frame frame);
   std::uint32_t lane(std::uint16_t port, const FlowKey& key, const std::vector<Way>& ways);
   void check(std::uint16_t port, std::uint32_t number, Frame frame, const Group& group, const Entry& entry);
   bool must_be_sent(const Entry& entry) const;
@@ -109,7 +108,8 @@ class Ledger {
   std::vector<std::vector<Way>> ways_;
   std::unordered_map<FlowKey, std::uint32_t, FlowKeyHash> flow_index_;
   std::vector<Flow> flows_;
-  std::unordered_map<std::uint64_t, std::uint32_t> other_lanes_;  ///< by flow and port; all but the first lanes
+  /// By flow, port, protocol and ports; all but the first lanes.
+  std::map<std::tuple<std::uint32_t, std::uint16_t, std::uint8_t, std::uint32_t>, std::uint32_t> other_lanes_;
   std::vector<Lane> lanes_;
   std::unordered_map<std::uint64_t, Group> groups_;  ///< by hash of the contents
   std::vector<Entry> entries_;

@@ -9,14 +9,16 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "cli/verify/header_oracle.h"
+#include "cli/verify/frame.h"
+#include "cli/verify/ipv4_rules.h"
+#include "cli/verify/ipv6_rules.h"
 #include "control/routes.h"
+#include "penumbra/function.h"
 
 namespace penumbra::cli::verify {
 
@@ -31,37 +33,52 @@ struct Way {
   bool carries(unsigned ip_bytes) const { return mac != 0 && ip_bytes <= mtu; }
 };
 
-/// What must become of a frame: not sent for a reason, or sent by one of the ways (sorted, all different), the same one
-/// for all packets of a flow.
+/// What must become of a packet: not sent for a reason, or sent by one of the ways (sorted, all different), the same
+/// one for all packets of a flow.
 struct Expectation {
   std::string reason;
   std::vector<Way> ways;
 };
 
-class Oracle {
+/// Of one address family; `Rules` are Ipv4Rules or Ipv6Rules.
+template <class Rules>
+class RouteOracle {
  public:
-  Oracle(std::vector<PortInfo> ports, const control::RouteList& routes,
-         const std::vector<control::Neighbour>& neighbours);
+  using Family = typename Rules::AddressFamily;
+  using Address = typename Family::Address;
+  using Prefix = typename Family::Prefix;
 
-  const std::vector<PortInfo>& ports() const { return ports_; }
-  /// For a frame that arrives at port number `port`.
-  Expectation judge(std::uint16_t port, Frame frame) const;
+  RouteOracle(const std::vector<PortInfo>& ports, const control::RouteListOf<Family>& routes,
+              const std::vector<control::NeighbourOf<Family>>& neighbours);
+
+  /// For a packet that Rules::inspect() finds good.
+  Expectation judge(Frame packet) const;
 
  private:
+  using RouteTarget = control::RouteTargetOf<Family>;
+
   struct Entry {
     std::uint32_t metric = 0;
     std::uint32_t target = 0;
   };
-  const control::RouteTarget* find(std::uint32_t address) const;
-  void add(Ipv4Prefix prefix, Entry entry);
-  Expectation ways(const control::RouteTarget& target, std::uint32_t destination, unsigned ip_bytes) const;
+  struct AddressHash {
+    std::size_t operator()(Address address) const;
+  };
+  const RouteTarget* find(Address address) const;
+  void add(Prefix prefix, Entry entry);
+  std::string reason_on_links(Address destination) const;
+  Expectation ways(const RouteTarget& target, Address destination, unsigned ip_bytes) const;
 
-  std::vector<PortInfo> ports_;
+  std::vector<unsigned> mtu_by_port_;
   std::map<std::string, std::uint16_t> port_by_name_;
-  std::vector<control::RouteTarget> targets_;
-  std::array<std::unordered_map<std::uint32_t, Entry>, 33> by_length_;
-  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint64_t> neighbours_;
-  std::set<std::uint32_t> own_addresses_, directed_broadcasts_;
+  std::vector<RouteTarget> targets_;
+  std::array<std::unordered_map<Address, Entry, AddressHash>, Family::kBits + 1> by_length_;
+  std::map<std::pair<std::uint16_t, Address>, std::uint64_t> neighbours_;
+  std::set<Address> own_addresses_;
+  std::vector<Prefix> connected_;
 };
+
+extern template class RouteOracle<Ipv4Rules>;
+extern template class RouteOracle<Ipv6Rules>;
 
 }  // namespace penumbra::cli::verify

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "cli/verify/header_oracle.h"
+#include "cli/verify/ipv4_rules.h"
 #include "penumbra/ip.h"
 
 namespace penumbra::cli::verify {
+
+using Bytes = std::vector<std::uint8_t>;
 
 /// What a test says of a UDP packet in an Ethernet frame; every length and checksum of it will be right.
 struct TestPacket {
@@ -48,11 +50,54 @@ inline std::vector<std::uint8_t> make_frame(const TestPacket& packet) {
   return frame;
 }
 
+/// Likewise in IPv6, where a checksum has nothing to say to a router.
+struct TestIpv6Packet {
+  Ipv6Address source{0x20010DB8'00FF'0000, 1};
+  Ipv6Address destination{0x20010DB8'0010'0000, 1};
+  std::uint16_t source_port = 1000;
+  std::uint8_t hop_limit = 64;
+  std::uint8_t mark = 0;
+  std::uint16_t payload_bytes = 18;
+  std::uint32_t label = 0;
+  std::uint8_t next_header = 17;
+};
+
+inline std::vector<std::uint8_t> make_frame(const TestIpv6Packet& packet) {
+  std::vector<std::uint8_t> frame(14 + 40 + 8 + packet.payload_bytes);
+  frame[0] = 0x02;
+  put16(frame, 12, 0x86DD);
+  put16(frame, 14, 0x6000 | packet.label >> 16);
+  put16(frame, 16, packet.label);
+  put16(frame, 18, 8U + packet.payload_bytes);
+  frame[20] = packet.next_header;
+  frame[21] = packet.hop_limit;
+  std::size_t at = 22;
+  for (const Ipv6Address& address : {packet.source, packet.destination}) {
+    for (const std::uint64_t half : {address.high, address.low}) {
+      for (int shift = 48; shift >= 0; shift -= 16, at += 2)
+        put16(frame, at, static_cast<std::uint32_t>(half >> shift));
+    }
+  }
+  put16(frame, 54, packet.source_port);
+  put16(frame, 56, 53);
+  put16(frame, 58, 8U + packet.payload_bytes);
+  frame.back() = packet.mark;
+  return frame;
+}
+
+inline TestPacket one_hop_on(TestPacket packet) {
+  packet.ttl -= 1;
+  return packet;
+}
+inline TestIpv6Packet one_hop_on(TestIpv6Packet packet) {
+  packet.hop_limit -= 1;
+  return packet;
+}
+
 /// The frame as a right router would send it.
-inline std::vector<std::uint8_t> make_routed(const TestPacket& packet, MacAddress to, MacAddress from) {
-  TestPacket routed = packet;
-  routed.ttl -= 1;
-  auto frame = make_frame(routed);
+template <class Packet>
+std::vector<std::uint8_t> make_routed(const Packet& packet, MacAddress to, MacAddress from) {
+  auto frame = make_frame(one_hop_on(packet));
   for (unsigned i = 0; i < 6; ++i) {
     frame[i] = static_cast<std::uint8_t>(to.value >> (40 - 8 * i));
     frame[6 + i] = static_cast<std::uint8_t>(from.value >> (40 - 8 * i));

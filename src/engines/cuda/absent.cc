@@ -15,7 +15,7 @@ namespace {
                          [] {
                            return Availability{false,
                                                "this program was built without it: CMake found no nvcc, or sanitizers "
-                                               "were asked for; install the CUDA toolkit and build again"};
+                                               "were asked for; install the toolkit of CUDA 13 and build again"};
                          },
                      .create = nullptr});
 

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -99,6 +102,31 @@ TEST_F(CudaCalibration, KeepsToWhatWasTold) {
   EXPECT_EQ(plan->gather, 5U);
 }
 
+/// What was found among fewer plans is not the best of all.
+TEST_F(CudaCalibration, HoldsForTheSameWishesOnly) {
+  const auto conditions = [this](const EngineSettings& told) { return Begun(world_, told).engine.conditions(); };
+  EXPECT_EQ(conditions({}), "fake");
+  EXPECT_EQ(conditions({{"streams", 3}}), "fake, streams=3");
+  EXPECT_EQ(conditions({{"streams", 3}, {"gather", 5}, {"mapped", 0}}), "fake, streams=3,gather=5,mapped=0");
+  EXPECT_EQ(conditions({{"mapped", 1}}), "fake, mapped=1");
+}
+
+TEST_F(CudaCalibration, KeepsTheSizeClassOfTheMeasuring) {
+  struct Grown {
+    echo_view view;
+    const std::byte* more;
+  };
+  const std::vector<std::byte> more(4096);
+  const Grown grown{{FakeWorld::kModulus}, more.data()};
+  Begun run(world_, {});
+  run.engine.recall({});
+  const unsigned then = world_.modulo.size_class();
+  world_.modulo.publish(grown, {{offsetof(Grown, more), more.data(), more.size()}});
+  ASSERT_NE(world_.modulo.size_class(), then);
+  ASSERT_THAT(run.engine.findings(), SizeIs(1));
+  EXPECT_EQ(run.engine.findings()[0].size_class, then);
+}
+
 TEST_F(CudaCalibration, IsLeftOutWhereEverythingWasTold) {
   Begun run(world_, {{"streams", 3}, {"gather", 5}, {"mapped", 1}});
   run.engine.recall({});
@@ -114,6 +142,18 @@ TEST_F(CudaCalibration, SurvivesTheLossOfTheGpu) {
   EXPECT_THAT(run.engine.findings(), IsEmpty());
   EXPECT_THAT(run.engine.notes(), Contains(HasSubstr("lost: ")));
   expect_answers(*run.queue);
+}
+
+TEST_F(CudaCalibration, IsMeasuredWhileTablesChange) {
+  ChangingTable table;
+  CudaEngine engine(world_.backend(), MasterOptions{});
+  engine.use_table(world_.modulo);
+  engine.use_table(table.table());
+  engine.expect(world_.modulo_shader(), world_.modulo);
+  engine.expect(world_.lookup_shader(), table.table());
+  const auto queue = engine.open_queue();
+  table.change_during([&engine] { engine.recall({}); }, std::chrono::microseconds(50));
+  EXPECT_THAT(engine.findings(), SizeIs(2));
 }
 
 TEST_F(CudaCalibration, NeedsATableThatWasPublished) {

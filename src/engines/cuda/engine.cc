@@ -59,6 +59,10 @@ CudaEngine::CudaEngine(Backend backend, MasterOptions options)
 CudaEngine::CudaEngine(Backend backend, const EngineSettings& settings)
     : CudaEngine(std::move(backend), options_of(settings)) {}
 
+CudaEngine::~CudaEngine() {
+  for (const auto& master : masters_) master->stop();
+}
+
 void CudaEngine::use_table(Table& table) {
   const auto is_of = [&table](const auto& copies) { return &copies->table() == &table; };
   if (std::ranges::any_of(tables_, is_of)) return;
@@ -90,7 +94,11 @@ void CudaEngine::recall(std::vector<EngineFinding> findings) {
     const auto plan = known == findings.end() ? std::nullopt : plan_of(known->value);
     for (const auto& master : masters_) {
       if (plan && wish_.allows(*plan)) {
-        master->use_plan({expected.shader, expected.table, *plan, known->gain, true});
+        master->use_plan({.shader = expected.shader,
+                          .table = expected.table,
+                          .plan = *plan,
+                          .gain = known->gain,
+                          .is_recalled = true});
       } else {
         master->calibrate(*expected.shader, *expected.table);
       }
@@ -104,16 +112,21 @@ std::vector<EngineFinding> CudaEngine::findings() const {
   for (const auto& master : masters_) {
     for (const Choice& each : master->choices()) {
       const auto is_same = [&each](const EngineFinding& other) {
-        return other.shader == each.shader->name && other.size_class == each.table->size_class();
+        return other.shader == each.shader->name && other.size_class == each.size_class;
       };
       if (each.is_recalled || std::ranges::any_of(found, is_same)) continue;
       found.push_back({.shader = each.shader->name,
-                       .size_class = each.table->size_class(),
+                       .size_class = each.size_class,
                        .value = to_value(each.plan),
                        .gain = each.gain});
     }
   }
   return found;
+}
+
+std::string CudaEngine::conditions() const {
+  const std::string wish = wish_.text();
+  return masters_.front()->device_name() + (wish.empty() ? "" : ", " + wish);
 }
 
 std::vector<std::string> CudaEngine::notes() const {

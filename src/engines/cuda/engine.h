@@ -24,6 +24,8 @@ class CudaEngine final : public Engine {
   CudaEngine(Backend backend, MasterOptions options);
   /// With the options that the settings give.
   CudaEngine(Backend backend, const EngineSettings& settings);
+  /// No queue is left. Owners of tables may go on changing them.
+  ~CudaEngine() override;
 
   const Shader* find_shader(const std::string& name) const override { return backend_.find_shader(name); }
   void use_table(Table& table) override;
@@ -34,7 +36,8 @@ class CudaEngine final : public Engine {
   std::vector<std::string> notes() const override;
   std::vector<EngineFinding> findings() const override;
   void recall(std::vector<EngineFinding> findings) override;
-  std::string conditions() const override { return masters_.front()->device_name(); }
+  /// The GPU, and what is wished of plans.
+  std::string conditions() const override;
 
  private:
   struct Expected {
@@ -48,9 +51,11 @@ class CudaEngine final : public Engine {
   const PlanWish wish_;
   const std::unique_ptr<Engine> cpu_;  ///< what runs shaders while the GPU does not
   std::vector<Expected> expected_;
-  std::vector<std::unique_ptr<TableCopies>> tables_;  ///< of each table one for each GPU
-  std::vector<std::unique_ptr<Master>> masters_;      ///< of each GPU; these end before the tables that they copy
-  std::vector<unsigned> queues_;                      ///< that each was given so far
+  std::vector<std::unique_ptr<Master>> masters_;  ///< of each GPU
+  std::vector<unsigned> queues_;                  ///< that each was given so far
+  /// Of each table one for each GPU. While they are there they are rung for by the tables' owners; so masters outlive
+  /// them, but for their threads.
+  std::vector<std::unique_ptr<TableCopies>> tables_;
 };
 
 }  // namespace penumbra::cuda

@@ -274,6 +274,17 @@ TEST(CudaEngine, EndsWithWorkInFlight) {
   EXPECT_EQ(world.faults.opened, world.faults.destroyed);
 }
 
+TEST(CudaEngine, EndsWhileOwnersGoOnChangingTheirTables) {
+  for (int i = 0; i < 20; ++i) {
+    FakeWorld world;
+    ChangingTable table;
+    auto engine = std::make_unique<CudaEngine>(world.backend(), MasterOptions{});
+    engine->use_table(table.table());
+    engine->open_queue();
+    table.change_during([&engine] { engine.reset(); });
+  }
+}
+
 TEST(CudaEngine, SaysThatAQueueIsFull) {
   FakeWorld world;
   CudaEngine engine(world.backend(), MasterOptions{});

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -150,6 +151,27 @@ class ChangingTable {
     action();
     over = true;
     reader.join();
+  }
+
+  /// Goes on changing, in a thread of its own, while `action` runs and for a little longer.
+  template <class Action>
+  void change_during(const Action& action, std::chrono::microseconds pause = {}) {
+    std::atomic<bool> over{false};
+    std::atomic<int> changes{0};
+    std::thread owner([&] {
+      for (std::uint16_t i = 0; !over; ++changes) {
+        change(++i % 1000);
+        if (pause.count() > 0) std::this_thread::sleep_for(pause);
+      }
+    });
+    const auto wait_for_changes = [&changes](int more) {
+      for (const int until = changes + more; changes < until;) std::this_thread::yield();
+    };
+    wait_for_changes(1);
+    action();
+    wait_for_changes(3);
+    over = true;
+    owner.join();
   }
 
   std::atomic<std::size_t> lookups{0};

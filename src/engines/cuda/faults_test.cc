@@ -116,6 +116,32 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUp) {
   EXPECT_EQ(engine.open_queue()->poll(), nullptr);
 }
 
+/// Closing the device would wait for it.
+TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
+  ChangingTable table;
+  CudaEngine engine(world_.backend(), impatient_);
+  engine.use_table(world_.modulo);
+  std::vector<std::uint16_t> out(64);
+  const std::vector<std::uint32_t> in = world_.numbers(out.size());
+  {
+    ShaderQueue first(engine, world_.modulo_shader(), world_.modulo);
+    run(first, [this] { return faults_.launches[0] > 0; });
+  }
+  const auto queue = engine.open_queue();
+  faults_.stuck = true;
+  const int launches = faults_.launches[0];
+  Batch batch = world_.modulo_batch(in, out);
+  ASSERT_EQ(queue->submit(batch), EngineQueue::Submitted::queued);
+  while (faults_.launches[0] == launches) std::this_thread::yield();
+  faults_.no_memory = true;
+  engine.use_table(table.table());
+  while (queue->poll() == nullptr) std::this_thread::yield();
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+  EXPECT_EQ(faults_.abandoned, 1);
+  EXPECT_EQ(faults_.destroyed, 0);
+  EXPECT_THAT(all(engine.notes()), HasSubstr("lost: "));
+}
+
 TEST_F(CudaFaults, ATableCopyThatNeverEndsIsGivenUpAndItsOwnerGoesOn) {
   ChangingTable table;
   CudaEngine engine(world_.backend(), impatient_);

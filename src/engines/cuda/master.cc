@@ -81,8 +81,14 @@ bool Master::turn() {
   bool worked = take();
   if (device_ == nullptr) return worked;
   worked = finish() || worked;
-  for (TableCopies* table : tables_) worked = table->advance() || worked;
+  worked = advance_tables() || worked;
   return launch() || worked;
+}
+
+bool Master::advance_tables() {
+  bool worked = false;
+  for (TableCopies* table : tables_) worked = table->advance() || worked;
+  return worked;
 }
 
 /// Looks only at the oldest launch of each group, for asking costs as much as copying: a group's launches end about in

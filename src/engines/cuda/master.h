@@ -42,6 +42,7 @@ struct MasterOptions {
 struct Choice {
   const Shader* shader = nullptr;
   const Table* table = nullptr;
+  unsigned size_class = table == nullptr ? 0 : table->size_class();  ///< of the table, when that was measured
   Plan plan;
   double gain = 0;  ///< how many times as fast that is as one copied batch after the other
   bool is_recalled = false;
@@ -52,6 +53,8 @@ class Master final : public DeviceThread {
   Master(std::function<std::unique_ptr<Device>(unsigned streams)> open, MasterOptions options);
   /// No staging memory may be left.
   ~Master() override;
+  /// Ends its thread, and lets go of the GPU and of all tables.
+  using DeviceThread::stop;
 
   // Any thread, while nothing is in flight that concerns what is added or removed. They wait for the master.
 
@@ -114,6 +117,7 @@ class Master final : public DeviceThread {
   void lose(const DeviceError& error) override;
   void close() override;
 
+  bool advance_tables();
   bool finish();
   bool take();
   bool launch();
@@ -139,6 +143,7 @@ class Master final : public DeviceThread {
   void reach(SharedMemory& memory);
   void let_go(SharedMemory& memory) noexcept;
   void give_up(Job& job);
+  bool comes_to_an_end() noexcept;
 
   const std::function<std::unique_ptr<Device>(unsigned)> open_;
   const MasterOptions options_;

@@ -69,9 +69,10 @@ void Master::calibrate(const Shader& shader, const Table& table) {
 
 /// Whether the GPU has the table, or has it soon.
 bool Master::wait_for_table(TableCopies& table) {
+  const std::uint64_t wanted = table.wanted();
   const auto deadline = Clock::now() + options_.patience;
-  while (table.has_work() && Clock::now() < deadline) table.advance();
-  return table.shows(table.wanted()) && table.wanted() > 0;
+  while (wanted > 0 && !table.shows(wanted) && Clock::now() < deadline) advance_tables();
+  return wanted > 0 && table.shows(wanted);
 }
 
 void Master::choose_plan(Group& group, Sample& sample) {
@@ -116,6 +117,7 @@ double Master::cost(Group& group, Sample& sample, const Plan& plan) {
       }
       launch();
       finish();
+      advance_tables();  // their owners go on, and jobs are for what these have committed
     }
     const double took = std::chrono::duration<double>(Clock::now() - begin).count() / kBatches;
     least = i == 0 ? took : std::min(least, took);

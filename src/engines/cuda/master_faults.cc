@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the master comes by its device, and what it does when it loses it.
+#include <memory>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "cuda/abandoned.h"
 #include "cuda/master.h"
@@ -39,10 +42,26 @@ void Master::let_go(SharedMemory& memory) noexcept {
   memory.mapped = memory.device = nullptr;
 }
 
+/// Whether the device can be closed, which waits for what is in flight.
+bool Master::comes_to_an_end() noexcept {
+  const auto deadline = Clock::now() + options_.patience;
+  try {
+    for (const unsigned lane : flying_) {
+      while (!device_->reached(lane)) {
+        if (Clock::now() > deadline) return false;
+        std::this_thread::yield();
+      }
+    }
+  } catch (const DeviceError& error) {
+    return !error.is_final();
+  }
+  return true;
+}
+
 /// Workers that have not seen yet that the GPU is gone go on submitting: take() gives their jobs back.
 void Master::lose(const DeviceError& error) {
   accepts_.store(false, std::memory_order_relaxed);
-  is_final_ = error.is_final();
+  is_final_ = error.is_final() || (device_ != nullptr && !comes_to_an_end());
   retry_at_ = Clock::now() + options_.retry_after;
   {
     const std::lock_guard lock(words_mutex_);
@@ -51,7 +70,10 @@ void Master::lose(const DeviceError& error) {
   }
   if (is_final_ && device_ != nullptr) {
     device_->abandon(error.what());
-    keep_for_good(std::move(device_), memories_);
+    std::vector<std::shared_ptr<const HugeMemory>> stagings;
+    stagings.reserve(tables_.size());
+    for (const TableCopies* table : tables_) stagings.push_back(table->staging());
+    keep_for_good(std::move(device_), memories_, std::move(stagings));
   }
   device_.reset();
   for (const auto& memory : memories_) {

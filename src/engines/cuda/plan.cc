@@ -22,6 +22,17 @@ Plan PlanWish::applied_to(Plan plan) const {
   return plan;
 }
 
+std::string PlanWish::text() const {
+  std::string text;
+  const auto add = [&text](const char* name, unsigned value) {
+    text += (text.empty() ? "" : ",") + std::string(name) + "=" + std::to_string(value);
+  };
+  if (streams) add("streams", *streams);
+  if (gather) add("gather", *gather);
+  if (access) add("mapped", *access == Access::mapped ? 1 : 0);
+  return text;
+}
+
 std::uint64_t to_value(const Plan& plan) {
   return std::uint64_t{plan.streams} << 16 | std::uint64_t{plan.gather} << 8 | static_cast<std::uint64_t>(plan.access);
 }

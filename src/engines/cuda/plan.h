@@ -38,6 +38,8 @@ struct PlanWish {
   bool allows(const Plan& plan) const;
   /// The plan as far as nothing else is wished.
   Plan applied_to(Plan plan) const;
+  /// As it is told: "streams=1,mapped=1"; empty: nothing is wished.
+  std::string text() const;
 };
 
 /// As an EngineFinding has it; and back: none of a value that is of no plan.

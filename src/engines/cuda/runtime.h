@@ -16,6 +16,8 @@ namespace penumbra::cuda {
 void check(cudaError_t error, const char* doing);
 /// Whether this process has GPUs that serve.
 Availability probe_gpu();
+/// CUDA's own number of one of them, as long as there is one.
+int number_of_gpu(unsigned index);
 /// Opens one of them, with so many streams; for calls from this thread. Throws DeviceError.
 std::unique_ptr<Device> open_gpu(unsigned index, unsigned streams);
 

@@ -313,8 +313,12 @@ Availability probe_gpu() {
   return availability;
 }
 
+int number_of_gpu(unsigned index) {
+  return found_gpus().gpus[index];
+}
+
 std::unique_ptr<Device> open_gpu(unsigned index, unsigned streams) {
-  const int gpu = found_gpus().gpus[index];
+  const int gpu = number_of_gpu(index);
   {
     const std::lock_guard lock(lost_mutex);
     if (const auto lost = lost_for.find(gpu); lost != lost_for.end()) throw DeviceError(lost->second, true);

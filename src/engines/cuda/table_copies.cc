@@ -63,8 +63,8 @@ std::size_t TableCopies::Ranges::weight(const Range& range) {
 TableCopies::TableCopies(Table& table, Doorbell& master)
     : table_(table),
       master_(master),
-      staging_(kStep + kMostPieces * sizeof(Piece)),
-      pieces_(reinterpret_cast<Piece*>(staging_.data() + kStep), kMostPieces) {
+      staging_(std::make_shared<HugeMemory>(kStep + kMostPieces * sizeof(Piece))),
+      pieces_(reinterpret_cast<Piece*>(staging_->data() + kStep), kMostPieces) {
   table_.attach(*this);
 }
 
@@ -101,6 +101,7 @@ void TableCopies::committed() {
   for (const Range& each : announced_.all()) {
     std::memcpy(shadow_[each.region].data() + each.begin, sources_[each.region].data + each.begin,
                 each.end - each.begin);
+    if (!live_) continue;  // copies that are made later begin with all of it
     for (Copy& copy : copies_) copy.lacks.add(each);
   }
   announced_.clear();
@@ -122,7 +123,7 @@ void TableCopies::commit(std::unique_lock<std::mutex>& lock) {
 }
 
 void TableCopies::begin(Device& device, unsigned stream, std::chrono::milliseconds patience) {
-  device.share(staging_.data(), staging_.bytes());
+  device.share(staging_->data(), staging_->bytes());
   const std::lock_guard lock(mutex_);
   device_ = &device;
   stream_ = stream;
@@ -210,8 +211,8 @@ void TableCopies::copy_what_is_lacking(Copy& spare) {
   while (!spare.lacks.empty() && used < kStep && count < kMostPieces) {
     const Range range = spare.lacks.take(kStep - used);
     const std::size_t bytes = range.end - range.begin;
-    const Piece piece{spare.regions[range.region] + range.begin, staging_.data() + used, bytes};
-    std::memcpy(staging_.data() + used, shadow_[range.region].data() + range.begin, bytes);
+    const Piece piece{spare.regions[range.region] + range.begin, staging_->data() + used, bytes};
+    std::memcpy(staging_->data() + used, shadow_[range.region].data() + range.begin, bytes);
     if (bytes <= kSmall) {
       pieces_[count++] = piece;
     } else {

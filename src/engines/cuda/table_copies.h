@@ -15,6 +15,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -53,6 +54,8 @@ class TableCopies final : public TableMirror {
   void begin(Device& device, unsigned stream, std::chrono::milliseconds patience = std::chrono::seconds(2));
   /// It is not there any more, and nothing is in flight.
   void end() noexcept;
+  /// What the device reads of the host's.
+  std::shared_ptr<const HugeMemory> staging() const { return staging_; }
   /// Goes on with what has to be copied, as far as that goes without waiting. Whether it did anything.
   bool advance();
   /// Whether there is something to copy.
@@ -130,7 +133,7 @@ class TableCopies final : public TableMirror {
 
   Device* device_ = nullptr;
   unsigned stream_ = 0;
-  HugeMemory staging_;
+  std::shared_ptr<HugeMemory> staging_;
   std::span<Piece> pieces_;  ///< at its end
   Step step_ = Step::none;
   std::chrono::milliseconds patience_{0};

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <chrono>
@@ -245,6 +246,31 @@ TEST_F(CudaTableCopies, AreWholeAgainOnANewDevice) {
   CountingDevice next(faults_);
   copies.begin(next, 0);
   EXPECT_FALSE(copies.shows(copies.wanted()));
+  bring_up_to_date(copies);
+  expect_equal(copies);
+  copies.end();
+}
+
+/// Allocated now. ThreadSanitizer and AddressSanitizer count by themselves: 0.
+std::size_t memory_in_use() {
+  const struct mallinfo2 heap = mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
+
+TEST_F(CudaTableCopies, TakeNoMoreMemoryWhileThereIsNoDevice) {
+  TableCopies copies(table_, doorbell_);
+  copies.begin(device_, 0);
+  bring_up_to_date(copies);
+  copies.end();
+  std::mt19937 random(3);
+  const std::size_t before = memory_in_use();
+  for (int i = 0; i < 200'000; ++i) {
+    change(random() % kFirst, static_cast<std::uint32_t>(random()));
+    table_.commit();
+  }
+  EXPECT_LT(memory_in_use(), before + (std::size_t{1} << 20));
+  CountingDevice next(faults_);
+  copies.begin(next, 0);
   bring_up_to_date(copies);
   expect_equal(copies);
   copies.end();

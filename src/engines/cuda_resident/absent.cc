@@ -11,7 +11,7 @@ EngineInfo absent() {
   info.probe = [] {
     return Availability{false,
                         "this program was built without it, like the engine 'cuda': CMake found no nvcc, or sanitizers "
-                        "were asked for; install the CUDA toolkit and build again"};
+                        "were asked for; install the toolkit of CUDA 13 and build again"};
   };
   return info;
 }

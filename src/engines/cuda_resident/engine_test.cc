@@ -199,6 +199,16 @@ TEST_F(Resident, EndsWithWorkInFlight) {
   EXPECT_EQ(world_.faults.opened, world_.faults.destroyed);
 }
 
+TEST_F(Resident, EndsWhileOwnersGoOnChangingTheirTables) {
+  for (int i = 0; i < 5; ++i) {
+    cuda::ChangingTable table;
+    auto engine = std::make_unique<ResidentEngine>(fake_backend(world_, faults_), ResidentOptions{});
+    engine->use_table(table.table());
+    engine->open_queue();
+    table.change_during([&engine] { engine.reset(); });
+  }
+}
+
 TEST_F(Resident, MakesWayForCallsThatWaitForAllKernels) {
   ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{});
   engine.use_table(world_.modulo);

@@ -75,12 +75,13 @@ class FakeResident final : public ResidentDevice {
     Slot* slot;
     std::uint32_t* beat;
     std::uint32_t number;
+    std::vector<std::byte> view;  ///< of the last batch
   };
 
   void serve(Roster& roster, std::uint32_t slots, std::uint32_t thread) {
     std::vector<Group> groups;
     for (std::uint32_t i = thread; i < slots; i += kThreads) {
-      groups.push_back({roster.slots[i], &roster.beats[i], next_number(number_in(roster.slots[i]->out[0]))});
+      groups.push_back({roster.slots[i], &roster.beats[i], next_number(number_in(roster.slots[i]->out[0])), {}});
     }
     std::mt19937 random(thread);
     while (!is_abandoned_ && (faults_.dead || (!stop_ && !faults_.ends.exchange(false)))) {
@@ -109,14 +110,27 @@ class FakeResident final : public ResidentDevice {
     return std::all_of(group.slot->in, group.slot->in + head.pieces,
                        [&](const Piece& piece) { return number_in(piece) == group.number; });
   }
+  /// Leaves `from` behind what the batch begins with.
+  const std::vector<std::byte>& take_view(Group& group, const Head& head, const Piece*& from,
+                                          std::uint32_t number) const {
+    const std::size_t view_bytes = shaders_.at(head.shader)->view_bytes;
+    if (head.form == Form::columns_only) {
+      ++from;
+      if (group.view.empty()) group.view.assign(group.slot->view, group.slot->view + view_bytes);
+    } else {
+      std::vector<std::byte> packed_head(sizeof(Head) + view_bytes);
+      EXPECT_TRUE(unpack(from, packed_head.data(), packed_head.size(), number));
+      group.view.assign(packed_head.begin() + sizeof(Head), packed_head.end());
+    }
+    EXPECT_EQ(group.view.size(), view_bytes) << "a batch without a view, of another shader than the last one";
+    return group.view;
+  }
   void answer(Group& group, std::mt19937& random) {
     const Head head = head_of(group);
     const Shader& shader = *shaders_.at(head.shader);
     const std::uint32_t number = std::exchange(group.number, next_number(group.number));
     const Piece* from = group.slot->in;
-    std::vector<std::byte> packed_head(sizeof(Head) + shader.view_bytes);
-    EXPECT_TRUE(unpack(from, packed_head.data(), packed_head.size(), number));
-    const auto view = std::vector(packed_head.begin() + sizeof(Head), packed_head.end());
+    const std::vector<std::byte>& view = take_view(group, head, from, number);
     if (faults_.late_microseconds > 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(faults_.late_microseconds));
     }

@@ -63,10 +63,11 @@ void Keeper::remove(const SlotRow& row) {
       kept = std::move(*known);
       rows_.erase(known);
     }
+    if (device_ != nullptr) {
+      pause();  // if that fails the GPU may go on with the range, which is kept for it then
+      let_go(*kept->range);
+    }
     std::erase(ranges_, kept->range);
-    if (device_ == nullptr) return;
-    pause();
-    let_go(*kept->range);
   });
 }
 
@@ -89,9 +90,11 @@ void Keeper::unshare(const SharedRange& range) {
   ask([this, &range] {
     const auto known = std::ranges::find(ranges_, &range, &std::shared_ptr<SharedRange>::get);
     if (--(*known)->users > 0) return;
-    const std::shared_ptr<SharedRange> kept = std::move(*known);
+    if (device_ != nullptr) {
+      pause();  // likewise
+      let_go(**known);
+    }
     ranges_.erase(known);
-    if (device_ != nullptr) let_go(*kept);
   });
 }
 
@@ -113,7 +116,7 @@ void Keeper::settle(const SlotRow& row) const {
 }
 
 void Keeper::begin(TableLease& table) {
-  table.begin(*memory_, kTableStream);
+  table.begin(*memory_, kTableStream, options_.patience);
 }
 
 void Keeper::close() {

@@ -19,7 +19,7 @@ namespace penumbra::cuda_resident {
 /// A batch in the group's room.
 struct Work {
   std::uint32_t items, number;
-  std::uint16_t shader;
+  std::uint8_t shader;
   Form form;
   bool is_end;  ///< in place of a batch: the group ends
 };
@@ -36,11 +36,15 @@ class Reader {
  public:
   __device__ Reader(const Slot* slot, volatile std::uint32_t* beat, const volatile std::uint32_t* stop,
                     std::uint32_t run)
-      : in_(slot->in), beat_(beat), stop_(stop), run_(run), number_(next_number(load_vector(slot->out).w)) {}
+      : in_(slot->in),
+        view_(slot->view),
+        beat_(beat),
+        stop_(stop),
+        run_(run),
+        number_(next_number(load_vector(slot->out).w)) {}
 
   /// Waits for the next batch. False: the group shall end.
   __device__ bool wait() {
-    std::uint32_t quiet = 0;
     for (;;) {
       const std::uint32_t lane = threadIdx.x;
       if (lane < ahead_) first_ = load_vector(in_ + lane);
@@ -49,26 +53,36 @@ class Reader {
       const uint4 head = {__shfl_sync(~0U, first_.x, 0), __shfl_sync(~0U, first_.y, 0), 0,
                           __shfl_sync(~0U, first_.w, 0)};
       if (head.w == number_) {
-        const std::uint32_t pieces = head.y >> 24;
-        const bool lacks = (lane < pieces && (lane >= ahead_ || first_.w != number_)) ||
-                           (lane + kWarp < pieces && (lane + kWarp >= ahead_ || second_.w != number_));
-        ahead_ = pieces;
+        pieces_ = head.y >> 24;
+        const bool lacks = (lane < pieces_ && (lane >= ahead_ || first_.w != number_)) ||
+                           (lane + kWarp < pieces_ && (lane + kWarp >= ahead_ || second_.w != number_));
+        ahead_ = pieces_;
         if (__any_sync(~0U, lacks)) continue;
-        work_ = {head.x, number_, static_cast<std::uint16_t>(head.y), static_cast<Form>(head.y >> 16 & 0xFF), false};
+        ahead_ = head.y >> 8 & 0xFF;
+        work_ = {head.x, number_, static_cast<std::uint8_t>(head.y), static_cast<Form>(head.y >> 16 & 0xFF), false};
         number_ = next_number(number_);
+        quiet_ = 0;
         return true;
       }
       if (__any_sync(~0U, stop == run_)) return false;
-      if (++quiet == kQuiet) ahead_ = 1;
+      if (++quiet_ == kQuiet) ahead_ = 1;
       tell_beat();
     }
   }
   __device__ const Work& work() const { return work_; }
+  /// Takes the batch into the room, which keeps the view for later ones.
   template <class Shading>
-  __device__ void unpack(std::byte* room) const {
+  __device__ void unpack(std::byte* room) {
     const std::uint32_t lane = threadIdx.x;
-    if (lane < ahead_) Shading::unpack(room, lane, first_, work_.form, work_.items);
-    if (lane + kWarp < ahead_) Shading::unpack(room, lane + kWarp, second_, work_.form, work_.items);
+    if (!has_view_ && work_.form == Form::columns_only) {
+      auto* const view = reinterpret_cast<std::uint64_t*>(room + sizeof(Head));
+      const auto* const from = reinterpret_cast<const volatile std::uint64_t*>(view_);
+      for (std::uint32_t i = lane; i < kMostViewBytes / sizeof *from; i += kWarp) view[i] = from[i];
+      __syncwarp();
+    }
+    has_view_ = true;
+    if (lane < pieces_) Shading::unpack(room, lane, first_, work_.form, work_.items);
+    if (lane + kWarp < pieces_) Shading::unpack(room, lane + kWarp, second_, work_.form, work_.items);
   }
 
  private:
@@ -85,10 +99,14 @@ class Reader {
   }
 
   const Piece* in_;
+  const std::byte* view_;
   volatile std::uint32_t* beat_;
   const volatile std::uint32_t* stop_;
   std::uint32_t run_, number_;
-  std::uint32_t ahead_ = 1;  ///< pieces that are read at once: as many as the last batch had
+  std::uint32_t ahead_ = 1;   ///< pieces that are read at once, as the last batch said
+  std::uint32_t pieces_ = 0;  ///< of the batch
+  std::uint32_t quiet_ = 0;   ///< readings since the last one
+  bool has_view_ = false;
   uint4 first_{}, second_{};
   long long told_ = 0;
   Work work_{};
@@ -99,6 +117,7 @@ class Reader {
 template <auto... Functions>
 __global__ void __launch_bounds__(kMostThreads, 1)
     serve(Roster* roster, const volatile std::uint32_t* stop, std::uint32_t run) {
+  static_assert(sizeof...(Functions) <= kMostShaders);
   __shared__ alignas(16) std::byte room[kRoom];
   __shared__ Work shared_work;
   const bool is_first_warp = threadIdx.x < kWarp;
@@ -111,7 +130,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
         break;
       }
       const Work work = reader.work();
-      const bool is_small = work.form == Form::columns && work.items <= kWarp;
+      const bool is_small = work.form != Form::addresses && work.items <= kWarp;
       dispatch<Functions...>(work.shader, [&]<class Shading>(Shading) {
         reader.unpack<Shading>(room);
         __syncwarp();
@@ -131,7 +150,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     const Work work = shared_work;
     if (work.is_end) return;
     dispatch<Functions...>(work.shader, [&]<class Shading>(Shading) {
-      if (work.form == Form::columns) {
+      if (work.form != Form::addresses) {
         Shading::shade(room, work.items);
         __syncthreads();
         if (is_first_warp) Shading::pack(room, slot->out, work.items, work.number);

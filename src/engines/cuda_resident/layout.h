@@ -5,7 +5,9 @@
 // once, so that the number tells whether its data have come. Then no flag has to follow the data, which would cost
 // another way over the bus, and completion is seen of every piece by itself.
 //
-// A batch is a head, which holds the shader's view, and its columns. Head and columns each begin with a piece.
+// A batch is a head, the shader's view, and its columns. A group keeps the view: so a batch that needs the one that its
+// slot's last batch brought comes without it, and a batch of 32 look-ups is a line shorter. A group that has just begun
+// to serve the slot, and so missed it, reads what stands beside the pieces. Head and columns each begin with a piece.
 #pragma once
 
 #include <cstddef>
@@ -24,25 +26,33 @@ constexpr std::uint32_t pieces_for(std::uint32_t bytes) {
 }
 
 enum class Form : std::uint8_t {
-  columns,    ///< the columns stand in the slot, the results come back in it
-  addresses,  ///< where each column begins, 8 bytes each, inputs and then outputs; one piece answers
+  columns,       ///< the view and the columns stand in the slot, the results come back in it
+  columns_only,  ///< likewise, without the view: it is that of the slot's last batch
+  addresses,     ///< the view, and where each column begins, 8 bytes each, inputs and then outputs; one piece answers
 };
 
-/// What a batch begins with; the view follows it.
+/// What a batch begins with. Its first piece has 4 bytes of the view too, whatever the form.
 struct Head {
   std::uint32_t items;
-  std::uint16_t shader;  ///< its index in the launch
+  std::uint8_t shader;  ///< its index in the launch
+  std::uint8_t ahead;   ///< pieces that the group reads at once from now on, until there is another batch
   Form form;
   std::uint8_t pieces;  ///< of the whole batch
 };
 static_assert(sizeof(Head) == 8);
+inline constexpr std::uint32_t kMostShaders = 256;
 
 inline constexpr std::uint32_t kSlotPieces = 64;  ///< of each direction
-struct alignas(64) Slot {
+inline constexpr std::uint32_t kMostViewBytes = 256;
+inline constexpr std::uint32_t kLineBytes = 64;
+inline constexpr std::uint32_t kLinePieces = kLineBytes / 16;
+struct alignas(kLineBytes) Slot {
   Piece in[kSlotPieces];
   Piece out[kSlotPieces];
-  Piece unused[12];  ///< so that the slots' first lines do not all fall into the same sets of a cache
+  std::byte view[kMostViewBytes];  ///< that came last with a batch
+  std::byte unused[kLineBytes];
 };
+static_assert(sizeof(Slot) / kLineBytes % 2 == 1, "so the slots' lines fall into all sets of a cache");
 
 /// The number behind this one.
 constexpr std::uint32_t next_number(std::uint32_t number) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -77,7 +78,9 @@ class TableLease {
   // The keeper.
 
   /// The two parts of copying, see TableCopies.
-  void begin(cuda::Device& device, unsigned stream) { copies_.begin(device, stream); }
+  void begin(cuda::Device& device, unsigned stream, std::chrono::milliseconds patience) {
+    copies_.begin(device, stream, patience);
+  }
   void end() noexcept;
   bool has_work() const noexcept { return copies_.has_work() || has_former(); }
   /// Goes on with copying, and makes the newest state the one to be read.

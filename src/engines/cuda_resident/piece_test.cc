@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is packed into pieces comes out again, whole or not at all.
-#include "cuda_resident/piece.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,7 +8,10 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <tuple>
 #include <vector>
+
+#include "cuda_resident/piece_lines.h"
 
 namespace penumbra::cuda_resident {
 namespace {
@@ -31,36 +32,51 @@ Bytes random_bytes(std::size_t count) {
   return bytes;
 }
 
-class Pieces : public testing::TestWithParam<std::size_t> {
+/// How many bytes, and at which piece of a line they begin.
+class Pieces : public testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {
  protected:
-  std::array<Piece, kSlotPieces + 1> pieces_{};
+  static std::vector<PieceWay> ways() { return {PieceWay{}, PieceWay::best()}; }
+  std::size_t bytes() const { return std::get<0>(GetParam()); }
+  Piece* begin() { return pieces_.data() + std::get<1>(GetParam()); }
+
+ private:
+  alignas(kLineBytes) std::array<Piece, kSlotPieces + kLinePieces> pieces_{};
 };
 
-TEST_P(Pieces, GiveBackWhatTheyHold) {
-  const Bytes in = random_bytes(GetParam()), out(GetParam());
-  const Piece* const end = pack(pieces_.data(), in.data.get(), in.size, 7);
-  EXPECT_EQ(end - pieces_.data(), pieces_for(static_cast<std::uint32_t>(in.size)));
-  EXPECT_EQ(number_in(*end), 0U) << "a piece too many was written";
-  const Piece* from = pieces_.data();
-  EXPECT_TRUE(unpack(from, out.data.get(), out.size, 7));
-  EXPECT_EQ(from, end);
-  EXPECT_TRUE(std::equal(in.data.get(), in.data.get() + in.size, out.data.get()));
+TEST_P(Pieces, GiveBackWhatTheyHoldToEitherWay) {
+  std::uint32_t number = 6;
+  for (const PieceWay& packs : ways()) {
+    for (const PieceWay& unpacks : ways()) {
+      const Bytes in = random_bytes(bytes()), out(bytes());
+      const Piece* const end = packs.pack(begin(), in.data.get(), in.size, ++number);
+      EXPECT_EQ(end - begin(), pieces_for(static_cast<std::uint32_t>(in.size)));
+      EXPECT_EQ(number_in(*end), 0U) << "a piece too many was written";
+      const Piece* from = begin();
+      EXPECT_TRUE(unpacks.unpack(from, out.data.get(), out.size, number));
+      EXPECT_EQ(from, end);
+      EXPECT_TRUE(std::equal(in.data.get(), in.data.get() + in.size, out.data.get()));
+    }
+  }
 }
 
 TEST_P(Pieces, AreNotTakenForThoseOfAnotherBatch) {
-  const Bytes in = random_bytes(GetParam()), out(GetParam());
-  Piece* const end = pack(pieces_.data(), in.data.get(), in.size, 7);
-  for (Piece* late = pieces_.data(); late != end; ++late) {
-    late->number = 6;
-    const Piece* from = pieces_.data();
-    EXPECT_FALSE(unpack(from, out.data.get(), out.size, 7)) << late - pieces_.data();
-    late->number = 7;
+  for (const PieceWay& way : ways()) {
+    const Bytes in = random_bytes(bytes()), out(bytes());
+    Piece* const end = way.pack(begin(), in.data.get(), in.size, 7);
+    for (Piece* late = begin(); late != end; ++late) {
+      late->number = 6;
+      const Piece* from = begin();
+      EXPECT_FALSE(way.unpack(from, out.data.get(), out.size, 7)) << late - begin();
+      late->number = 7;
+    }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Bytes, Pieces,
-                         testing::Values(1, 2, 4, 8, 11, 12, 13, 15, 16, 17, 24, 25, 27, 28, 29, 31, 64, 128, 131, 256,
-                                         kMostBytes - 1, kMostBytes));
+                         testing::Combine(testing::Values(1, 2, 4, 8, 11, 12, 13, 15, 16, 17, 24, 25, 27, 28, 29, 31,
+                                                          35, 36, 37, 47, 48, 49, 64, 128, 131, 256, kMostBytes - 1,
+                                                          kMostBytes),
+                                          testing::Values(0, 1, 2, 3)));
 
 TEST(PieceNumbers, LeaveOutTheOneOfNoBatch) {
   EXPECT_EQ(next_number(0), 1U);

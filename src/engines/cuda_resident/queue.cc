@@ -2,11 +2,13 @@
 #include "cuda_resident/queue.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <thread>
 #include <utility>
 
 #include "cuda_resident/piece.h"
+#include "penumbra/prefetch.h"
 
 namespace penumbra::cuda_resident {
 namespace {
@@ -31,7 +33,8 @@ ResidentQueue::ResidentQueue(Keeper& keeper, std::shared_ptr<SlotRow> row, const
       row_(std::move(row)),
       count_(row_->count),
       slots_(row_->slots()),
-      parts_(count_) {
+      parts_(count_),
+      view_numbers_(count_) {
   keeper.settle(*row_);
 }
 
@@ -54,11 +57,17 @@ void ResidentQueue::share(std::shared_ptr<const HugeMemory> memory) {
 void ResidentQueue::know(const Shader& shader) noexcept {
   known_.shader = &shader;
   taken_ = {};
-  known_.index = keeper_.backend().index_of(shader);
-  known_.head_bytes = static_cast<std::uint32_t>(sizeof(Head) + shader.view_bytes);
-  known_.head_pieces = pieces_for(known_.head_bytes);
+  known_.index = static_cast<std::uint8_t>(keeper_.backend().index_of(shader));
+  known_.head_pieces = pieces_for(static_cast<std::uint32_t>(sizeof(Head) + shader.view_bytes));
+  know_size(0);
   known_.columns = shader.input_bytes.size() + shader.output_bytes.size();
   std::ranges::copy(shader.output_bytes, std::ranges::copy(shader.input_bytes, known_.element_bytes.begin()).out);
+}
+
+void ResidentQueue::know_size(std::uint32_t items) noexcept {
+  known_.items = items;
+  known_.input_pieces = column_pieces(known_.shader->input_bytes, items);
+  known_.output_pieces = column_pieces(known_.shader->output_bytes, items);
 }
 
 /// Whether groups read the slots. When the device has been opened anew, and nothing is in flight any more, the slots
@@ -69,6 +78,7 @@ bool ResidentQueue::is_served() noexcept {
   if (in_flight_ == 0 && row_->fresh_for.load(std::memory_order_relaxed) != openings) {
     std::memset(static_cast<void*>(slots_), 0, count_ * sizeof(Slot));
     for (SlotLine& line : row_->lines) line.number.store(0, std::memory_order_relaxed);
+    std::ranges::fill(view_numbers_, 0);
     taken_ = {};
     row_->fresh_for.store(openings, std::memory_order_release);
     keeper_.ring();
@@ -83,15 +93,11 @@ EngineQueue::Submitted ResidentQueue::submit(Batch& batch) noexcept {
     lease_ = keeper_.tables().find(*batch.table);
     taken_ = {};
   }
-  const bool can_go = lease_ != nullptr && batch.items > 0 && known_.shader->view_bytes <= packed_.view.size();
+  const bool can_go = lease_ != nullptr && batch.items > 0 && known_.shader->view_bytes <= view_.size();
   if (!can_go || !is_served()) return submit_to_cpu(batch);
   const Submitting submitting(row_->is_submitting);
   if (!take_copy()) return submit_to_cpu(batch);
-  const std::uint32_t pieces = known_.head_pieces + column_pieces(known_.shader->input_bytes, batch.items);
-  if (pieces <= kSlotPieces && column_pieces(known_.shader->output_bytes, batch.items) <= kSlotPieces) {
-    return submit_in_slot(batch, pieces);
-  }
-  return submit_elsewhere(batch);
+  return submit_in_slot(batch) ? Submitted::queued : submit_elsewhere(batch);
 }
 
 /// Takes the table's current copy, and its view into the head; false if the GPU lacks what was committed.
@@ -99,8 +105,9 @@ bool ResidentQueue::take_copy() noexcept {
   const TableLease::Taken taken = lease_->take();
   if (taken.view == nullptr) return false;
   if (taken.state != taken_.state || taken.view != taken_.view) {
-    std::memcpy(packed_.view.data(), taken.view, known_.shader->view_bytes);
+    std::memcpy(view_.data(), taken.view, known_.shader->view_bytes);
     taken_ = taken;
+    ++view_number_;
   }
   return true;
 }
@@ -119,26 +126,55 @@ std::uint32_t ResidentQueue::begin(std::uint32_t slot) noexcept {
   return number;
 }
 
-/// Writes the batch's head, and with it the batch is the group's.
-void ResidentQueue::write(std::uint32_t slot, const Head& head, std::uint32_t number) noexcept {
-  packed_.head = head;
-  pack(slots_[slot].in, &packed_, known_.head_bytes, number);
+/// Where in the slot the columns begin, or their addresses.
+Piece* ResidentQueue::behind_head(std::uint32_t slot, Form form) const noexcept {
+  return slots_[slot].in + (form == Form::columns_only ? 1 : known_.head_pieces);
 }
 
-EngineQueue::Submitted ResidentQueue::submit_in_slot(Batch& batch, std::uint32_t pieces) noexcept {
+/// Writes what a batch begins with whose pieces end there; then the batch is the group's. The group is told to read as
+/// many pieces at once for its next batch, so that it comes with one way over the bus; but of many groups that wait
+/// each only its first line, or they keep the bus and this core's cache busy with reading what is not there yet.
+void ResidentQueue::write_head(std::uint32_t slot, Form form, std::uint32_t items, const Piece* end,
+                               std::uint32_t number) noexcept {
+  Slot& its = slots_[slot];
+  const auto pieces = static_cast<std::uint32_t>(end - its.in);
+  const std::uint32_t ahead = in_flight_ >= kManyInFlight ? std::min(pieces, kLinePieces) : pieces;
+  std::uint32_t view_begin = 0;
+  std::memcpy(&view_begin, view_.data(), sizeof view_begin);
+  if (form != Form::columns_only) {
+    constexpr std::size_t kBeside = kPieceBytes - sizeof(Head);  // of the view, in the head's piece
+    const std::size_t view_bytes = known_.shader->view_bytes;
+    view_numbers_[slot] = view_number_;
+    std::memcpy(its.view, view_.data(), view_bytes);
+    std::atomic_signal_fence(std::memory_order_release);  // a group that reads it has seen the head
+    if (view_bytes > kBeside) way_.pack(its.in + 1, view_.data() + kBeside, view_bytes - kBeside, number);
+  }
+  const Head head{items, known_.index, static_cast<std::uint8_t>(ahead), form, static_cast<std::uint8_t>(pieces)};
+  const auto packed = std::bit_cast<std::uint64_t>(head);
+  store_piece(its.in[0], _mm_set_epi64x(static_cast<long long>(std::uint64_t{number} << 32 | view_begin),
+                                        static_cast<long long>(packed)));
+}
+
+/// False: it is too large.
+bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
   const std::uint32_t slot = tail_;
+  const Form form = has_view(slot) ? Form::columns_only : Form::columns;
+  if (batch.items != known_.items) know_size(batch.items);
+  Piece* to = behind_head(slot, form);
+  const bool has_room =
+      to - slots_[slot].in + known_.input_pieces <= kSlotPieces && known_.output_pieces <= kSlotPieces;
+  if (!has_room) return false;
   const std::uint32_t number = begin(slot);
-  Piece* to = slots_[slot].in + known_.head_pieces;
   const auto& element_bytes = known_.shader->input_bytes;
   for (std::size_t i = 0; i < element_bytes.size(); ++i) {
-    to = pack(to, batch.inputs[i], element_bytes[i] * batch.items, number);
+    to = way_.pack(to, batch.inputs[i], element_bytes[i] * batch.items, number);
   }
-  write(slot, {batch.items, known_.index, Form::columns, static_cast<std::uint8_t>(pieces)}, number);
-  fetch(slots_[ahead_of(slot)].in, pieces, true);
+  write_head(slot, form, batch.items, to, number);
+  fetch(slots_[ahead_of(slot)].in, static_cast<std::uint32_t>(to - slots_[slot].in), prefetch_to_write);
   parts_[slot] = {&batch, 0, batch.items, Place::slot, true, {}, {}};
   tail_ = behind(tail_);
   ++in_flight_;
-  return Submitted::queued;
+  return true;
 }
 
 EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
@@ -153,7 +189,6 @@ EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
     return in_flight_ == 0 ? submit_to_cpu(batch) : Submitted::full;  // alone it has all the room that there is
   }
   const auto bytes = static_cast<std::uint32_t>(known_.columns * sizeof addresses[0]);
-  const auto pieces = static_cast<std::uint8_t>(known_.head_pieces + pieces_for(bytes));
   std::atomic_signal_fence(std::memory_order_release);  // staged columns come before the slots that name them
   for (std::uint32_t part = 0; part < parts; ++part) {
     const std::uint32_t slot = std::exchange(tail_, behind(tail_));
@@ -162,8 +197,9 @@ EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
     Addresses from = addresses;
     for (std::size_t i = 0; i < known_.columns; ++i) from[i] += first * known_.element_bytes[i];
     const std::uint32_t number = begin(slot);
-    pack(slots_[slot].in + known_.head_pieces, static_cast<const void*>(from.data()), bytes, number);
-    write(slot, {items, known_.index, Form::addresses, pieces}, number);
+    Piece* const to = behind_head(slot, Form::addresses);
+    const Piece* const end = way_.pack(to, static_cast<const void*>(from.data()), bytes, number);
+    write_head(slot, Form::addresses, items, end, number);
     parts_[slot] = {&batch, first, items, Place::elsewhere, part + 1 == parts, inputs, outputs};
   }
   in_flight_ += parts;
@@ -281,22 +317,17 @@ bool ResidentQueue::take_answer(std::uint32_t slot, const Part& part) const noex
   }
   const auto& element_bytes = part.batch->shader->output_bytes;
   for (std::size_t i = 0; i < element_bytes.size(); ++i) {
-    if (!unpack(from, part.batch->outputs[i], element_bytes[i] * part.items, number)) return false;
+    if (!way_.unpack(from, part.batch->outputs[i], element_bytes[i] * part.items, number)) return false;
   }
-  fetch(slots_[ahead_of(slot)].out, static_cast<std::uint32_t>(from - slots_[slot].out), false);
+  fetch(slots_[ahead_of(slot)].out, static_cast<std::uint32_t>(from - slots_[slot].out),
+        [](const Piece* piece) { __builtin_prefetch(piece); });
   return true;
 }
 
 /// Asks for so many pieces, which the GPU has read or written last, before they are needed.
-void ResidentQueue::fetch(const Piece* pieces, std::uint32_t count, bool is_to_be_written) noexcept {
-  constexpr std::uint32_t kOfALine = 4;
-  for (std::uint32_t i = 0; i < count; i += kOfALine) {
-    if (is_to_be_written) {
-      __builtin_prefetch(pieces + i, 1);
-    } else {
-      __builtin_prefetch(pieces + i);
-    }
-  }
+template <class Fetch>
+void ResidentQueue::fetch(const Piece* pieces, std::uint32_t count, Fetch line) noexcept {
+  for (std::uint32_t i = 0; i < count; i += kLinePieces) line(pieces + i);
 }
 
 /// Copies the part's results from the staging memory, if they are there.

@@ -14,6 +14,7 @@
 
 #include "cuda/staging.h"
 #include "cuda_resident/keeper.h"
+#include "cuda_resident/piece_lines.h"
 #include "cuda_resident/slots.h"
 #include "penumbra/engine.h"
 
@@ -35,7 +36,8 @@ class ResidentQueue final : public EngineQueue {
   void share(std::shared_ptr<const HugeMemory> memory) override;
 
  private:
-  static constexpr std::uint32_t kFetchAhead = 2;  ///< slots
+  static constexpr std::uint32_t kFetchAhead = 4;     ///< slots
+  static constexpr std::uint32_t kManyInFlight = 48;  ///< parts, from which on groups read less while they wait
 
   enum class Place : std::uint8_t { slot, elsewhere, cpu };
   /// A place in the staging memory; none if `bytes` is 0.
@@ -55,15 +57,11 @@ class ResidentQueue final : public EngineQueue {
   /// Of the shader whose batches come.
   struct Known {
     const Shader* shader = nullptr;
-    std::uint16_t index = 0;
-    std::uint32_t head_bytes = 0, head_pieces = 0;
+    std::uint8_t index = 0;
+    std::uint32_t head_pieces = 0;
+    std::uint32_t items = 0, input_pieces = 0, output_pieces = 0;  ///< of the last batch
     std::size_t columns = 0;
     std::array<std::size_t, 2 * kMaxColumns> element_bytes{};  ///< as Addresses
-  };
-  /// What a batch begins with in its slot: the head, and behind it the view.
-  struct PackedHead {
-    Head head;
-    std::array<std::byte, 256> view;
   };
 
   std::uint32_t behind(std::uint32_t slot) const noexcept { return slot + 1 == count_ ? 0 : slot + 1; }
@@ -72,11 +70,14 @@ class ResidentQueue final : public EngineQueue {
     return ahead < count_ ? ahead : ahead % count_;
   }
   void know(const Shader& shader) noexcept;
+  void know_size(std::uint32_t items) noexcept;
   bool is_served() noexcept;
   bool take_copy() noexcept;
+  bool has_view(std::uint32_t slot) const noexcept { return view_numbers_[slot] == view_number_; }
   std::uint32_t begin(std::uint32_t slot) noexcept;
-  void write(std::uint32_t slot, const Head& head, std::uint32_t number) noexcept;
-  Submitted submit_in_slot(Batch& batch, std::uint32_t pieces) noexcept;
+  Piece* behind_head(std::uint32_t slot, Form form) const noexcept;
+  void write_head(std::uint32_t slot, Form form, std::uint32_t items, const Piece* end, std::uint32_t number) noexcept;
+  bool submit_in_slot(Batch& batch) noexcept;
   Submitted submit_elsewhere(Batch& batch) noexcept;
   Submitted submit_to_cpu(Batch& batch) noexcept;
   bool find_places(const Batch& batch, Addresses& addresses, Staged& inputs, Staged& outputs) noexcept;
@@ -88,7 +89,8 @@ class ResidentQueue final : public EngineQueue {
   const SharedRange* range_of(const std::array<Column*, kMaxColumns>& columns,
                               const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept;
   bool take_answer(std::uint32_t slot, const Part& part) const noexcept;
-  static void fetch(const Piece* pieces, std::uint32_t count, bool is_to_be_written) noexcept;
+  template <class Fetch>
+  static void fetch(const Piece* pieces, std::uint32_t count, Fetch line) noexcept;
   void take_staged(const Part& part) const noexcept;
   void end(std::uint32_t slot, const Part& part) noexcept;
   void run_on_cpu(const Part& part) noexcept;
@@ -98,6 +100,7 @@ class ResidentQueue final : public EngineQueue {
   const std::unique_ptr<EngineQueue> cpu_queue_;
   const std::shared_ptr<SlotRow> row_;
   const std::uint32_t count_;  ///< of its slots
+  const PieceWay way_ = PieceWay::best();
   Slot* const slots_;
   std::vector<Part> parts_;  ///< one a slot
   std::vector<std::shared_ptr<SharedRange>> shared_;
@@ -105,9 +108,11 @@ class ResidentQueue final : public EngineQueue {
   std::uint32_t head_ = 0, tail_ = 0;  ///< slots: of the oldest part, and behind that of the youngest
   std::uint32_t in_flight_ = 0;
   Known known_;
-  TableLease* lease_ = nullptr;  ///< of the table whose batches come
-  TableLease::Taken taken_;      ///< of it, by the last batch
-  PackedHead packed_{};          ///< with the view of `taken_`
+  TableLease* lease_ = nullptr;                   ///< of the table whose batches come
+  TableLease::Taken taken_;                       ///< of it, by the last batch
+  std::array<std::byte, kMostViewBytes> view_{};  ///< that of `taken_`
+  std::uint64_t view_number_ = 0;                 ///< another one whenever that is another view
+  std::vector<std::uint64_t> view_numbers_;       ///< of each slot: of its last batch; 0: of none
 };
 
 }  // namespace penumbra::cuda_resident

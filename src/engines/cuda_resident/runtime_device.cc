@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -32,26 +33,25 @@ class RuntimeResident final : public ResidentDevice {
     int least = 0, greatest = 0;
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
     check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "making a stream");
+    check(cudaMemsetAsync(stop_, 0, sizeof run_, stream_), "clearing memory of the GPU");
     int gpu = 0, blocks = 0, processors = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, resident_kernel(), static_cast<int>(threads_), 0),
           "loading the kernel");
     check(cudaGetDevice(&gpu), "asking what GPU it is");
     check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, gpu), "asking what GPU it is");
-    most_slots_ = static_cast<std::uint32_t>(blocks) * static_cast<std::uint32_t>(processors);
+    blocks_ = static_cast<std::uint32_t>(blocks);
+    processors_ = static_cast<std::uint32_t>(processors);
   }
   ~RuntimeResident() override {
+    give_back();
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
   void abandon(const std::string& reason) noexcept override { memory_->abandon(reason); }
 
   cuda::Device& memory() override { return *memory_; }
-  std::uint32_t most_slots() const override { return most_slots_; }
+  std::uint32_t most_slots() const override { return blocks_ * (processors_ - kOthersProcessors); }
   void start(const Roster* roster, std::uint32_t slots) override {
-    if (slots > most_slots_) {
-      throw DeviceError("the GPU holds " + std::to_string(most_slots_) + " blocks of " + std::to_string(threads_) +
-                            " threads at once, and " + std::to_string(slots) + " are wanted: choose fewer with blocks=",
-                        true);
-    }
+    take((slots + blocks_ - 1) / blocks_, slots);
     ++run_;
     std::array<void*, 3> arguments{static_cast<void*>(&roster), static_cast<void*>(&stop_), &run_};
     check(cudaLaunchKernel(resident_kernel(), slots, threads_, arguments.data(), 0, stream_), "starting the kernel");
@@ -64,17 +64,35 @@ class RuntimeResident final : public ResidentDevice {
     const cudaError_t found = cudaStreamQuery(stream_);
     if (found == cudaErrorNotReady) return false;
     check(found, "running the kernel");
+    give_back();
     return true;
   }
 
  private:
   static constexpr unsigned kStopStream = 1;
+  /// Of the GPU's, for copies of tables: behind kernels that fill it they would wait for ever.
+  static constexpr std::uint32_t kOthersProcessors = 1;
+  static inline std::atomic<std::uint32_t> taken_by_all{0};  ///< processors, by all engines of this process
+
+  void take(std::uint32_t processors, std::uint32_t slots) {
+    if (taken_by_all.fetch_add(processors) + processors <= processors_ - kOthersProcessors) {
+      taken_ = processors;
+      return;
+    }
+    taken_by_all -= processors;
+    throw DeviceError("another kernel of this process that stays on the GPU leaves no room for " +
+                          std::to_string(slots) + " blocks of " + std::to_string(threads_) +
+                          " threads: choose fewer with blocks=",
+                      false);
+  }
+  void give_back() noexcept { taken_by_all -= std::exchange(taken_, 0); }
 
   const HugeMemory end_{sizeof(std::uint32_t)};  ///< from where `stop_` is written
   std::unique_ptr<cuda::Device> memory_;
   cudaStream_t stream_ = nullptr;
-  std::byte* stop_ = nullptr;  ///< on the device: the run that shall end
-  std::uint32_t threads_ = 0, most_slots_ = 0, run_ = 0;
+  std::byte* stop_ = nullptr;                                          ///< on the device: the run that shall end
+  std::uint32_t threads_ = 0, blocks_ = 0, processors_ = 0, run_ = 0;  ///< blocks: of a processor
+  std::uint32_t taken_ = 0;                                            ///< processors
 };
 
 std::unique_ptr<ResidentDevice> open(std::uint32_t threads) {
@@ -83,9 +101,22 @@ std::unique_ptr<ResidentDevice> open(std::uint32_t threads) {
   return device;
 }
 
+/// What the engine `cuda` needs, and a GPU that lets a kernel run for as long as it likes.
+Availability probe() {
+  Availability availability = cuda::probe_gpu();
+  int ends_long_kernels = 0;
+  const bool is_known =
+      availability.available &&
+      cudaDeviceGetAttribute(&ends_long_kernels, cudaDevAttrKernelExecTimeout, cuda::number_of_gpu(0)) == cudaSuccess;
+  if (!is_known || ends_long_kernels == 0) return availability;
+  return {false, availability.reason +
+                     "; the first GPU drives a display, for which its driver ends kernels that run for seconds: "
+                     "CUDA_VISIBLE_DEVICES can name another GPU, or stop what displays there"};
+}
+
 EngineInfo present() {
   EngineInfo info = description();
-  info.probe = cuda::probe_gpu;
+  info.probe = probe;
   info.create = [](const EngineSettings& told) -> std::unique_ptr<Engine> {
     return std::make_unique<ResidentEngine>(
         Backend{open, [](const std::string& name) { return resident_shaders().find(name); },

@@ -86,7 +86,7 @@ __device__ void move_column(const std::byte* host, std::uint32_t bytes, Move mov
 template <auto Function, class View, class... Column>
 struct Shading {
   static_assert(!(ShaderArgument<Column>::is_arena || ...), "the engine takes columns, no payload");
-  static_assert(alignof(View) <= 8, "a view stands behind the head");
+  static_assert(alignof(View) <= 8 && sizeof(View) <= kMostViewBytes, "a view stands behind the head");
   using Positions = std::make_index_sequence<sizeof...(Column)>;
   static constexpr std::uint32_t kColumns = sizeof...(Column);
   static constexpr std::uint32_t kHeadBytes = sizeof(Head) + sizeof(View);
@@ -144,10 +144,11 @@ struct Shading {
 
   /// Takes a piece's data into the room.
   static __device__ void unpack(std::byte* room, std::uint32_t piece, uint4 value, Form form, std::uint32_t items) {
+    const std::uint32_t head_pieces = form == Form::columns_only ? 1 : kHeadPieces;
     std::uint32_t place = piece * kPieceBytes;
-    if (piece >= kHeadPieces) {
-      const std::uint32_t behind = piece - kHeadPieces;
-      place = form == Form::columns ? place_of(behind, true, items, kHeadRoom) : kHeadRoom + behind * kPieceBytes;
+    if (piece >= head_pieces) {
+      const std::uint32_t behind = piece - head_pieces;
+      place = form == Form::addresses ? kHeadRoom + behind * kPieceBytes : place_of(behind, true, items, kHeadRoom);
     }
     auto* const to = reinterpret_cast<std::uint32_t*>(room + place);
     to[0] = value.x;

@@ -34,20 +34,26 @@ Taken take_best(std::span<const MemberCosts> known, std::uint64_t max_delay) {
   for (const MemberCosts& each : known) {
     if (each.costs.few < kBetter * light->costs.few) light = &each;
   }
-  double shortest = turn(light->costs);
-  const auto helps = [max_delay, by_light = shortest](const Costs& costs) {
-    if (max_delay > 0 && costs.chunk > static_cast<double>(max_delay)) return false;
-    return turn(costs) < kBetter * by_light;
-  };
+  std::vector<const MemberCosts*> others;
   for (const MemberCosts& each : known) {
-    if (helps(each.costs)) shortest = std::min(shortest, turn(each.costs));
+    const bool is_in_time = max_delay == 0 || each.costs.chunk <= static_cast<double>(max_delay);
+    if (&each != light && is_in_time) others.push_back(&each);
   }
-  const MemberCosts* heavy = light;
-  for (const MemberCosts& each : known) {
-    if (!helps(each.costs) || kBetter * turn(each.costs) > shortest) continue;
-    if (heavy == light || each.costs.chunk < heavy->costs.chunk) heavy = &each;
+  const auto turn_of = [](const MemberCosts* each) { return turn(each->costs); };
+  std::ranges::stable_sort(others, {}, turn_of);
+  if (!others.empty()) {
+    const double shortest = turn_of(others.front());
+    const auto end_of_near = std::ranges::find_if(others, [&](const MemberCosts* each) {
+      return turn_of(each) > kNear * std::min(shortest, turn(light->costs));
+    });
+    others.erase(end_of_near, others.end());
+    const auto end_of_best =
+        std::ranges::find_if(others, [&](const MemberCosts* each) { return kBetter * turn_of(each) > shortest; });
+    std::ranges::stable_sort(others.begin(), end_of_best, {}, [](const auto* each) { return each->costs.chunk; });
   }
-  return {light->member, heavy->member};
+  Taken taken{light->member, {}};
+  for (const MemberCosts* const each : others) taken.heavy.push_back(each->member);
+  return taken;
 }
 
 double gain(const Costs& other, const Costs& one) {

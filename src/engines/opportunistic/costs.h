@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace penumbra::opportunistic {
 
@@ -39,15 +40,17 @@ struct MemberCosts {
 
 /// Engines by their places in a list.
 struct Taken {
-  std::size_t light = 0;  ///< answers a few items soonest
-  std::size_t heavy = 0;  ///< gets most whole chunks done
+  std::size_t light = 0;           ///< answers a few items soonest
+  std::vector<std::size_t> heavy;  ///< others that are worth a trial under heavy load, the likeliest first
 
   bool operator==(const Taken&) const = default;
 };
 /// Among these, at least one. Differences of a few parts in a hundred do not count: then the first one is taken under
-/// light load, and under heavy load that same one, or of several that are better the one that answers soonest. Under
-/// heavy load none but that same one is taken that needs more than `max_delay` nanoseconds for a whole chunk alone (0:
-/// no matter how long).
+/// light load. Worth a trial is what may get most whole chunks done although what was measured is wrong by some tenths,
+/// as it is beside real work: all that need at most kNear times as long for one as the fastest. The likeliest is the
+/// fastest, or of several that are about as fast the one that answers soonest. None is worth it that needs more than
+/// `max_delay` nanoseconds for a whole chunk alone (0: no matter how long).
+inline constexpr double kNear = 2;
 Taken take_best(std::span<const MemberCosts> known, std::uint64_t max_delay);
 
 /// How many times as many whole chunks `one` gets done as `other` with many in flight.

@@ -34,7 +34,10 @@ void AutoEngine::expect(const Shader& shader, const Table& table) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (shared.of_members[i] != nullptr) members_[i].engine->expect(*shared.of_members[i], table);
   }
-  routes_.push_back({.shader = &shared, .table = &table, .taken = taken_for(shared, table), .costs = {}});
+  std::vector<std::size_t> ways;
+  find_ways(shared, table, ways);
+  Taken taken{ways.front(), {ways.begin() + 1, ways.end()}};
+  routes_.push_back({.shader = &shared, .table = &table, .taken = std::move(taken), .costs = {}});
 }
 
 /// Of the members that answer at once only the best that has the shader.
@@ -47,20 +50,20 @@ bool AutoEngine::is_candidate(const SharedShader& shader, std::size_t member) co
   return true;
 }
 
-Taken AutoEngine::taken_for(const SharedShader& shader, const Table& table) const noexcept {
+void AutoEngine::find_ways(const SharedShader& shader, const Table& table,
+                           std::vector<std::size_t>& ways) const noexcept {
+  ways.clear();
   for (const Route& route : routes_) {
-    if (route.shader == &shader && route.table == &table) return route.taken;
+    if (route.shader != &shader || route.table != &table) continue;
+    ways.push_back(route.taken.light);
+    ways.insert(ways.end(), route.taken.heavy.begin(), route.taken.heavy.end());
+    return;
   }
-  const std::size_t none = members_.size();
-  Taken taken{none, none};
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (!is_candidate(shader, i)) continue;
-    std::size_t& place = members_[i].at_once ? taken.light : taken.heavy;
-    if (place == none) place = i;
+    if (is_candidate(shader, i)) ways.push_back(i);
   }
-  if (taken.light == none) taken.light = taken.heavy;
-  if (taken.heavy == none) taken.heavy = taken.light;
-  return taken;
+  const auto at_once = std::ranges::find_if(ways, [this](std::size_t each) { return members_[each].at_once; });
+  if (at_once != ways.end()) std::rotate(ways.begin(), at_once, at_once + 1);
 }
 
 std::size_t AutoEngine::in_its_place(const SharedShader& shader,
@@ -116,25 +119,32 @@ std::vector<AutoQueue*> AutoEngine::one_queue_a_core() const {
   return found;
 }
 
+bool AutoEngine::has_queue_into(std::size_t member) const {
+  return std::ranges::any_of(queues_, [member](const auto* each) { return each->queue_into(member) != nullptr; });
+}
+
 std::optional<Costs> AutoEngine::measure_member(const Route& route, std::size_t member) const {
   std::vector<std::unique_ptr<EngineQueue>> fresh;  // what they find out of random columns is not for the workers'
   std::vector<WorkersQueue> queues;
+  const bool at_once = members_[member].at_once;
   for (const AutoQueue* const each : one_queue_a_core()) {
     EngineQueue* queue = each->queue_into(member);
-    if (members_[member].at_once) queue = fresh.emplace_back(members_[member].engine->open_queue()).get();
+    if (at_once) queue = fresh.emplace_back(members_[member].engine->open_queue()).get();
     if (queue != nullptr) queues.push_back({queue, each->core()});
   }
   if (queues.empty()) return std::nullopt;
-  return measure(*route.shader->of_members[member], *route.table, queues, now_);
+  return measure(*route.shader->of_members[member], *route.table, queues, at_once, now_);
 }
 
 void AutoEngine::choose(Route& route, const std::vector<EngineFinding>& findings) {
+  route.size_class = route.table->size_class();
   const auto is_its = [&](const EngineFinding& each) {
-    return each.shader == route.shader->name && each.size_class == route.table->size_class() &&
+    return each.shader == route.shader->name && each.size_class == route.size_class &&
            each.figures.size() == kCostFigures * members_.size();
   };
   const auto known = std::ranges::find_if(findings, is_its);
   route.is_recalled = known != findings.end();
+  std::vector<std::size_t> silent;  // their accelerators may come back
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (!is_candidate(*route.shader, i)) continue;
     std::optional<Costs> costs;
@@ -143,9 +153,15 @@ void AutoEngine::choose(Route& route, const std::vector<EngineFinding>& findings
       costs = measure_member(route, i);
       if (costs) route.is_recalled = false;
     }
-    if (costs) route.costs.push_back({i, *costs});
+    if (costs) {
+      route.costs.push_back({i, *costs});
+    } else if (has_queue_into(i)) {
+      silent.push_back(i);
+    }
   }
-  if (!route.costs.empty()) route.taken = take_best(route.costs, max_delay_);
+  if (route.costs.empty()) return;
+  route.taken = take_best(route.costs, max_delay_);
+  route.taken.heavy.insert(route.taken.heavy.end(), silent.begin(), silent.end());
 }
 
 void AutoEngine::recall(std::vector<EngineFinding> findings) {
@@ -161,7 +177,9 @@ void AutoEngine::recall(std::vector<EngineFinding> findings) {
 
 void AutoEngine::close_what_is_not_taken() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    const auto takes = [i](const Route& route) { return route.taken.light == i || route.taken.heavy == i; };
+    const auto takes = [i](const Route& route) {
+      return route.taken.light == i || std::ranges::find(route.taken.heavy, i) != route.taken.heavy.end();
+    };
     if (members_[i].at_once || std::ranges::any_of(routes_, takes)) continue;
     for (AutoQueue* const queue : queues_) queue->close(i);
   }
@@ -169,9 +187,11 @@ void AutoEngine::close_what_is_not_taken() {
 
 void AutoEngine::add_words(const Route& route) {
   const std::string of = route.shader->name;
-  const std::string& light = members_[route.taken.light].name;
-  const std::string& heavy = members_[route.taken.heavy].name;
-  words_.push_back(of + ": " + (light == heavy ? light : light + " under light load, " + heavy + " under heavy load"));
+  std::string& words = words_.emplace_back(of + ": " + members_[route.taken.light].name);
+  if (!route.taken.heavy.empty()) words += " under light load, tried under heavy load: ";
+  for (const std::size_t each : route.taken.heavy) {
+    words += members_[each].name + (each == route.taken.heavy.back() ? "" : ", ");
+  }
   for (const auto& [member, costs] : route.costs) {
     words_.push_back(of + " on " + members_[member].name + ": " + describe(costs) +
                      (route.is_recalled ? ", in an earlier run" : ""));
@@ -191,14 +211,17 @@ std::vector<EngineFinding> AutoEngine::findings() const {
   std::vector<EngineFinding> found;
   for (const Route& route : routes_) {
     if (route.is_recalled || route.costs.empty()) continue;
-    const auto costs_of_member = [&route](std::size_t member) -> const Costs& {
-      return std::ranges::find(route.costs, member, &MemberCosts::member)->costs;
+    const auto costs_of_member = [&route](std::size_t member) {
+      return std::ranges::find(route.costs, member, &MemberCosts::member);
     };
+    const auto& heavy = route.taken.heavy;
+    const bool is_worth_a_trial = !heavy.empty() && costs_of_member(heavy.front()) != route.costs.end();
+    const std::size_t likeliest = is_worth_a_trial ? heavy.front() : route.taken.light;
     EngineFinding& finding = found.emplace_back();
     finding.shader = route.shader->name;
-    finding.size_class = route.table->size_class();
-    finding.value = route.taken.heavy;
-    finding.gain = gain(costs_of_member(route.taken.light), costs_of_member(route.taken.heavy));
+    finding.size_class = route.size_class;
+    finding.value = likeliest;
+    finding.gain = gain(costs_of_member(route.taken.light)->costs, costs_of_member(likeliest)->costs);
     finding.figures.resize(kCostFigures * members_.size());  // zeros: not known
     for (const auto& [member, costs] : route.costs) {
       std::ranges::copy(to_figures(costs),

@@ -37,6 +37,7 @@ struct Route {
   const Table* table = nullptr;
   Taken taken;
   std::vector<MemberCosts> costs;  ///< as far as they are known
+  unsigned size_class = 0;         ///< of the table, when these were measured
   bool is_recalled = false;
 };
 
@@ -64,8 +65,9 @@ class AutoEngine final : public Engine {
   // Its queues.
 
   const std::vector<Member>& all() const noexcept { return members_; }
-  /// Of what was not expected: the best member that answers at once, and the best of the others.
-  Taken taken_for(const SharedShader& shader, const Table& table) const noexcept;
+  /// Writes into `ways`, which has room for all members, where batches go: first under light load, then what is worth a
+  /// trial. Of what was not expected these are the best member that answers at once, and the others.
+  void find_ways(const SharedShader& shader, const Table& table, std::vector<std::size_t>& ways) const noexcept;
   /// For a queue that has none into the member that is taken: the best member that it has one into, if possible one
   /// that answers at once.
   std::size_t in_its_place(const SharedShader& shader,
@@ -79,6 +81,7 @@ class AutoEngine final : public Engine {
   bool is_candidate(const SharedShader& shader, std::size_t member) const noexcept;
   /// As many as there are workers: each has a queue for every stage.
   std::vector<AutoQueue*> one_queue_a_core() const;
+  bool has_queue_into(std::size_t member) const;
   std::optional<Costs> measure_member(const Route& route, std::size_t member) const;
   void choose(Route& route, const std::vector<EngineFinding>& findings);
   void close_what_is_not_taken();

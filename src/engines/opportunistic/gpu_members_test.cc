@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -94,6 +95,29 @@ TEST_P(AutoOnFakeGpus, CalibratesAndAnswers) {
   expect_answers(queue);
 }
 
+/// What the CPU did meanwhile is no cost of the GPU's, for a later run least of all.
+TEST_P(AutoOnFakeGpus, KeepsNoCostsOfAGpuThatHasNoMemory) {
+  world_.faults.no_memory = true;
+  cuda::ChangingTable table;
+  engine_->use_table(table.table());
+  const Shader& shader = *engine_->find_shader("ipv4_dir24_8");
+  engine_->expect(shader, table.table());
+  {
+    ShaderQueue queue(*engine_, shader, table.table());
+    engine_->recall({});
+    const auto findings = engine_->findings();
+    ASSERT_EQ(findings.size(), 1U);
+    ASSERT_EQ(findings[0].figures.size(), 2 * kCostFigures);
+    EXPECT_TRUE(costs_of(std::span(findings[0].figures).first(kCostFigures)));
+    EXPECT_THAT(std::span(findings[0].figures).last(kCostFigures), Each(0.0));
+    EXPECT_THAT(engine_->notes(),
+                Contains("ipv4_dir24_8: scalar under light load, tried under heavy load: " + GetParam()));
+    table.check(queue);
+  }
+  engine_.reset();  // before the table
+  EXPECT_EQ(table.wrong_state, 0U);
+}
+
 TEST_P(AutoOnFakeGpus, AnswersOnATableThatChanges) {
   cuda::ChangingTable table;
   engine_->use_table(table.table());
@@ -139,6 +163,20 @@ TEST_P(AutoWhoseGpuFails, LosesNoBatch) {
   }
   expect_answers(queue);
   EXPECT_THAT(notes_of_gpu(), HasSubstr("lost"));
+}
+
+TEST_P(AutoWhoseGpuFails, KeepsNoCostsOfOneThatIsLostMeanwhile) {
+  engine_->use_table(world_.modulo);
+  const Shader& shader = *engine_->find_shader("echo");
+  engine_->expect(shader, world_.modulo);
+  ShaderQueue queue(*engine_, shader, world_.modulo);
+  world_.faults.fault_is_final = true;
+  world_.faults.launches_until_fault = 5;
+  engine_->recall({});
+  EXPECT_THAT(notes_of_gpu(), HasSubstr("lost"));
+  const auto findings = engine_->findings();
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_FALSE(costs_of(std::span(findings[0].figures).last(kCostFigures)));
 }
 
 TEST_P(AutoWhoseGpuFails, DoesWithoutOneThatIsNotThere) {

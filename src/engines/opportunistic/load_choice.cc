@@ -5,10 +5,20 @@
 
 namespace penumbra::opportunistic {
 
+void LoadChoice::begin(std::size_t ways) noexcept {
+  count_ = ways;
+  std::ranges::fill(ways_, Way());
+  home_ = used_ = 0;
+  is_filling_ = false;
+  behind_ = calm_ = 0;
+  begin_round(last_);
+}
+
 bool LoadChoice::took(std::uint32_t items, bool is_pressed, std::uint64_t now) noexcept {
   const bool is_gap = now - last_ > kGap;
   if (is_gap) {
-    if (is_heavy_) become(false, now);
+    if (home_ != 0 || used_ != 0) settle(0, now);
+    is_filling_ = false;
     behind_ = 0;
     begin_round(now);
   }
@@ -29,54 +39,109 @@ void LoadChoice::begin_round(std::uint64_t now) noexcept {
 void LoadChoice::end_round(std::uint64_t now) noexcept {
   const double rate = static_cast<double>(items_) / static_cast<double>(std::max<std::uint64_t>(now - begin_, 1));
   const bool falls_behind = pressed_items_ * 4 >= items_ * 3;
-  if (is_heavy_) {
-    end_heavy_round(rate, falls_behind, now);
+  const bool is_too_slow = max_delay_ > 0 && delay_ > max_delay_ * delays_;
+  if (is_filling_) {
+    is_filling_ = false;
+  } else if (used_ != home_) {
+    if (is_too_slow) {
+      trial_.rate = 0;
+      fail_trial(now);
+    } else {
+      end_trial_round(rate, falls_behind, now);
+    }
+  } else if (is_too_slow) {
+    pause(ways_[home_], kLook, now);
+    settle(0, now);
   } else {
-    end_light_round(rate, falls_behind, now);
+    end_home_round(rate, falls_behind, now);
   }
   begin_round(now);
 }
 
-void LoadChoice::end_light_round(double rate, bool falls_behind, std::uint64_t now) noexcept {
-  if (!falls_behind) {
-    behind_ = 0;
-    return;
-  }
-  // What interrupts a worker only lowers the rate: the best of the last rounds is nearest to what it can do.
-  light_rate_ = behind_ == 0 ? rate : std::max(rate, kFade * light_rate_);
-  if (++behind_ >= kRounds && now >= pause_until_) become(true, now);
-}
-
-void LoadChoice::end_heavy_round(double rate, bool falls_behind, std::uint64_t now) noexcept {
-  if (is_filling_) {
-    is_filling_ = false;
-    return;
-  }
-  if (max_delay_ > 0 && delay_ > max_delay_ * delays_) return fail_trial(now);
+void LoadChoice::end_home_round(double rate, bool falls_behind, std::uint64_t now) noexcept {
+  Way& home = ways_[home_];
   if (falls_behind) {
+    // What interrupts a worker only lowers the rate: the best of the last rounds is nearest to what it can do.
+    home.rate = behind_ == 0 ? rate : std::max(rate, kFade * home.rate);
+    ++behind_;
     calm_ = 0;
-    heavy_rate_ = behind_ == 0 ? rate : std::max(rate, kFade * heavy_rate_);
-    if (++behind_ >= kTrial) {
-      if (heavy_rate_ < light_rate_) return fail_trial(now);
-      failed_ = 0;
-    }
   } else {
     behind_ = 0;
-    calm_ = rate < kCalm * light_rate_ ? calm_ + 1 : 0;
+    calm_ = rate < kCalm * ways_[0].rate ? calm_ + 1 : 0;
   }
-  if ((calm_ >= kRounds && now - since_ >= kStay) || now - since_ >= kLook) become(false, now);
+  if (home_ != 0 && calm_ >= kRounds && now - since_ >= kStay) return settle(0, now);
+  const std::size_t next = due(now);
+  if (next == home_) return;
+  trial_ = {.since = now};
+  use(next);
 }
 
-void LoadChoice::become(bool heavy, std::uint64_t now) noexcept {
-  is_heavy_ = is_filling_ = heavy;
+/// The way that is to have its trial now; home_: none.
+std::size_t LoadChoice::due(std::uint64_t now) const noexcept {
+  const Way& home = ways_[home_];
+  std::size_t found = home_;
+  for (std::size_t i = 0; i < count_; ++i) {
+    const Way& way = ways_[i];
+    const bool is_asked = behind_ >= kRounds || i == 0;
+    const bool was_better = behind_ >= kTrial && home.rate < kWorse * way.rate;
+    if (i == home_ || !is_asked || (now < way.again_at && !was_better)) continue;
+    if (found == home_ || way.lost < ways_[found].lost) found = i;
+  }
+  return found;
+}
+
+void LoadChoice::end_trial_round(double rate, bool falls_behind, std::uint64_t now) noexcept {
+  if (falls_behind) {
+    ++trial_.behind;
+    trial_.rate = std::max(trial_.rate, rate);
+  } else {
+    ++trial_.kept_up;
+  }
+  const bool is_needed = behind_ > 0;  // else the worker keeps up at home
+  if (trial_.kept_up >= kTrial) return win_trial(now);
+  if (trial_.behind < (is_needed ? kTrial : kRounds)) return;
+  if (is_needed && trial_.rate > kBetter * ways_[home_].rate) return win_trial(now);
+  fail_trial(now);
+}
+
+void LoadChoice::use(std::size_t way) noexcept {
+  is_filling_ = way != used_;
+  used_ = way;
+}
+
+void LoadChoice::settle(std::size_t way, std::uint64_t now) noexcept {
+  use(way);
+  home_ = way;
   since_ = now;
   behind_ = calm_ = 0;
 }
 
+void LoadChoice::win_trial(std::uint64_t now) noexcept {
+  ++trials_;
+  const bool only_keeps_up = trial_.kept_up >= kTrial;
+  Way& loser = ways_[home_];
+  // Where the load is one that way 0 can carry, nothing is known of the others: they are for when it grows.
+  if (used_ != 0 || !only_keeps_up) {
+    if (now - since_ >= kLongestPause) loser.lost = 0;
+    pause(loser, kLook, now);
+  }
+  if (trial_.rate > 0) ways_[used_].rate = trial_.rate;
+  settle(used_, now);
+  if (!only_keeps_up) behind_ = trial_.behind;
+}
+
 void LoadChoice::fail_trial(std::uint64_t now) noexcept {
-  pause_until_ = now + std::min(kShortestPause << std::min(failed_, 16U), kLongestPause);
-  ++failed_;
-  become(false, now);
+  ++trials_;
+  const double share = behind_ > 0 ? std::min(trial_.rate / ways_[home_].rate, 1.0) : 0;
+  const double loss = static_cast<double>(now - trial_.since) * (1 - share);
+  pause(ways_[used_], static_cast<std::uint64_t>(kTimesLoss * loss), now);
+  ways_[used_].rate = trial_.rate;
+  use(home_);
+}
+
+void LoadChoice::pause(Way& way, std::uint64_t least, std::uint64_t now) noexcept {
+  way.again_at = now + std::min(std::max(kLook << std::min(way.lost, 16U), least), kLongestPause);
+  ++way.lost;
 }
 
 }  // namespace penumbra::opportunistic

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <barrier>
 #include <cstddef>
 #include <cstring>
@@ -22,6 +23,7 @@ namespace {
 constexpr std::uint64_t kDuration = 1'000'000;  ///< ns, of each measurement
 constexpr int kTimes = 3;                       ///< of many: the best counts, for another program may have had the core
 constexpr std::size_t kSamples = 255;           ///< of one batch alone, at most; their median counts
+constexpr std::uint64_t kPatience = 1'000'000'000;  ///< ns, until an accelerator answers
 /// So many bytes of inputs that a table's lines do not come again soon.
 constexpr std::size_t kPool = std::size_t{4} << 20;
 
@@ -56,6 +58,18 @@ class Worker {
     }
   }
 
+  /// Until the engine answers by itself. Whether it does.
+  bool wait_for_accelerator() {
+    const std::uint64_t begin = now_();
+    do {
+      answered_at_once_ = false;
+      ask(prepared(batches_[0], kChunk));
+    } while (answered_at_once_ && now_() - begin < kPatience);
+    return !answered_at_once_;
+  }
+  /// Whether any batch since was the core's own work.
+  bool answered_at_once() const { return answered_at_once_; }
+
   /// Whole chunks, as many in flight as go: busy and period.
   void measure_many(Costs& costs) {
     for (int i = 0; i < kTimes; ++i) {
@@ -73,9 +87,7 @@ class Worker {
     do {
       Batch& batch = prepared(batches_[0], items);
       const std::uint64_t before = now_();
-      auto answer = queue_.submit(batch);
-      while (answer == EngineQueue::Submitted::full) answer = queue_.submit(batch);
-      while (answer == EngineQueue::Submitted::queued && queue_.poll() == nullptr) __builtin_ia32_pause();
+      ask(batch);
       samples.push_back(std::max<std::uint64_t>(now_() - before, 1));
     } while (samples.size() < kSamples && now_() - begin < kDuration);
     const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
@@ -84,6 +96,13 @@ class Worker {
   }
 
  private:
+  void ask(Batch& batch) {
+    auto answer = queue_.submit(batch);
+    while (answer == EngineQueue::Submitted::full) answer = queue_.submit(batch);
+    answered_at_once_ |= answer == EngineQueue::Submitted::done;
+    while (answer == EngineQueue::Submitted::queued && queue_.poll() == nullptr) __builtin_ia32_pause();
+  }
+
   std::pair<double, double> cost_of_many() {
     const std::uint64_t begin = now_();
     std::uint64_t busy = 0, taken = 0;
@@ -96,7 +115,9 @@ class Worker {
         if (answer != EngineQueue::Submitted::full) {
           busy += now_() - before;
           ++taken;
-          in_flight += answer == EngineQueue::Submitted::queued ? 1 : 0;
+          const bool is_done = answer == EngineQueue::Submitted::done;
+          answered_at_once_ |= is_done;
+          in_flight += is_done ? 0 : 1;
           continue;
         }
       }
@@ -131,6 +152,7 @@ class Worker {
   const Now now_;
   HugeMemory outputs_;
   std::array<Batch, kMostInFlight> batches_;
+  bool answered_at_once_ = false;
 };
 
 /// In vain where this process may not use the core: its worker then says so.
@@ -143,14 +165,19 @@ void run_on(unsigned core) {
 
 }  // namespace
 
-Costs measure(const Shader& shader, const Table& table, std::span<const WorkersQueue> queues, Now now) {
+std::optional<Costs> measure(const Shader& shader, const Table& table, std::span<const WorkersQueue> queues,
+                             bool at_once, Now now) {
   const HugeMemory pool = random_bytes();
   std::vector<Costs> found(queues.size());
+  std::atomic<bool> is_engines_own{true};
   std::barrier together(static_cast<std::ptrdiff_t>(queues.size()));
   const auto work = [&](std::size_t index) {
     if (queues[index].core) run_on(*queues[index].core);
     Worker worker(shader, table, *queues[index].queue, pool, padded(kPool / queues.size() * index), now);
     Costs& costs = found[index];
+    if (!at_once && !worker.wait_for_accelerator()) is_engines_own = false;
+    together.arrive_and_wait();
+    if (!is_engines_own) return;
     worker.measure_many(costs);  // the engine may have to find out something first
     together.arrive_and_wait();
     worker.measure_many(costs);
@@ -158,12 +185,14 @@ Costs measure(const Shader& shader, const Table& table, std::span<const WorkersQ
     costs.chunk = worker.measure_alone(kChunk);
     together.arrive_and_wait();
     costs.few = worker.measure_alone(kFew);
+    if (!at_once && worker.answered_at_once()) is_engines_own = false;
   };
   {
     std::vector<std::jthread> threads;
     threads.reserve(queues.size());
     for (std::size_t i = 0; i < queues.size(); ++i) threads.emplace_back(work, i);
   }
+  if (!is_engines_own) return std::nullopt;
   Costs mean{};
   const auto count = static_cast<double>(queues.size());
   for (const Costs& each : found) {

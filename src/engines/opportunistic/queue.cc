@@ -14,12 +14,15 @@ AutoQueue::AutoQueue(AutoEngine& engine, std::vector<std::unique_ptr<EngineQueue
       queues_(std::move(queues)),
       core_(core),
       now_(now),
-      choice_(max_delay),
-      light_(static_cast<std::size_t>(std::ranges::find_if(queues_, [](const auto& each) { return each != nullptr; }) -
-                                      queues_.begin())),
-      heavy_(light_),
-      current_(light_),
-      used_(light_) {}
+      choice_(queues_.size(), max_delay),
+      current_(static_cast<std::size_t>(
+          std::ranges::find_if(queues_, [](const auto& each) { return each != nullptr; }) - queues_.begin())),
+      used_(current_),
+      rates_(queues_.size()) {
+  ways_.reserve(queues_.size());
+  found_.reserve(queues_.size());
+  ways_.push_back(current_);
+}
 
 AutoQueue::~AutoQueue() {
   engine_.remove(*this);
@@ -34,9 +37,16 @@ void AutoQueue::share(std::shared_ptr<const HugeMemory> memory) {
 void AutoQueue::know(const SharedShader& shader, const Table& table) noexcept {
   shader_ = &shader;
   table_ = &table;
-  const Taken taken = engine_.taken_for(shader, table);
-  light_ = queues_[taken.light] != nullptr ? taken.light : engine_.in_its_place(shader, queues_);
-  heavy_ = queues_[taken.heavy] != nullptr ? taken.heavy : light_;
+  engine_.find_ways(shader, table, found_);
+  if (queues_[found_.front()] == nullptr) {
+    const std::size_t instead = engine_.in_its_place(shader, queues_);
+    std::erase(found_, instead);
+    found_.front() = instead;
+  }
+  std::erase_if(found_, [this](std::size_t each) { return queues_[each] == nullptr; });
+  if (found_ == ways_) return;
+  ways_.swap(found_);
+  choice_.begin(ways_.size());
 }
 
 EngineQueue::Submitted AutoQueue::submit(Batch& batch) noexcept {
@@ -49,7 +59,7 @@ EngineQueue::Submitted AutoQueue::submit(Batch& batch) noexcept {
     current_ = member;
   }
   const Shader* const own = std::exchange(batch.shader, shader_->of_members[member]);
-  const bool is_a_choice = light_ != heavy_;
+  const bool is_a_choice = ways_.size() > 1;
   const std::uint32_t items = batch.items;
   const bool is_pressed = batch.is_pressed;
   const Submitted answer = queues_[member]->submit(batch);
@@ -61,7 +71,7 @@ EngineQueue::Submitted AutoQueue::submit(Batch& batch) noexcept {
     choice_.waits(now);
     return answer;
   }
-  if (answer == Submitted::queued && watched_ == nullptr && choice_.is_heavy()) {
+  if (answer == Submitted::queued && watched_ == nullptr && choice_.way() != 0) {
     watched_ = &batch;
     watched_since_ = now;
   }
@@ -84,15 +94,15 @@ Batch* AutoQueue::poll() noexcept {
 }
 
 void AutoQueue::publish() noexcept {
-  if (has_begun_.load(std::memory_order_relaxed) && is_heavy_.load(std::memory_order_relaxed) != choice_.is_heavy()) {
+  if (has_begun_.load(std::memory_order_relaxed) && used_.load(std::memory_order_relaxed) != next_member()) {
     changes_.store(changes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   seen_shader_.store(shader_, std::memory_order_relaxed);
   used_.store(next_member(), std::memory_order_relaxed);
-  is_heavy_.store(choice_.is_heavy(), std::memory_order_relaxed);
-  light_rate_.store(choice_.light_rate(), std::memory_order_relaxed);
-  heavy_rate_.store(choice_.heavy_rate(), std::memory_order_relaxed);
-  failed_.store(choice_.failed(), std::memory_order_relaxed);
+  is_heavy_.store(choice_.way() != 0, std::memory_order_relaxed);
+  trials_.store(choice_.trials(), std::memory_order_relaxed);
+  for (auto& each : rates_) each.store(0, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < ways_.size(); ++i) rates_[ways_[i]].store(choice_.rate(i), std::memory_order_relaxed);
   has_begun_.store(true, std::memory_order_relaxed);
 }
 
@@ -102,17 +112,20 @@ std::string AutoQueue::note() const {
                      seen_shader_.load(std::memory_order_relaxed)->name + ": " +
                      engine_.all()[used_.load(std::memory_order_relaxed)].name +
                      (is_heavy_.load(std::memory_order_relaxed) ? ", heavy load" : ", light load");
-  const double light = light_rate_.load(std::memory_order_relaxed), heavy = heavy_rate_.load(std::memory_order_relaxed);
   std::array<char, 160> said{};
   const auto add = [&](const char* format, auto... figures) {
     std::snprintf(said.data(), said.size(), format, figures...);
     line += said.data();
   };
   add(", changed %llu times", static_cast<unsigned long long>(changes_.load(std::memory_order_relaxed)));
-  if (light > 0) add("; fell behind at %.2f M items/s under light load", light * 1e3);
-  if (heavy > 0) add(", at %.2f M under heavy load", heavy * 1e3);
-  const std::uint32_t failed = failed_.load(std::memory_order_relaxed);
-  if (failed > 0) add("; heavy load's engine was no better %u times in a row", failed);
+  add(", %llu trials", static_cast<unsigned long long>(trials_.load(std::memory_order_relaxed)));
+  const char* before = "; fell behind at";
+  for (std::size_t i = 0; i < rates_.size(); ++i) {
+    const double rate = rates_[i].load(std::memory_order_relaxed);
+    if (rate <= 0) continue;
+    add("%s %.2f M items/s on %s", before, rate * 1e3, engine_.all()[i].name.c_str());
+    before = ",";
+  }
   return line;
 }
 

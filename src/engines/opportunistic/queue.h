@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A worker's way through `auto`: into one member's queue at a time. Batches come back in order because another member's
-// turn comes only when nothing is in flight in the one before: until then submit() says `full`. Towards an accelerator
-// that is never the case, since the CPU answers at once; back from it, it is one of its answers' time, under light
-// load.
+// turn comes only when nothing is in flight in the one before: until then submit() says `full`. From the CPU to an
+// accelerator that is never the case, since the CPU answers at once; away from an accelerator it is one of its answers'
+// time.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class AutoQueue final : public EngineQueue {
  private:
   void know(const SharedShader& shader, const Table& table) noexcept;
   const EngineQueue& in_use() const noexcept { return *queues_[next_member()]; }
-  std::size_t next_member() const noexcept { return choice_.is_heavy() ? heavy_ : light_; }
+  std::size_t next_member() const noexcept { return ways_[choice_.way()]; }
   void publish() noexcept;
 
   AutoEngine& engine_;
@@ -56,8 +56,8 @@ class AutoQueue final : public EngineQueue {
 
   const SharedShader* shader_ = nullptr;  ///< of the batches that come
   const Table* table_ = nullptr;
-  std::size_t light_, heavy_;  ///< members for them
-  std::size_t current_;        ///< the member that has what is in flight
+  std::vector<std::size_t> ways_, found_;  ///< members for them; room for what they become
+  std::size_t current_;                    ///< the member that has what is in flight
   std::uint32_t in_flight_ = 0;
   const Batch* watched_ = nullptr;  ///< one of these, for how long it takes
   std::uint64_t watched_since_ = 0;
@@ -66,9 +66,8 @@ class AutoQueue final : public EngineQueue {
   std::atomic<const SharedShader*> seen_shader_{nullptr};
   std::atomic<std::size_t> used_;
   std::atomic<bool> is_heavy_{false}, has_begun_{false};
-  std::atomic<std::uint64_t> changes_{0};
-  std::atomic<double> light_rate_{0}, heavy_rate_{0};
-  std::atomic<std::uint32_t> failed_{0};
+  std::atomic<std::uint64_t> changes_{0}, trials_{0};
+  std::vector<std::atomic<double>> rates_;  ///< of each member; 0: not known
 };
 
 }  // namespace penumbra::opportunistic

@@ -38,6 +38,7 @@ struct Timing {
   std::uint64_t period = 0;    ///< between answers
   std::size_t depth = 16;      ///< batches in flight
   unsigned queues = 1000;      ///< that it has
+  unsigned by_core = 0;        ///< batches that the worker's core does first: its accelerator is not ready
 };
 
 /// What became of a member.
@@ -61,7 +62,8 @@ class TimedQueue final : public EngineQueue {
     if (flying_.size() == timing_.depth) return Submitted::full;
     ++seen_.batches;
     const std::uint64_t now = test_clock += timing_.of_batch + timing_.of_item * batch.items;
-    if (timing_.at_once) {
+    if (timing_.at_once || by_core_ < timing_.by_core) {
+      ++by_core_;
       answer(batch);
       return Submitted::done;
     }
@@ -94,6 +96,7 @@ class TimedQueue final : public EngineQueue {
   const std::vector<Shader>& shaders_;
   std::deque<std::pair<Batch*, std::uint64_t>> flying_;
   std::uint64_t last_ = 0;
+  unsigned by_core_ = 0;
 };
 
 class TimedEngine final : public Engine {

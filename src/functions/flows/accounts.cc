@@ -98,6 +98,7 @@ void Accounts::open_or_count(const UnknownPacket& unknown) {
 void Accounts::take_turn() {
   const milliseconds now = clock_();
   close_what_ended(now);
+  table_.commit();  // the grace period that begins now is for readers of any mirror too
   table_.reclaim([this](flow_record& record, std::uint8_t why) { close(record, EndReason{why}); });
   if (exporter_ != nullptr) exporter_->flush();
 }

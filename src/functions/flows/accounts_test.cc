@@ -8,6 +8,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -97,6 +98,31 @@ TEST_F(AccountsTest, ClosesWhatIsIdle) {
   EXPECT_EQ(open().size(), 1U);
   EXPECT_TRUE(open().contains(tcp_flow(2)));
   EXPECT_EQ(accounts_.state().closed.idle, 1U);
+}
+
+/// A reader of a mirror finds a flow until the mirror is told that it is gone. A grace period that began before would
+/// not wait for that reader.
+TEST_F(AccountsTest, TellsMirrorsBeforeItsGracePeriodsBegin) {
+  struct Mirror final : TableMirror {
+    void published(std::span<const std::byte> /*view*/, std::span<const TableRegion> /*regions*/) override {}
+    void changed(std::size_t /*region*/, std::size_t /*offset*/, std::size_t /*bytes*/) override { ++uncommitted; }
+    void committed() override { uncommitted = 0; }
+    int uncommitted = 0;
+  };
+  Mirror mirror;
+  accounts_.table().attach(mirror);
+  int periods = 0;
+  grace_periods_.while_starting = [&] {
+    ++periods;
+    EXPECT_EQ(mirror.uncommitted, 0);
+  };
+  see(tcp_flow(1), 0x11);
+  see(tcp_flow(2));
+  wait(milliseconds(12'000));
+  EXPECT_GT(periods, 0);
+  EXPECT_EQ(open().size(), 0U);
+  grace_periods_.while_starting = [] {};
+  accounts_.table().detach(mirror);
 }
 
 TEST_F(AccountsTest, ClosesWhatHasEnded) {

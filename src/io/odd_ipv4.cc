@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/odd_packets.h"
-
 #include <array>
 #include <cstring>
 
-#include "io/packet_bytes.h"
+#include "io/odd_frames.h"
+#include "io/odd_packets.h"
 
 namespace penumbra::io {
 namespace {
 
-/// A frame in the making, and where its packet begins.
-struct Frame {
-  Random& random;
-  std::uint8_t* bytes;
-  std::size_t size;
-  std::uint8_t* ip() const { return bytes + kEthernetBytes; }
-};
-
-/// Changes the frame and returns its new size.
-using Oddity = std::size_t (*)(const Frame&);
+using odd::Frame;
+using odd::with_first_byte;
 
 std::size_t with_time_to_live(const Frame& frame, std::uint8_t value) {
   frame.ip()[8] = value;
@@ -33,19 +24,9 @@ std::size_t with_word(const Frame& frame, std::size_t offset, std::uint32_t word
   return frame.size;
 }
 
-std::size_t with_first_byte(const Frame& frame, std::uint8_t value) {
-  frame.ip()[0] = value;
-  return frame.size;
-}
-
 std::size_t with_total_length(const Frame& frame, std::size_t value) {
   store16(frame.ip() + 2, static_cast<std::uint16_t>(value));
   write_checksum(frame.ip());
-  return frame.size;
-}
-
-std::size_t with_ethertype(const Frame& frame, std::uint16_t value) {
-  store16(frame.bytes + 12, value);
   return frame.size;
 }
 
@@ -70,21 +51,8 @@ std::size_t with_bad_checksum(const Frame& frame) {
   return frame.size;
 }
 
-std::size_t as_arp_request(const Frame& frame) {
-  std::memset(frame.bytes, 0xFF, 6);
-  store16(frame.bytes + 12, 0x0806);
-  std::uint8_t* arp = frame.ip();
-  std::memset(arp, 0, frame.size - kEthernetBytes);
-  store32(arp, 0x00010800);      // Ethernet, IPv4
-  store32(arp + 4, 0x06040001);  // lengths of the addresses, request
-  std::memcpy(arp + 8, frame.bytes + 6, 6);
-  store32(arp + 14, 0x0A000001);
-  store32(arp + 24, 0x0A0000FE);
-  return 60;
-}
-
 std::size_t as_ipv6(const Frame& frame) {
-  store16(frame.bytes + 12, 0x86DD);
+  odd::with_ethertype(frame, 0x86DD);
   std::uint8_t* ip = frame.ip();
   std::memset(ip, 0, 40);
   ip[0] = 0x60;
@@ -98,14 +66,7 @@ std::size_t as_ipv6(const Frame& frame) {
   return frame.size;
 }
 
-std::size_t as_vlan(const Frame& frame) {
-  std::memmove(frame.bytes + 16, frame.bytes + 12, frame.size - 16);
-  store16(frame.bytes + 12, 0x8100);
-  store16(frame.bytes + 14, static_cast<std::uint16_t>(1 + frame.random.below(4094)));
-  return frame.size;
-}
-
-constexpr std::array<Oddity, 30> kOddities{
+constexpr std::array<odd::Oddity, 30> kIpv4Oddities{
     [](const Frame& frame) { return with_time_to_live(frame, 1); },
     [](const Frame& frame) { return with_time_to_live(frame, 0); },
     with_bad_checksum,
@@ -116,9 +77,9 @@ constexpr std::array<Oddity, 30> kOddities{
     [](const Frame& frame) { return with_total_length(frame, frame.random.below(20)); },
     [](const Frame& frame) { return with_total_length(frame, frame.size - kEthernetBytes + 1); },
     [](const Frame& frame) { return with_total_length(frame, 0xFFFF); },
-    [](const Frame& frame) -> std::size_t { return 34 + frame.random.below(20); },
-    [](const Frame& frame) -> std::size_t { return 14 + frame.random.below(20); },
-    [](const Frame& frame) -> std::size_t { return 1 + frame.random.below(13); },
+    [](const Frame& frame) { return odd::cut(frame, 34, 20); },
+    [](const Frame& frame) { return odd::cut(frame, 14, 20); },
+    [](const Frame& frame) { return odd::cut(frame, 1, 13); },
     with_options,
     [](const Frame& frame) { return with_word(frame, 12, 0x7F000001); },                                 // 127/8
     [](const Frame& frame) { return with_word(frame, 12, frame.random.below(1 << 24)); },                // 0/8
@@ -131,20 +92,17 @@ constexpr std::array<Oddity, 30> kOddities{
     [](const Frame& frame) { return with_word(frame, 16, 0xFFFFFFFF); },
     [](const Frame& frame) { return as_fragment(frame, 0x2000); },
     [](const Frame& frame) { return as_fragment(frame, static_cast<std::uint16_t>(1 + frame.random.below(1000))); },
-    [](const Frame& frame) {
-      std::memset(frame.bytes, 0xFF, 6);
-      return frame.size;
-    },
-    as_arp_request,
+    odd::to_all_stations,
+    odd::as_arp_request,
     as_ipv6,
-    as_vlan,
-    [](const Frame& frame) { return with_ethertype(frame, 0x88CC); },
+    odd::as_vlan,
+    odd::as_lldp,
 };
 
 }  // namespace
 
-std::size_t make_odd(Random& random, std::uint8_t* frame, std::size_t bytes) {
-  return kOddities[random.below(kOddities.size())]({random, frame, bytes});
+std::size_t make_odd_ipv4(Random& random, std::uint8_t* frame, std::size_t bytes) {
+  return kIpv4Oddities[random.below(kIpv4Oddities.size())]({random, frame, bytes});
 }
 
 }  // namespace penumbra::io

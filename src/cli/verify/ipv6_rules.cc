@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verify/ipv6_rules.h"
+
+#include <algorithm>
+#include <array>
+
+namespace penumbra::cli::verify {
+namespace {
+
+constexpr unsigned kIcmp = 58, kFragmentHeader = 44, kHopByHop = 0;
+
+/// What RFC 4291 calls an address, and RFC 6890 ::ffff:0:0/96.
+enum class Scope { nobody, loopback, ipv4_in_disguise, link_local, group_of_no_link, group, any_link };
+
+Scope scope_of(Frame address) {
+  const auto begins_with_zeros = [&](std::size_t count) {
+    return std::ranges::all_of(address.first(count), [](std::uint8_t byte) { return byte == 0; });
+  };
+  if (address[0] == 0xFF) return address[1] % 16 <= 1 ? Scope::group_of_no_link : Scope::group;
+  if (begins_with_zeros(16)) return Scope::nobody;
+  if (begins_with_zeros(15) && address[15] == 1) return Scope::loopback;
+  if (begins_with_zeros(10) && read16(address, 10) == 0xFFFF) return Scope::ipv4_in_disguise;
+  if (address[0] == 0xFE && address[1] / 64 == 2) return Scope::link_local;
+  return Scope::any_link;
+}
+
+Ipv6Address read_address(Frame packet, std::size_t offset) {
+  const auto half = [&](std::size_t at) { return std::uint64_t{read32(packet, at)} << 32 | read32(packet, at + 4); };
+  return {half(offset), half(offset + 8)};
+}
+
+/// ICMPv6 of types 133 to 137 that no router has sent on (RFC 4861, section 4).
+bool is_neighbour_discovery(Frame packet, std::size_t packet_bytes) {
+  constexpr std::array<std::uint8_t, 5> kTypes{133, 134, 135, 136, 137};
+  if (packet[6] != kIcmp || packet[7] != 255 || packet_bytes <= 40) return false;
+  return std::ranges::find(kTypes, packet[40]) != kTypes.end();
+}
+
+}  // namespace
+
+std::string Ipv6Rules::inspect(Frame packet, bool to_group) {
+  if (packet.size() < 40) return "truncated";
+  if (packet[0] / 16 != 6) return "bad_version";
+  if (bytes(packet) > packet.size()) return "truncated";
+  if (bytes(packet) == 40 && packet[6] == kHopByHop) return "bad_payload_length";
+
+  const Scope source = scope_of(packet.subspan(8, 16)), destination = scope_of(packet.subspan(24, 16));
+  const bool multicast = destination == Scope::group || destination == Scope::group_of_no_link;
+  const bool asks_for_an_address = source == Scope::nobody && multicast;
+  if (source != Scope::any_link && source != Scope::link_local && !asks_for_an_address) return "martian_source";
+  if (destination != Scope::any_link && destination != Scope::link_local && destination != Scope::group) {
+    return "martian_destination";
+  }
+  if (is_neighbour_discovery(packet, bytes(packet))) return "neighbour_discovery";
+  if (multicast) return "multicast";
+  if (to_group) return "link_group";
+  return source == Scope::link_local || destination == Scope::link_local ? "link_local" : "";
+}
+
+Ipv6Address Ipv6Rules::destination(Frame packet) {
+  return read_address(packet, 24);
+}
+
+/// Of a fragment the protocol stands in the fragment header; ports follow the header at once or do not count.
+FlowKey Ipv6Rules::flow_key(Frame packet) {
+  FlowKey key{.source = read_address(packet, 8), .destination = read_address(packet, 24), .is_ipv6 = true};
+  key.label = read32(packet, 0) % 0x100000;
+  key.protocol = packet[6] == kFragmentHeader && bytes(packet) > 40 ? packet[40] : packet[6];
+  if (has_ports(packet[6]) && bytes(packet) >= 44) key.ports = read32(packet, 40);
+  return key;
+}
+
+std::string Ipv6Rules::edge(Ipv6Prefix network, Ipv6Address address) {
+  return network.length <= 126 && address == network.address ? "local" : "";
+}
+
+std::string punted_ipv6(Frame packet) {
+  if (packet.size() <= 40) return "ipv6";
+  if (is_neighbour_discovery(packet, packet.size())) return "ipv6_neighbour_discovery";
+  const unsigned destination = read16(packet, 24);
+  const bool to_group = destination >= 0xFF00, link_local = destination >= 0xFE80 && destination < 0xFEC0;
+  return to_group || link_local ? "ipv6_link" : "ipv6";
+}
+
+}  // namespace penumbra::cli::verify

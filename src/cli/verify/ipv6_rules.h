@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What RFC 8200, RFC 4291 and docs/functions/ipv6.md say of a packet, written out slowly. The members are those of
+// Ipv4Rules.
+#pragma once
+
+#include <string>
+
+#include "cli/verify/flow_key.h"
+#include "cli/verify/frame.h"
+#include "penumbra/ip.h"
+
+namespace penumbra::cli::verify {
+
+struct Ipv6Rules : Ipv6 {
+  static constexpr const char *kHopsUsedUp = "hop_limit_exceeded", *kTooLong = "packet_too_big";
+
+  static std::string inspect(Frame packet, bool to_group);
+  static Ipv6Address destination(Frame packet);
+  static unsigned hops_left(Frame packet) { return packet[7]; }
+  static unsigned bytes(Frame packet) { return 40 + read16(packet, 4); }
+  static FlowKey flow_key(Frame packet);
+  /// The first address of a network is that of all its routers (RFC 4291, 2.6.1), but not on a link of two (RFC 6164).
+  static std::string edge(Ipv6Prefix network, Ipv6Address address);
+  static void take_a_hop_off(std::span<std::uint8_t> packet) { packet[7] -= 1; }
+};
+
+/// Why an IPv6 packet, of which only the ethertype is known, goes to the host where nothing forwards IPv6.
+std::string punted_ipv6(Frame packet);
+
+}  // namespace penumbra::cli::verify
