@@ -24,6 +24,7 @@ PATIENCE = 120
 #: Seconds between two bursts that a test sends: a sanitizer takes the core for long.
 PAUSE = 0.01 if conftest.SANITIZED else 0.002
 _serial_numbers = itertools.count()
+_there: set[str] = set()  # names
 
 
 def unavailable() -> str | None:
@@ -60,6 +61,7 @@ class Namespace:
     def __init__(self, name: str) -> None:
         self.name = f"pen{os.getpid()}-{next(_serial_numbers)}-{name}"
         ip("netns", "add", self.name)
+        _there.add(self.name)
         # Not a word from the kernel that we did not ask for.
         self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
         self.ip("link", "set", "lo", "up")
@@ -96,7 +98,18 @@ class Namespace:
         return raw
 
     def delete(self) -> None:
+        _there.discard(self.name)
         subprocess.run(["ip", "netns", "delete", self.name], capture_output=True, timeout=PATIENCE)
+
+
+def what_the_kernels_know() -> str:
+    """Of links and neighbours, in all namespaces of this process: for messages of tests that fail."""
+    said = []
+    for name in sorted(_there):
+        for words in (("-stats", "link"), ("address",), ("neighbour",), ("-6", "route")):
+            asked = subprocess.run(["ip", "-n", name, *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
+            said.append(f"{name}: ip {' '.join(words)}\n{asked.stdout}{asked.stderr}")
+    return "\n".join(said)
 
 
 def _enter(namespace) -> None:
@@ -136,4 +149,4 @@ def receive(raw: socket.socket, count: int, patience: float = 20) -> list[bytes]
     return frames
 
 
-__all__ = ["Namespace", "ip", "receive", "send", "taps_unavailable", "unavailable", "veth"]
+__all__ = ["Namespace", "ip", "receive", "send", "taps_unavailable", "unavailable", "veth", "what_the_kernels_know"]

@@ -57,6 +57,7 @@ class Network:
         for name, net in (("a", 1), ("b", 2)):
             self.router.ip("address", "add", f"10.{net}.0.1/24", "dev", f"twin-{name}")
             self.router.ip("address", "add", f"fd00:{net}::1/64", "dev", f"twin-{name}", "nodad")
+        conftest.wait_until("carriers", lambda: self.router.ip("-brief", "link", "show", "type", "tun").count("LOWER_UP") == 2)
 
     def close(self):
         for namespace in self.namespaces:
@@ -90,7 +91,7 @@ def start(bench, network):
 def ping(host, *arguments):
     """All answers, none of them twice."""
     done = host.run("ping", "-c", "5", "-i", "0.05", "-W", "5", *arguments, check=False)
-    assert "5 received" in done.stdout and "DUP" not in done.stdout, done.stdout + done.stderr
+    assert "5 received" in done.stdout and "DUP" not in done.stdout, done.stdout + done.stderr + netns.what_the_kernels_know()
     return done.stdout
 
 
@@ -153,8 +154,6 @@ def test_a_carrier_goes_and_with_it_next_hops(bench, network):
             return [hop["dev"] for row in rows for hop in row["next_hops"]]
 
         network.address_twins()
-        carriers = lambda: network.router.ip("-brief", "link", "show", "type", "tun").count("LOWER_UP")  # noqa: E731
-        router.wait_for("carriers", lambda: carriers() == 2)
         network.router.run("sysctl", "-qw", "net.ipv4.conf.twin-a.ignore_routes_with_linkdown=1")
         network.router.ip("nexthop", "add", "id", "5", "via", "10.1.0.2", "dev", "twin-a")
         network.router.ip("route", "add", by_object, "nhid", "5")
