@@ -24,21 +24,21 @@ using Slot = ipv6_lengths_slot;
 constexpr unsigned kBaseBits = IPV6_LENGTHS_BASE_BITS;
 constexpr unsigned kMostSteps = 7;
 constexpr std::size_t kBaseRegion = 0, kSlotRegion = 1;
+constexpr std::uint32_t kMostNumbers = std::uint32_t{1} << (64 - IPV6_LENGTHS_NUMBER_SHIFT);
 constexpr unsigned kLeastIndexBits = 10;
 
-/// What stands in a slot's `state`: the answer's next hop, the length that a search compares, how long the answer's
-/// prefix is plus 1 (0: there is none), and the length that the slot once had.
-constexpr unsigned kLengthShift = 16, kCoverShift = 24, kOnceShift = 32;
+/// The owner's remark in a state is how long the answer's prefix is plus 1; 0: there is no answer.
+constexpr unsigned kCoverShift = 24;
 constexpr std::uint64_t answer(unsigned length, std::uint16_t next_hop) {
   return std::uint64_t{length + 1} << kCoverShift | static_cast<std::uint16_t>(~next_hop);
 }
 constexpr std::uint64_t kNoAnswer = 0;
 constexpr std::uint64_t kAnswerBits = std::uint64_t{0xFF} << kCoverShift | 0xFFFF;
-constexpr unsigned byte_at(std::uint64_t state, unsigned shift) {
-  return state >> shift & 0xFF;
+constexpr unsigned cover_length(std::uint64_t state) {
+  return state >> kCoverShift & 0xFF;
 }
-constexpr std::uint64_t with_length(std::uint64_t state, unsigned length) {
-  return (state & ~(std::uint64_t{0xFF} << kLengthShift)) | std::uint64_t{length} << kLengthShift;
+constexpr std::uint64_t with_byte(std::uint64_t state, unsigned shift, std::uint64_t byte) {
+  return (state & ~(std::uint64_t{0xFF} << shift)) | byte << shift;
 }
 
 /// What lengths the prefixes behind a slot have: bit L - 1 says that there is one of length L behind a slot of less
@@ -79,19 +79,39 @@ class Steps {
   unsigned longest_ = 128;
 };
 
-/// What a slot of `length` bits holds of prefixes behind it.
-std::uint64_t rope(unsigned length, std::uint64_t behind) {
-  unsigned longest = Steps(length).longest();
-  std::uint64_t lengths = 0;
-  for (unsigned at = 0; behind != 0 && length < longest;) {
+/// Calls `visit` with the lengths that a search which has come to `length` tries while it finds nothing, and with the
+/// longest that it may still go on to from each.
+template <class Visit>
+void for_each_step(unsigned length, Visit visit) {
+  for (unsigned longest = Steps(length).longest(); length < longest;) {
     const unsigned middle = ipv6_lengths_middle(length, longest);
-    if ((behind & between(middle, longest)) != 0) {
-      lengths |= std::uint64_t{middle} << at;
-      at += 8;
-    }
+    visit(middle, longest);
     longest = middle - 1;
   }
-  return lengths;
+}
+
+/// Of each length, as the view has them.
+std::array<std::uint64_t, 129> all_steps() {
+  std::array<std::uint64_t, 129> steps{};
+  for (unsigned length = kBaseBits; length < steps.size(); ++length) {
+    unsigned shift = 0;
+    for_each_step(length, [&](unsigned middle, unsigned) {
+      steps[length] |= std::uint64_t{middle} << shift;
+      shift += 8;
+    });
+  }
+  return steps;
+}
+
+/// Of these steps, which may find something of the prefixes behind a slot of `length` bits.
+std::uint64_t rope(unsigned length, std::uint64_t behind) {
+  std::uint64_t rope = 0;
+  std::uint64_t bit = 1;
+  for_each_step(length, [&](unsigned middle, unsigned longest) {
+    if ((behind & between(middle, longest)) != 0) rope |= bit;
+    bit <<= 1;
+  });
+  return rope;
 }
 
 bool nested(Ipv6Prefix a, Ipv6Prefix b) {
@@ -112,11 +132,12 @@ class Ipv6Lengths::Version {
     table.publish(
         view_,
         {{offsetof(ipv6_lengths_view, base), reinterpret_cast<const std::byte*>(base_.data()), base_.bytes()},
-         {offsetof(ipv6_lengths_view, slots), reinterpret_cast<const std::byte*>(slots_.data()), slots_.bytes()}});
+         {offsetof(ipv6_lengths_view, slots), reinterpret_cast<const std::byte*>(slots_.data()), slots_.bytes()},
+         {offsetof(ipv6_lengths_view, steps), reinterpret_cast<const std::byte*>(steps_.data()), sizeof steps_}});
   }
 
   /// Whether a prefix more may still find room; half of the slots stay empty, so that searches end soon.
-  bool has_room() const { return (used_ + kMostSteps) * 2 <= slots_.size(); }
+  bool has_room() const { return (used_ + kMostSteps) * 2 <= slots_.size() && next_number_ < kMostNumbers; }
 
   void insert(Ipv6Prefix prefix, std::uint16_t next_hop, bool is_new) {
     begin_change(prefix);
@@ -195,39 +216,54 @@ class Ipv6Lengths::Version {
     return entry ? answer(entry->prefix.length, entry->next_hop) : kNoAnswer;
   }
 
-  /// The slot of what begins with these bits, whether it serves or not, or the empty one where it would be.
-  std::size_t place_of(Ipv6Prefix bits) const {
-    std::size_t place = ipv6_lengths_place(bits.address.high, bits.address.low, bits.length, index_bits_);
-    for (;; place = (place + 1) % slots_.size()) {
+  /// The slot of what begins with these bits, whether it serves or not, or the empty one where it would be. `number` is
+  /// that of the first 65 bits, where there are more.
+  std::size_t place_of(Ipv6Prefix bits, std::uint64_t number) const {
+    const auto [high, low] = bits.address;
+    const std::uint64_t key = ipv6_lengths_key(high, low, bits.length);
+    const std::uint64_t code = ipv6_lengths_code(low, bits.length);
+    if (bits.length <= IPV6_LENGTHS_SPLIT) number = 0;
+    const std::size_t first = ipv6_lengths_place(key, code, number, index_bits_);
+    for (std::size_t tries = 0;; ++tries) {
+      const std::size_t place = ipv6_lengths_next(first, tries, index_bits_);
       const Slot& slot = slots_[place];
       if (slot.state == 0) return place;
-      if (byte_at(slot.state, kOnceShift) == bits.length && slot.high == bits.address.high &&
-          slot.low == bits.address.low) {
-        return place;
-      }
+      const bool has_number = bits.length == IPV6_LENGTHS_SPLIT || (slot.state & IPV6_LENGTHS_NUMBER) == number;
+      if (codes_[place] == code && slot.key == key && has_number) return place;
     }
+  }
+
+  /// The number of the first 65 bits of what has so many and a slot of its own, as it stands in states; otherwise 0.
+  std::uint64_t number_of(Ipv6Prefix prefix) const {
+    if (prefix.length < IPV6_LENGTHS_SPLIT) return 0;
+    return slots_[place_of(Ipv6Prefix::around(prefix.address, IPV6_LENGTHS_SPLIT), 0)].state & IPV6_LENGTHS_NUMBER;
   }
 
   /// The prefix's own slot and then its markers, the longest first: each leads to what is there.
   void add_slots(Ipv6Prefix prefix, std::uint64_t own) {
+    std::uint64_t number = number_of(prefix);
+    if (prefix.length >= IPV6_LENGTHS_SPLIT && number == 0)
+      number = std::uint64_t{next_number_++} << IPV6_LENGTHS_NUMBER_SHIFT;
     const Steps steps(prefix.length);
     for (std::size_t i = steps.all().size(); i-- > 0;) {
       const unsigned length = steps.all()[i];
       const Ipv6Prefix bits = Ipv6Prefix::around(prefix.address, length);
-      const std::size_t place = place_of(bits);
+      const std::size_t place = place_of(bits, number);
       Slot& slot = slots_[place];
       const std::uint64_t behind = length < prefix.length ? behind_bit(length, prefix.length) : 0;
       if (users_[place]++ == 0) {
         ++live_;
         if (slot.state == 0) ++used_;
-        store(slot.high, bits.address.high);
-        store(slot.low, bits.address.low);
+        store(slot.key, ipv6_lengths_key(bits.address.high, bits.address.low, length));
+        const std::uint64_t code = ipv6_lengths_code(bits.address.low, length);
+        codes_[place] = static_cast<std::uint8_t>(code);
         behind_[place] = behind;
-        store(slot.rope, rope(length, behind));
         const std::uint64_t its_answer = behind == 0 ? own : cover(bits.address, length);
-        store(slot.state, std::uint64_t{length} << kOnceShift | with_length(its_answer, length));
+        const std::uint64_t its_number = length < IPV6_LENGTHS_SPLIT ? 0 : number;
+        store(slot.state, its_number | rope(length, behind) << IPV6_LENGTHS_ROPE_SHIFT |
+                              code << IPV6_LENGTHS_CODE_SHIFT | its_answer);
       } else {
-        add_behind(slot, behind_[place], length, behind);
+        add_behind(slot.state, behind_[place], length, behind);
       }
       changed(place);
     }
@@ -236,20 +272,22 @@ class Ipv6Lengths::Version {
     base_changed(base);
   }
 
-  static void add_behind(Slot& slot, std::uint64_t& all, unsigned length, std::uint64_t behind) {
+  static void add_behind(std::uint64_t& state, std::uint64_t& all, unsigned length, std::uint64_t behind) {
     if ((all & behind) == behind) return;
     all |= behind;
-    store(slot.rope, rope(length, all));
+    store(state, with_byte(state, IPV6_LENGTHS_ROPE_SHIFT, rope(length, all)));
   }
 
   /// The other way round: nothing leads to what is not there.
   void remove_slots(Ipv6Prefix prefix) {
+    const std::uint64_t number = number_of(prefix);
     const Steps steps(prefix.length);
     for (const unsigned length : steps.all()) {
-      const std::size_t place = place_of(Ipv6Prefix::around(prefix.address, length));
+      const std::size_t place = place_of(Ipv6Prefix::around(prefix.address, length), number);
       if (--users_[place] > 0) continue;
       --live_;
-      store(slots_[place].state, with_length(slots_[place].state, IPV6_LENGTHS_GONE));
+      std::uint64_t& state = slots_[place].state;
+      store(state, with_byte(state, IPV6_LENGTHS_CODE_SHIFT, IPV6_LENGTHS_GONE));
       changed(place);
     }
   }
@@ -273,16 +311,17 @@ class Ipv6Lengths::Version {
   /// Likewise the slots of one prefix, which lies in it.
   void paint_slot(Ipv6Prefix inner, Ipv6Prefix prefix, std::uint64_t its_answer) {
     if (inner.length <= kBaseBits) return;
+    const std::uint64_t number = number_of(inner);
     const Steps steps(inner.length);
     for (const unsigned length : steps.all()) {
       if (length < prefix.length) continue;
-      const std::size_t place = place_of(Ipv6Prefix::around(inner.address, length));
-      if (repaint(slots_[place], prefix.length, its_answer)) changed(place);
+      const std::size_t place = place_of(Ipv6Prefix::around(inner.address, length), number);
+      if (repaint(slots_[place].state, prefix.length, its_answer)) changed(place);
     }
   }
-  static bool repaint(Slot& slot, unsigned length, std::uint64_t its_answer) {
-    if (byte_at(slot.state, kCoverShift) > length + 1 || (slot.state & kAnswerBits) == its_answer) return false;
-    store(slot.state, (slot.state & ~kAnswerBits) | its_answer);
+  static bool repaint(std::uint64_t& state, unsigned length, std::uint64_t its_answer) {
+    if (cover_length(state) > length + 1 || (state & kAnswerBits) == its_answer) return false;
+    store(state, (state & ~kAnswerBits) | its_answer);
     return true;
   }
 
@@ -302,14 +341,18 @@ class Ipv6Lengths::Version {
   const Ipv6Prefixes& prefixes_;
   Table* table_ = nullptr;
   unsigned index_bits_;
-  HugeArray<Slot> base_{std::size_t{1} << kBaseBits};
+  HugeArray<std::uint64_t> base_{std::size_t{1} << kBaseBits};
   HugeArray<Slot> slots_{std::size_t{1} << index_bits_};
-  const ipv6_lengths_view view_{base_.data(), slots_.data(), index_bits_};
-  TableChanges<Slot> base_changes_{kBaseRegion}, slot_changes_{kSlotRegion};
+  alignas(64) const std::array<std::uint64_t, 129> steps_ = all_steps();
+  const ipv6_lengths_view view_{base_.data(), slots_.data(), steps_.data(), index_bits_};
+  TableChanges<std::uint64_t> base_changes_{kBaseRegion};
+  TableChanges<Slot> slot_changes_{kSlotRegion};
 
   std::vector<std::uint32_t> users_ = std::vector<std::uint32_t>(slots_.size());  ///< prefixes that need each slot
   HugeArray<std::uint64_t> base_behind_{std::size_t{1} << kBaseBits};  ///< behind_bit()s of prefixes behind each
   HugeArray<std::uint64_t> behind_{std::size_t{1} << index_bits_};
+  HugeArray<std::uint8_t> codes_{std::size_t{1} << index_bits_};  ///< that the slots have or, now gone, had
+  std::uint32_t next_number_ = 1;
   std::size_t live_ = 0;  ///< slots that prefixes need
   std::size_t used_ = 0;  ///< slots that are not empty
   std::deque<Recent> recent_;
