@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <ostream>
 #include <stdexcept>
@@ -24,7 +25,8 @@ struct Addresses;
 template <>
 struct Addresses<Ipv4> {
   static constexpr RuleFields kFields = RuleFields::ipv4;
-  static constexpr std::string_view kInTrace = "as a decimal number";
+  static constexpr std::array<std::string_view, 2> kInTrace{"the source address, as a decimal number",
+                                                            "the destination address, as a decimal number"};
   static void put(RuleWords& words, Ipv4Address address, bool destination) {
     (destination ? ipv4::kDestination : ipv4::kSource).set(words, address.value);
   }
@@ -47,7 +49,8 @@ struct Addresses<Ipv4> {
 template <>
 struct Addresses<Ipv6> {
   static constexpr RuleFields kFields = RuleFields::ipv6;
-  static constexpr std::string_view kInTrace = "(X:X::X)";
+  static constexpr std::array<std::string_view, 2> kInTrace{"the source address (X:X::X)",
+                                                            "the destination address (X:X::X)"};
   static void put(RuleWords& words, Ipv6Address address, bool destination) {
     words[destination ? 2 : 0] = address.high;
     words[destination ? 3 : 1] = address.low;
@@ -91,9 +94,9 @@ std::uint16_t parse_port_number(const Line& line, std::string_view word) {
   return static_cast<std::uint16_t>(*number);
 }
 
-PortRange parse_range(Line& line, const std::string& what) {
+PortRange parse_range(Line& line, std::string_view what) {
   PortRange range;
-  const std::string_view first = line.require("the range of " + what + " (LOW : HIGH)");
+  const std::string_view first = line.require(what);
   range.first = parse_port_number(line, first);
   const std::string_view colon = line.require("':' and the last port");
   if (colon != ":") throw line.error(colon, fmt::format("expected ':' between blanks, found {}", quote(colon)));
@@ -151,8 +154,8 @@ Rule parse_rule(Line& line) {
   };
   put(parse_prefix<Family>(line, take_source(line)), false);
   put(parse_prefix<Family>(line, line.require("a destination prefix")), true);
-  match.source_ports = parse_range(line, "source ports");
-  match.destination_ports = parse_range(line, "destination ports");
+  match.source_ports = parse_range(line, "the range of source ports (LOW : HIGH)");
+  match.destination_ports = parse_range(line, "the range of destination ports (LOW : HIGH)");
   parse_protocol(line, Where::kFields, match);
   skip_flags(line);
   return {.match = normalised(match, Where::kFields), .priority = 0};
@@ -195,8 +198,7 @@ RuleWords parse_header(Line& line) {
   using Where = Addresses<Family>;
   RuleWords key{};
   for (const bool destination : {false, true}) {
-    const std::string expected =
-        fmt::format("the {} address, {}", destination ? "destination" : "source", Where::kInTrace);
+    const std::string_view expected = Where::kInTrace[destination ? 1 : 0];
     const std::string_view word = line.require(expected);
     const auto address = Where::parse(word);
     if (!address) throw line.error(word, fmt::format("expected {}, found {}", expected, quote(word)));

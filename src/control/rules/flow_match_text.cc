@@ -185,7 +185,8 @@ std::string flow_match_text(const RuleMatch& match) {
 }
 
 std::string flow_key_text(const RuleWords& key) {
-  RuleMatch match{.value = key};
+  RuleMatch match;
+  match.value = key;
   const auto say = [&](Place place, std::uint64_t mask) {
     if (place.get(key) != 0) place.set(match.mask, mask);
   };
