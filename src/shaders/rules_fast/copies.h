@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a rule stands in a hash table over some bits of the key.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "penumbra/rule.h"
+
+namespace penumbra::rules_fast {
+
+/// In how many slots of one table a rule may stand.
+inline constexpr unsigned kMostCopies = 16;
+
+/// What a range of ports can be as far as some of the port's bits go.
+class PortValues {
+ public:
+  PortValues(const PortRange& range, std::uint64_t bits, unsigned shift) {
+    const auto wanted = static_cast<std::uint32_t>(bits >> shift & 0xFFFF);
+    if (wanted == 0 || range.is_all()) return;
+    const std::uint32_t step = wanted & (~wanted + 1);
+    is_range_ = true;
+    count_ = 0;
+    if ((range.last / step - range.first / step) >= 4 * kMostCopies) return;
+    for (std::uint32_t port = range.first / step * step; port <= range.last; port += step) {
+      const std::uint64_t value = std::uint64_t{port & wanted} << shift;
+      bool is_new = true;
+      for (unsigned i = 0; i < count_; ++i) is_new = is_new && values_[i] != value;
+      if (!is_new) continue;
+      if (count_ == kMostCopies) {
+        count_ = 0;
+        return;
+      }
+      values_[count_++] = value;
+    }
+  }
+
+  /// Whether the range decides these bits; otherwise value and mask do.
+  bool is_range() const { return is_range_; }
+  unsigned count() const { return count_; }  ///< 0 if they are too many
+  std::uint64_t operator[](unsigned i) const { return values_[i]; }
+
+ private:
+  std::array<std::uint64_t, kMostCopies> values_{};
+  unsigned count_ = 1;
+  bool is_range_ = false;
+};
+
+/// Calls visit(words) with whatever those bits of a key that the rule matches can be. False, without a call, if that
+/// is more than kMostCopies.
+template <class Visit>
+bool for_each_copy(const RuleMatch& match, std::size_t words, const RuleWords& bits, Visit visit) {
+  RuleWords open{}, known{};
+  for (std::size_t word = 0; word < words; ++word) {
+    open[word] = bits[word] & ~match.mask[word];
+    known[word] = bits[word] & match.value[word];
+  }
+  constexpr std::uint64_t kPort = 0xFFFF;
+  const PortValues source(match.source_ports, bits[words - 1], kSourcePortShift);
+  const PortValues destination(match.destination_ports, bits[words - 1], kDestinationPortShift);
+  const std::uint64_t decided = (source.is_range() ? kPort << kSourcePortShift : 0) |
+                                (destination.is_range() ? kPort << kDestinationPortShift : 0);
+  open[words - 1] &= ~decided;
+  known[words - 1] &= ~decided;
+  unsigned open_bits = 0;
+  for (std::size_t word = 0; word < words; ++word) open_bits += static_cast<unsigned>(std::popcount(open[word]));
+  if (open_bits >= 8) return false;
+  const unsigned copies = source.count() * destination.count() << open_bits;
+  if (copies == 0 || copies > kMostCopies) return false;
+
+  RuleWords chosen{};
+  for (;;) {
+    for (unsigned i = 0; i < source.count(); ++i) {
+      for (unsigned j = 0; j < destination.count(); ++j) {
+        RuleWords copy = known;
+        for (std::size_t word = 0; word < words; ++word) copy[word] |= chosen[word];
+        copy[words - 1] |= source[i] | destination[j];
+        visit(copy);
+      }
+    }
+    std::size_t word = 0;
+    while (word < words && (chosen[word] = (chosen[word] - open[word]) & open[word]) == 0) ++word;
+    if (word == words) return true;
+  }
+}
+
+}  // namespace penumbra::rules_fast
