@@ -4,7 +4,8 @@
 //
 // - VLAN tags (IEEE 802.1Q, 802.1ad), up to two of them, are passed over; the outermost one's VLAN is the flow's.
 // - Bytes are those of the IP packet by its own length, header included (IPFIX: octetDeltaCount), not of the frame.
-// - A fragment has no ports, nor has the first one: all fragments of a datagram are of one flow.
+// - A fragment has no ports, nor has the first one: all fragments of a datagram are of one flow. Who asks for them gets
+//   those that the first one has.
 // - ICMP's type and code stand where destination ports do, type * 256 + code, as NetFlow has had them since version 5.
 // - IPv6 extension headers (RFC 8200, RFC 4302) are passed over, up to eight of them.
 #pragma once
@@ -23,6 +24,12 @@ enum class FlowFrame : std::uint8_t {
   flow,
   not_ip,     ///< no IPv4 or IPv6 packet
   malformed,  ///< one whose header is wrong or is not all there
+};
+
+/// Of which packets the ports are read; all others have 0.
+enum class PortsOf : std::uint8_t {
+  whole_packets,
+  first_fragments,  ///< and of whole packets
 };
 
 namespace detail {
@@ -50,7 +57,8 @@ inline void read_transport(const std::uint8_t* header, std::size_t readable, Flo
   }
 }
 
-inline FlowFrame read_ipv4(FlowHeaders at, std::size_t bytes, Flow& flow, FlowPacket& packet) {
+inline FlowFrame read_ipv4(FlowHeaders at, std::size_t bytes, PortsOf ports, Flow& flow, FlowPacket& packet) {
+  constexpr std::uint16_t kMoreFragments = 0x2000, kOffset = 0x1FFF;
   if (at.readable < 20) return FlowFrame::malformed;
   const std::size_t header = std::size_t{at.begin[0] & 0xFU} * 4, total = load_be16(at.begin + 2);
   if (at.begin[0] >> 4 != 4 || header < 20 || total < header || total > bytes) return FlowFrame::malformed;
@@ -59,13 +67,16 @@ inline FlowFrame read_ipv4(FlowHeaders at, std::size_t bytes, Flow& flow, FlowPa
   flow.destination.low = load_be32(at.begin + 16);
   packet.bytes = static_cast<std::uint32_t>(total);
   const std::size_t readable = std::min(at.readable, total);
-  const bool fragment = (load_be16(at.begin + 6) & 0x3FFF) != 0;  // more fragments, or an offset
-  if (!fragment && readable > header) read_transport(at.begin + header, readable - header, flow, packet);
+  const std::uint16_t is_part = ports == PortsOf::first_fragments ? kOffset : kMoreFragments | kOffset;
+  const bool has_ports = (load_be16(at.begin + 6) & is_part) == 0;
+  if (has_ports && readable > header) read_transport(at.begin + header, readable - header, flow, packet);
   return FlowFrame::flow;
 }
 
 /// The protocol behind the extension headers, and what its header says.
-inline void read_ipv6_payload(const std::uint8_t* packet_begin, std::size_t readable, Flow& flow, FlowPacket& packet) {
+inline void read_ipv6_payload(const std::uint8_t* packet_begin, std::size_t readable, PortsOf ports, Flow& flow,
+                              FlowPacket& packet) {
+  constexpr std::uint16_t kMoreFragments = 0x0001, kOffset = 0xFFF8;
   constexpr std::uint8_t kHopByHop = 0, kRouting = 43, kFragment = 44, kAuthentication = 51, kDestination = 60;
   constexpr int kMostHeaders = 8;
   std::size_t at = 40;
@@ -80,7 +91,8 @@ inline void read_ipv6_payload(const std::uint8_t* packet_begin, std::size_t read
     }
     if (at + 8 > readable) return;
     flow.protocol = header[0];
-    if (kind == kFragment && (load_be16(header + 2) & 0xFFF9) != 0) return;  // an offset, or more fragments
+    const std::uint16_t is_part = ports == PortsOf::first_fragments ? kOffset : kMoreFragments | kOffset;
+    if (kind == kFragment && (load_be16(header + 2) & is_part) != 0) return;
     if (kind == kFragment) {
       at += 8;
     } else if (kind == kAuthentication) {
@@ -91,7 +103,7 @@ inline void read_ipv6_payload(const std::uint8_t* packet_begin, std::size_t read
   }
 }
 
-inline FlowFrame read_ipv6(FlowHeaders at, std::size_t bytes, Flow& flow, FlowPacket& packet) {
+inline FlowFrame read_ipv6(FlowHeaders at, std::size_t bytes, PortsOf ports, Flow& flow, FlowPacket& packet) {
   constexpr std::size_t kHeader = 40;
   if (at.readable < kHeader || at.begin[0] >> 4 != 6) return FlowFrame::malformed;
   const std::size_t total = kHeader + load_be16(at.begin + 4);
@@ -101,7 +113,7 @@ inline FlowFrame read_ipv6(FlowHeaders at, std::size_t bytes, Flow& flow, FlowPa
   flow.source = {load_be64(at.begin + 8), load_be64(at.begin + 16)};
   flow.destination = {load_be64(at.begin + 24), load_be64(at.begin + 32)};
   packet.bytes = static_cast<std::uint32_t>(total);
-  read_ipv6_payload(at.begin, std::min(at.readable, total), flow, packet);
+  read_ipv6_payload(at.begin, std::min(at.readable, total), ports, flow, packet);
   return FlowFrame::flow;
 }
 
@@ -110,7 +122,7 @@ inline FlowFrame read_ipv6(FlowHeaders at, std::size_t bytes, Flow& flow, FlowPa
 /// Of the frame's `bytes` bytes the first `readable` lie at `frame`; nothing past them is read. `key` and `packet` (all
 /// but its time) are those of a FlowFrame::flow.
 inline FlowFrame read_frame(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, flow_key& key,
-                            FlowPacket& packet) {
+                            FlowPacket& packet, PortsOf ports = PortsOf::whole_packets) {
   constexpr std::uint16_t kIpv4 = 0x0800, kIpv6 = 0x86DD, kTag = 0x8100, kServiceTag = 0x88A8;
   constexpr std::size_t kEthernet = 14, kTagBytes = 4, kMostTags = 2;
   if (readable < kEthernet) return FlowFrame::malformed;
@@ -126,8 +138,8 @@ inline FlowFrame read_frame(const std::uint8_t* frame, std::size_t readable, std
   }
   if (ethertype != kIpv4 && ethertype != kIpv6) return FlowFrame::not_ip;
   const detail::FlowHeaders headers{frame + at, readable - at};
-  const FlowFrame what = ethertype == kIpv4 ? detail::read_ipv4(headers, bytes - at, flow, packet)
-                                            : detail::read_ipv6(headers, bytes - at, flow, packet);
+  const FlowFrame what = ethertype == kIpv4 ? detail::read_ipv4(headers, bytes - at, ports, flow, packet)
+                                            : detail::read_ipv6(headers, bytes - at, ports, flow, packet);
   if (what == FlowFrame::flow) key = to_key(flow);
   return what;
 }

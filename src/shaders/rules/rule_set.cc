@@ -18,8 +18,17 @@ void RuleSet::feed(RuleTable& table) {
 }
 
 std::uint32_t RuleSet::add(const Rule& rule) {
+  const std::uint32_t number = put(rule, next_rank(rule.priority));
+  ++added_;
+  return number;
+}
+
+std::uint32_t RuleSet::add_ranked(const RuleMatch& match, std::uint64_t rank) {
+  return put({.match = match, .priority = 0}, rank);
+}
+
+std::uint32_t RuleSet::put(const Rule& rule, std::uint64_t rank) {
   const Rule normal{normalised(rule.match, fields_), rule.priority};
-  const std::uint64_t rank = next_rank(rule.priority);
   const std::uint32_t number = take_number();
   std::size_t fed = 0;
   try {
@@ -30,7 +39,6 @@ std::uint32_t RuleSet::add(const Rule& rule) {
     throw;
   }
   entries_[number] = {normal, rank};
-  ++added_;
   ++size_;
   return number;
 }

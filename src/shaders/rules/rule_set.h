@@ -31,6 +31,9 @@ class RuleSet {
   /// kMostRules, with those taken out since the last commit, or if a table has no place for it. May wait for grace
   /// periods if there are nearly as many.
   std::uint32_t add(const Rule& rule);
+  /// Adds a match with a rank in place of a priority: of those that match the highest wins, whatever was added first.
+  /// It is never 0, and no two are alike. For who does not mix it with add().
+  std::uint32_t add_ranked(const RuleMatch& match, std::uint64_t rank);
   /// Takes out a rule. Its number is given to another one when no reader can hold it any more. Throws
   /// std::invalid_argument if there is none of that number.
   void remove(std::uint32_t number);
@@ -54,6 +57,7 @@ class RuleSet {
   };
 
   std::uint64_t next_rank(std::uint16_t priority) const;
+  std::uint32_t put(const Rule& rule, std::uint64_t rank);
   std::uint32_t take_number();
   void rest(bool wait);
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any text is read as an access list or refused with its place; the words that are kept of an entry say the same again,
+// and a list that takes another one's place is that list.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "functions/acl/entry.h"
+#include "functions/acl/list.h"
+#include "penumbra/errors.h"
+
+namespace {
+
+namespace acl = penumbra::acl;
+
+bool are_like(const std::vector<acl::Entry>& a, const std::vector<acl::Entry>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!a[i].is_like(b[i])) return false;
+  }
+  return true;
+}
+
+void check(std::string_view text, acl::Family family) {
+  std::vector<acl::Entry> entries;
+  try {
+    entries = acl::parse_entries(text, "fuzz", family);
+  } catch (const penumbra::InputError& error) {
+    if (error.location().file != "fuzz" || error.location().line < 1) std::abort();
+    return;
+  }
+  std::string again;
+  for (const acl::Entry& entry : entries) again += entry.text + "\n";
+  if (!are_like(entries, acl::parse_entries(again, "again", family))) std::abort();
+  const std::vector<acl::Entry> turned(entries.rbegin(), entries.rend());
+  const acl::Changes changes = acl::compare(entries, turned);
+  std::uint32_t last = 0;
+  for (std::size_t i = 0; i < turned.size(); ++i) {
+    if (changes.kept[i] == 0) continue;
+    if (changes.kept[i] <= last || !turned[i].is_like(entries[changes.kept[i] - 1])) std::abort();
+    last = changes.kept[i];
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  for (const acl::Family family : {acl::Family::both, acl::Family::ipv4, acl::Family::ipv6}) check(text, family);
+  return 0;
+}

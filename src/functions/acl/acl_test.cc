@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The function as a pipeline uses it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/scratch_folder.h"
+#include "functions/forwarding/testing.h"
+#include "penumbra/errors.h"
+#include "penumbra/function.h"
+#include "shaders/rules/rule_structures.h"
+
+namespace penumbra::acl {
+namespace {
+
+using forwarding::testing_support::Packet;
+using forwarding::testing_support::Runner;
+using testing::HasSubstr;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::uint16_t kWhole = 0, kFirstFragment = 0x2000, kLaterFragment = 0x0010;
+
+/// UDP from 10.0.0.1 to 10.0.0.2.
+Bytes ipv4_frame(std::uint16_t destination_port, std::uint16_t fragment = kWhole) {
+  return {2,
+          0,
+          0,
+          0,
+          0,
+          1,
+          2,
+          0,
+          0,
+          0,
+          0,
+          2,
+          8,
+          0,
+          0x45,
+          0,
+          0,
+          28,
+          0,
+          0,
+          static_cast<std::uint8_t>(fragment >> 8),
+          static_cast<std::uint8_t>(fragment),
+          64,
+          17,
+          0,
+          0,
+          10,
+          0,
+          0,
+          1,
+          10,
+          0,
+          0,
+          2,
+          4,
+          0,
+          static_cast<std::uint8_t>(destination_port >> 8),
+          static_cast<std::uint8_t>(destination_port),
+          0,
+          8,
+          0,
+          0};
+}
+/// UDP from 2001:db8::1 to 2001:db8::2.
+Bytes ipv6_frame(std::uint16_t destination_port) {
+  Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xDD, 0x60, 0, 0, 0, 0, 8, 17, 64};
+  for (const std::uint8_t host : {1, 2}) {
+    frame.insert(frame.end(), {0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host});
+  }
+  frame.insert(frame.end(), {4, 0, static_cast<std::uint8_t>(destination_port >> 8),
+                             static_cast<std::uint8_t>(destination_port), 0, 8, 0, 0});
+  return frame;
+}
+
+class AclTest : public testing::Test {
+ protected:
+  std::unique_ptr<Function> make(const std::string& entries, const std::string& more = "") {
+    std::ofstream(folder_.path() / "list") << entries;
+    const auto config = ConfigNode::parse("{rules: list" + more + "}", "test.yaml", folder_.path());
+    return find_function("acl")->create(config, {ports_, no_readers_});
+  }
+  void create(const std::string& entries, const std::string& more = "") {
+    function_ = make(entries, more);
+    function_->bind(ports_);
+    runner_ = std::make_unique<Runner>(*function_);
+  }
+  void reload(const std::string& entries) {
+    const auto next = make(entries);
+    function_->exchange(*next);
+  }
+  /// The name of the reason why the frame is dropped, or "".
+  std::string fate(const Bytes& frame) {
+    std::vector<Packet> packets;
+    packets.emplace_back(frame);
+    runner_->process(chunk_, packets);
+    trace_ = function_->trace(chunk_, 0);
+    const Verdict verdict = chunk_.verdicts[0];
+    if (verdict == Verdict{}) return "";
+    EXPECT_EQ(verdict.kind, Verdict::Kind::drop);
+    return function_->reasons().at(verdict.value).name;
+  }
+  nlohmann::ordered_json row(std::size_t place) { return function_->show("acl", {})["acl"].at(place); }
+
+  ScratchFolder folder_;
+  NoReaders no_readers_;
+  std::vector<PortInfo> ports_{1};
+  std::unique_ptr<Function> function_;
+  std::unique_ptr<Runner> runner_;
+  Chunk chunk_;
+  std::string trace_;
+};
+
+TEST_F(AclTest, TheFirstEntryThatMatchesDecides) {
+  create("deny proto udp dport 53\npermit src 10.0.0.0/8\ndeny\n");
+  EXPECT_EQ(fate(ipv4_frame(53)), "denied");
+  EXPECT_EQ(trace_, "denied by the entry of line 1");
+  EXPECT_EQ(fate(ipv4_frame(54)), "");
+  EXPECT_EQ(trace_, "permitted by the entry of line 2");
+  EXPECT_EQ(fate(ipv6_frame(54)), "denied");
+}
+
+TEST_F(AclTest, WhatNoEntryMatchesIsTheDefaults) {
+  create("permit ipv6\n");
+  EXPECT_EQ(fate(ipv4_frame(1)), "denied_by_default");
+  EXPECT_EQ(trace_, "denied by default");
+  EXPECT_EQ(fate(ipv6_frame(1)), "");
+  create("deny ipv6\n", ", default: permit");
+  EXPECT_EQ(fate(ipv4_frame(1)), "");
+  EXPECT_EQ(fate(ipv6_frame(1)), "denied");
+  create("");
+  EXPECT_EQ(fate(ipv4_frame(1)), "denied_by_default");
+}
+
+TEST_F(AclTest, LeavesOthersPacketsAlone) {
+  create("deny\n", ", family: ipv4");
+  EXPECT_EQ(fate(ipv4_frame(1)), "denied");
+  EXPECT_EQ(fate(ipv6_frame(1)), "");
+  EXPECT_EQ(trace_, "not decided on");
+  create("deny\n", ", family: ipv6");
+  EXPECT_EQ(fate(ipv4_frame(1)), "");
+  EXPECT_EQ(fate(ipv6_frame(1)), "denied");
+  Bytes arp = ipv4_frame(1);
+  arp[13] = 6;
+  create("deny\n");
+  EXPECT_EQ(fate(arp), "");
+  EXPECT_EQ(trace_, "not decided on");
+}
+
+TEST_F(AclTest, WhatNobodyCanReadIsDropped) {
+  create("permit\n");
+  Bytes cut = ipv4_frame(1);
+  cut.resize(30);
+  EXPECT_EQ(fate(cut), "malformed");
+  Bytes longer = ipv4_frame(1);
+  longer[17] = 200;
+  EXPECT_EQ(fate(longer), "malformed");
+}
+
+TEST_F(AclTest, TheFirstFragmentHasPorts) {
+  create("deny proto udp dport 53\npermit\n");
+  EXPECT_EQ(fate(ipv4_frame(53, kFirstFragment)), "denied");
+  EXPECT_EQ(fate(ipv4_frame(53, kLaterFragment)), "") << "what stands there is no port";
+}
+
+TEST_F(AclTest, CountsByEntry) {
+  create("deny proto udp dport 53\npermit\n");
+  for (int i = 0; i < 3; ++i) fate(ipv4_frame(53));
+  fate(ipv6_frame(80));
+  EXPECT_EQ(row(0)["line"], 1);
+  EXPECT_EQ(row(0)["entry"], "deny proto udp dport 53");
+  EXPECT_EQ(row(0)["packets"], 3);
+  EXPECT_EQ(row(0)["bytes"], 3 * 28);
+  EXPECT_GE(row(0)["last_hit_seconds_ago"], 0);
+  EXPECT_EQ(row(1)["bytes"], 48);
+  EXPECT_EQ(row(2)["entry"], "deny (default)");
+  EXPECT_EQ(row(2)["packets"], 0);
+  EXPECT_TRUE(row(2)["last_hit_seconds_ago"].is_null());
+  EXPECT_TRUE(row(2)["line"].is_null());
+  const std::vector<std::string> two{"--limit", "2"};
+  EXPECT_EQ(function_->show("acl", two)["acl"].size(), 2U);
+  EXPECT_EQ(function_->show("acl", two)["total"], 3);
+  EXPECT_THROW(function_->show("acl", std::vector<std::string>{"x"}), std::invalid_argument);
+}
+
+TEST_F(AclTest, AReloadKeepsWhatBothListsHave) {
+  create("deny proto udp dport 53\npermit src 10.0.0.0/8\n");
+  fate(ipv4_frame(53));
+  fate(ipv4_frame(80));
+  const auto next =
+      make("deny proto udp dport 80\n# moved down\ndeny proto udp dport 53\npermit\n", ", default: permit");
+  EXPECT_THAT(function_->differences(*next, ConfigNode::parse("{}", "test.yaml", ".")),
+              testing::ElementsAre("entries added: 3", "entries removed: 2"));
+  function_->exchange(*next);
+  EXPECT_EQ(row(1)["line"], 3);
+  EXPECT_EQ(row(1)["packets"], 1) << "its count goes on";
+  EXPECT_EQ(row(0)["packets"], 0);
+  EXPECT_EQ(fate(ipv4_frame(53)), "denied");
+  EXPECT_EQ(trace_, "denied by the entry of line 3");
+  EXPECT_EQ(fate(ipv4_frame(80)), "denied");
+  EXPECT_EQ(fate(ipv6_frame(81)), "");
+  function_->exchange(*next);
+  EXPECT_EQ(fate(ipv4_frame(80)), "");
+  EXPECT_EQ(fate(ipv6_frame(81)), "denied_by_default");
+  EXPECT_EQ(function_->show("acl", {})["total"], 3);
+}
+
+TEST_F(AclTest, WhatTakesARestartIsSaid) {
+  create("deny\n", ", shader: linear");
+  const auto expect_refusal = [this](const std::string& more) {
+    const auto config = ConfigNode::parse("{rules: list" + more + "}", "test.yaml", folder_.path());
+    EXPECT_THROW(function_->differences(*make("deny\n", more), config), InputError) << more;
+  };
+  expect_refusal(", family: ipv4, shader: linear");
+  expect_refusal(", shader: tuple");
+  EXPECT_TRUE(function_->differences(*make("deny\n"), ConfigNode::parse("{}", "test.yaml", ".")).empty());
+}
+
+TEST_F(AclTest, SaysHowItSearches) {
+  create("deny\n", ", shader: tuple");
+  const auto told = function_->show("acl-shader", {});
+  EXPECT_EQ(told["structure"], "tuple");
+  EXPECT_EQ(told["why"], "the configuration");
+  create("deny\n");
+  const auto chosen = function_->show("acl-shader", {});
+  EXPECT_EQ(chosen["measured"].size(), rule_structures().size());
+  EXPECT_TRUE(chosen["measured"].contains(chosen["structure"].get<std::string>()));
+}
+
+TEST_F(AclTest, EveryStructureDecidesAlike) {
+  for (const RuleStructure& structure : rule_structures()) {
+    create("deny proto udp dport 50-60\npermit src 10.0.0.0/8\n", ", shader: " + structure.name);
+    EXPECT_EQ(fate(ipv4_frame(53)), "denied") << structure.name;
+    EXPECT_EQ(fate(ipv4_frame(61)), "") << structure.name;
+    EXPECT_EQ(fate(ipv6_frame(61)), "denied_by_default") << structure.name;
+  }
+}
+
+TEST_F(AclTest, AWrongConfigurationIsRefusedWithItsPlace) {
+  const auto expect_refusal = [this](const std::string& config, const std::string& message) {
+    try {
+      find_function("acl")->create(ConfigNode::parse(config, "test.yaml", folder_.path()), {ports_, no_readers_});
+      FAIL() << config;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(message)) << config;
+    }
+  };
+  std::ofstream(folder_.path() / "list") << "permit\nallow\n";
+  expect_refusal("{}", "test.yaml:1");
+  expect_refusal("{rules: nowhere}", "nowhere");
+  expect_refusal("{rules: list}", "list:2:1: ");
+  expect_refusal("{rules: list, default: dney}", "did you mean 'deny'?");
+  expect_refusal("{rules: list, family: ip}", "test.yaml:1:");
+  expect_refusal("{rules: list, shader: tupel}", "did you mean 'tuple'?");
+  expect_refusal("{rules: list, rule: x}", "rule");
+}
+
+}  // namespace
+}  // namespace penumbra::acl

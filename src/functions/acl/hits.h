@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "penumbra/huge_memory.h"
+#include "shaders/rules/rule_table.h"
+
+namespace penumbra::acl {
+
+/// What an entry has decided.
+struct Hits {
+  std::uint64_t packets;
+  std::uint64_t bytes;    ///< of IP packets, headers included
+  std::uint64_t last_ms;  ///< when the last one came, of a steady clock; 0: none did
+};
+
+/// By numbers of entries; a part for each worker, or for a few, so that cores do not take lines from each other.
+class HitCounters {
+ public:
+  /// Any worker.
+  void count(std::size_t worker, std::uint32_t number, std::uint32_t bytes, std::uint64_t now_ms) noexcept {
+    Hits& hits = parts_[place(worker, number)];
+    std::atomic_ref(hits.packets).fetch_add(1, std::memory_order_relaxed);
+    std::atomic_ref(hits.bytes).fetch_add(bytes, std::memory_order_relaxed);
+    std::atomic_ref(hits.last_ms).store(now_ms, std::memory_order_relaxed);
+  }
+  /// Of a number that no worker uses: begins anew. What was never counted is not touched: it costs no memory then.
+  void clear(std::uint32_t number) {
+    for (std::size_t part = 0; part < kParts; ++part) {
+      Hits& hits = parts_[place(part, number)];
+      if (hits.packets != 0) hits = {};
+    }
+  }
+  /// The thread that clears. A packet may be in one of its counters and not yet in the other.
+  Hits of(std::uint32_t number) {
+    const auto read = [](std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); };
+    Hits sum{};
+    for (std::size_t part = 0; part < kParts; ++part) {
+      Hits& hits = parts_[place(part, number)];
+      sum.packets += read(hits.packets);
+      sum.bytes += read(hits.bytes);
+      sum.last_ms = std::max(sum.last_ms, read(hits.last_ms));
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t kParts = 16, kNumbers = kMostRules + 1;
+  static std::size_t place(std::size_t worker, std::uint32_t number) { return worker % kParts * kNumbers + number; }
+
+  HugeArray<Hits> parts_{kParts * kNumbers};
+};
+
+}  // namespace penumbra::acl

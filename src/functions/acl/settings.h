@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "functions/acl/entry.h"
+#include "penumbra/config_node.h"
+
+namespace penumbra::acl {
+
+/// The configuration of a list.
+struct Settings {
+  Family family = Family::both;
+  std::string structure;       ///< in which it is searched; empty: whichever is found fastest
+  std::vector<Entry> entries;  ///< the file's, and behind them the default
+};
+
+/// Reads `{rules: FILE, default: permit|deny, family: both|ipv4|ipv6, shader: NAME|auto}`. Throws InputError.
+Settings read_settings(const ConfigNode& config);
+
+const char* name_of(Family family);
+
+}  // namespace penumbra::acl
