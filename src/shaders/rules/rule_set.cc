@@ -21,6 +21,7 @@ std::uint32_t RuleSet::add(const Rule& rule) {
   const Rule normal{normalised(rule.match, fields_), rule.priority};
   const std::uint64_t rank = next_rank(rule.priority);
   const std::uint32_t number = take_number();
+  ++added_;
   std::size_t fed = 0;
   try {
     for (; fed < tables_.size(); ++fed) tables_[fed]->insert(number, normal.match, rank);
@@ -30,7 +31,6 @@ std::uint32_t RuleSet::add(const Rule& rule) {
     throw;
   }
   entries_[number] = {normal, rank};
-  ++added_;
   ++size_;
   return number;
 }
