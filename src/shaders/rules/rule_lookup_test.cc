@@ -4,8 +4,10 @@
 // Compiled into each structure's test program.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -216,6 +218,29 @@ TEST(RuleTables, RefuseNumbersThatAreNone) {
   table->insert(kMostRules, {}, 2);
   table->commit();
   table->insert(5, {}, 2);
+}
+
+/// One commit with all of them, then the answers of some keys; how long it takes is printed.
+TEST(RuleTables, TakeAMillionRules) {
+  NoReaders no_readers;
+  const auto table = rules_testing::make_table(RuleFields::ipv4, no_readers);
+  RuleSet rules(RuleFields::ipv4, no_readers);
+  Rules source({.masks = 1000, .values = 100'000, .priorities = 0x10000, .ranged = 10}, 5);
+  std::vector<RuleWords> keys;
+  constexpr std::uint32_t kRules = kMostRules / kSanitizerScale;
+  for (std::uint32_t i = 0; i < kRules; ++i) {
+    const Rule rule = source.rule();
+    rules.add(rule);
+    if (i % (kRules / 30) == 0) keys.push_back(source.key_of(rule.match));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  rules.feed(*table);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  std::cout << kRules << " rules at " << static_cast<std::uint64_t>(kRules / seconds.count()) << " a second, "
+            << (table->memory_bytes() >> 20) << " MiB\n";
+  conformance::ShaderRun run("scalar", table->shader(), table->table());
+  const auto found = rules_testing::answers_of(run, RuleFields::ipv4, keys, 64);
+  for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(found[i], rules.best(keys[i])) << "key " << i;
 }
 
 /// What was taken out is looked at by readers of older states until they have gone, and then its number is waited for.

@@ -89,6 +89,7 @@ void RuleRecords::add(std::uint32_t number, const RuleWords& value, const RuleMa
 
 void RuleRecords::forget(std::uint32_t number) {
   write_last(records_[number].dies, std::uint32_t{0});
+  announce(number);
   use_[number] = Use::free;
   --size_;
 }
@@ -136,12 +137,13 @@ void RuleRecords::reclaim(bool wait) {
   }
 }
 
-/// All rules are old then, in whatever state a reader is; who reads in the last one has to be gone before any is new.
+/// All rules are old then, in whatever state a reader is, and those that were are of no state that will come again. Who
+/// reads in the last one has to be gone before any rule is new.
 void RuleRecords::count_anew() {
   reclaim(true);
   for (std::uint32_t number = 1; number < end_; ++number) {
-    if (use_[number] != Use::live) continue;
-    write(records_[number].born, std::uint32_t{0});
+    rules_record& record = records_[number];
+    write(use_[number] == Use::live ? record.born : record.dies, std::uint32_t{0});
     announce(number);
   }
   set_state(0);

@@ -30,6 +30,7 @@ std::uint32_t RuleSet::add_ranked(const RuleMatch& match, std::uint64_t rank) {
 std::uint32_t RuleSet::put(const Rule& rule, std::uint64_t rank) {
   const Rule normal{normalised(rule.match, fields_), rule.priority};
   const std::uint32_t number = take_number();
+  ++added_;
   std::size_t fed = 0;
   try {
     for (; fed < tables_.size(); ++fed) tables_[fed]->insert(number, normal.match, rank);

@@ -65,7 +65,7 @@ class RuleSet {
   std::vector<RuleTable*> tables_;
   std::vector<Entry> entries_{1};  ///< by number
   std::size_t size_ = 0;
-  std::uint64_t added_ = 0;                     ///< ever
+  std::uint64_t added_ = 0;                     ///< ever, with those that no table had a place for
   std::vector<std::uint32_t> free_;             ///< numbers that were taken out long ago
   std::vector<std::uint32_t> going_;            ///< since the last commit
   GraceList<std::uint32_t> removed_, resting_;  ///< a table frees a number after two grace periods

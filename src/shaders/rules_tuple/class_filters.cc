@@ -18,13 +18,15 @@ constexpr std::uint8_t kMany = std::numeric_limits<std::uint8_t>::max();
 }  // namespace
 
 ClassFilters::Size ClassFilters::size_for(std::size_t classes) {
-  if (classes <= 16) return {.bits_per_rule = 8, .hashes = 2};
-  if (classes <= 256) return {.bits_per_rule = 16, .hashes = 3};
-  return {.bits_per_rule = 32, .hashes = RULES_BLOOM_MOST_HASHES};
+  if (classes <= 16) return {.bits_per_rule = 8, .hashes = 3};
+  if (classes <= 256) return {.bits_per_rule = 16, .hashes = 4};
+  return {.bits_per_rule = 32, .hashes = 4};
 }
 
 ClassFilters::ClassFilters(ClassList& classes, GracePeriods& grace_periods)
-    : classes_(classes), words_(kMostWords), room_(kFirstWordRoom), old_(grace_periods) {}
+    : classes_(classes), words_(kMostWords), room_(kFirstWordRoom), old_(grace_periods) {
+  words_[0] = ~std::uint64_t{0};
+}
 
 void ClassFilters::append_region(Table& table, std::size_t offset, std::vector<TableRegion>& regions) {
   if (table_ == nullptr) {
@@ -36,12 +38,11 @@ void ClassFilters::append_region(Table& table, std::size_t offset, std::vector<T
 
 bool ClassFilters::has_to_grow(const RuleClass& of) const {
   if (of.filter == 0) return of.rules == 0;
-  const std::size_t bits_per_rule = std::size_t{2} << rules_bloom_hashes(of.filter);  // as in size_for()
-  return (of.rules + 1) * bits_per_rule > of.counts.size();
+  return (of.rules + 1) * std::size_t{of.bits_per_rule} > of.counts.size();
 }
 
 bool ClassFilters::is_coarse(const RuleClass& of) const {
-  return of.filter != 0 && rules_bloom_hashes(of.filter) < size_for(classes_.size()).hashes;
+  return of.filter != 0 && of.bits_per_rule < size_for(classes_.size()).bits_per_rule;
 }
 
 void ClassFilters::add(RuleClass& of, std::uint64_t hash) {
@@ -66,18 +67,21 @@ void ClassFilters::reclaim() {
 }
 
 /// Readers that have found the old filter go on in it: it lacks no rule of their states.
-void ClassFilters::replace(RuleClass& of, std::uint64_t filter, std::vector<std::uint8_t> counts) {
+void ClassFilters::replace(RuleClass& of, std::uint64_t filter, std::uint32_t bits_per_rule,
+                           std::vector<std::uint8_t> counts) {
   drop(of);
+  of.bits_per_rule = bits_per_rule;
   of.counts = std::move(counts);
   classes_.set_filter(of, filter);
 }
 
 std::uint64_t ClassFilters::describe(Run run, std::uint32_t hashes) {
-  return std::uint64_t{run.begin} << RULES_BLOOM_BEGIN | std::uint64_t{hashes} << RULES_BLOOM_HASHES | (32 - run.bits);
+  const std::uint64_t last = hashes == RULES_BLOOM_HASHES ? 6 * (hashes - 1) : 0;
+  return std::uint64_t{run.begin} << RULES_BLOOM_BEGIN | last << RULES_BLOOM_LAST | run.bits;
 }
 
 ClassFilters::Run ClassFilters::run_of(std::uint64_t filter) {
-  return {.begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN), .bits = 32 - rules_bloom_shift(filter)};
+  return {.begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN), .bits = rules_bloom_bits(filter)};
 }
 
 ClassFilters::Run ClassFilters::take(unsigned bits) {
@@ -97,8 +101,8 @@ ClassFilters::Run ClassFilters::take(unsigned bits) {
 
 template <class Visit>
 void ClassFilters::for_each_bit(std::uint64_t filter, std::uint64_t hash, Visit visit) {
-  for (std::uint32_t function = 0; function < rules_bloom_hashes(filter); ++function) {
-    visit(rules_bloom_word(filter, hash), rules_bloom_bit(hash, function));
+  for (std::uint32_t function = 0; function < RULES_BLOOM_HASHES; ++function) {
+    visit(rules_bloom_word(filter, hash), rules_bloom_bit(filter, hash, function));
   }
 }
 

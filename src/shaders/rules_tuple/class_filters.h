@@ -9,11 +9,11 @@
 // a value has k bits there. A filter doubles when it has less than the bits a rule below, so it has up to twice as
 // many:
 //
-//   up to 16 classes     8 bits a rule, k = 2:  5.3% at worst, 1.7% with twice the bits
-//   up to 256 classes   16 bits a rule, k = 3:  0.79%, 0.17%
+//   up to 16 classes     8 bits a rule, k = 3:  3.7% at worst, 0.79% with twice the bits
+//   up to 256 classes   16 bits a rule, k = 4:  0.51%, 0.083%
 //   more                32 bits a rule, k = 4:  0.083%, 0.016%
 //
-// So of 16 classes less than one says yes wrongly, of 256 two at worst, and of 4096 three.
+// So of 16 classes less than one says yes wrongly, of 256 about one at worst, and of 4096 three.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ class ClassFilters {
  public:
   struct Size {
     std::uint32_t bits_per_rule = 0;  ///< at least
-    std::uint32_t hashes = 0;
+    std::uint32_t hashes = 0;         ///< 3 or 4
   };
   static Size size_for(std::size_t classes);
 
@@ -74,7 +74,7 @@ class ClassFilters {
   static Run run_of(std::uint64_t filter);
   /// A run of words of zero; whose `begin` is 0 if there is no place.
   Run take(unsigned bits);
-  void replace(RuleClass& of, std::uint64_t filter, std::vector<std::uint8_t> counts);
+  void replace(RuleClass& of, std::uint64_t filter, std::uint32_t bits_per_rule, std::vector<std::uint8_t> counts);
   /// Calls visit(word, bit) for each bit of a value.
   template <class Visit>
   static void for_each_bit(std::uint64_t filter, std::uint64_t hash, Visit visit);
@@ -82,7 +82,7 @@ class ClassFilters {
   void write(std::uint64_t word, std::uint64_t bits);
 
   ClassList& classes_;
-  HugeArray<std::uint64_t> words_;                   ///< the first is nobody's: what has no filter reads it
+  HugeArray<std::uint64_t> words_;                   ///< the first is of classes without a filter: all bits
   std::uint32_t end_ = 1;                            ///< words from here on were never used
   std::uint32_t room_;                               ///< that are in the region
   std::array<std::vector<std::uint32_t>, 32> free_;  ///< runs, by their bits
@@ -102,9 +102,9 @@ bool ClassFilters::make(RuleClass& of, ForEachHash for_each_hash) {
   if (run.begin != 0) {
     const std::uint64_t filter = describe(run, size.hashes);
     for_each_hash([&](std::uint64_t hash) { count(filter, counts, hash); });
-    replace(of, filter, std::move(counts));
+    replace(of, filter, size.bits_per_rule, std::move(counts));
   } else {
-    replace(of, 0, {});
+    replace(of, 0, 0, {});
   }
   return room_ != room_before;
 }

@@ -37,6 +37,7 @@ struct RuleClass {
   std::uint32_t rules = 0;           ///< that are linked
   std::uint32_t first = RULES_NONE;  ///< of a list of these
   std::uint64_t filter = 0;          ///< its Bloom filter as readers see it, 0: none
+  std::uint32_t bits_per_rule = 0;   ///< that this was made for
   std::vector<std::uint8_t> counts;  ///< how many rules have each of its bits
 };
 

@@ -5,9 +5,10 @@
  * hundred KiB instead of a cache line out of many MiB.
  *
  * A class's filter is 2^b words of 64 bits. A value has one word, by the uppermost b bits of its hash's upper half, and
- * in it some bits, by six bits each of that half from the lowest ones on (a blocked Bloom filter: Putze, Sanders,
- * Singler: Cache-, Hash- and Space-Efficient Bloom Filters, WEA 2007, with a word for a block). So a question costs one
- * load, and the hash goes on to be the digest that the table is asked for. class_filters.h says how large filters are.
+ * in it three bits or four, by six bits each of that half from the lowest ones on (a blocked Bloom filter: Putze,
+ * Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters, WEA 2007, with a word for a block). So a question
+ * costs one load, and the hash goes on to be the digest that the table is asked for. class_filters.h says how large
+ * filters are. Where `filter` is 0 there is none: it leads to the first word, which is no filter's, and has all bits.
  *
  * First a group of classes is asked for, without a branch that depends on an answer; then the table for those that may
  * have the value. Their hashes are made again then: they are few, and keeping all would cost more. */
@@ -17,40 +18,34 @@
 #include "shaders/rules_tuple/rules_tuple.shader.h"
 
 enum {
-  RULES_BLOOM_GROUP = 16,      /* classes whose filters are asked together */
-  RULES_BLOOM_BEGIN = 32,      /* of a class's `filter`: the bit where the number of its first word begins */
-  RULES_BLOOM_HASHES = 8,      /* where the number of bits of a value begins; 0: everything may be there */
-  RULES_BLOOM_BITS_OF_BIT = 6, /* of the hash, for the number of a bit in a word */
-  RULES_BLOOM_MOST_HASHES = 4
+  RULES_BLOOM_GROUP = 16, /* classes whose filters are asked together */
+  RULES_BLOOM_BEGIN = 32, /* of a class's `filter`: the bit where the number of its first word begins */
+  RULES_BLOOM_LAST = 8,   /* where the lowest of the hash's bits for the last of a value's bits begins */
+  RULES_BLOOM_HASHES = 4  /* bits of a value */
 };
 
-/* Of a class's `filter`, how far the upper half of a hash is shifted to be the number of a word in it: 32 - b. */
-PENUMBRA_SHADER uint32_t rules_bloom_shift(uint64_t filter) {
+/* Of a class's `filter`, the b of its 2^b words. */
+PENUMBRA_SHADER uint32_t rules_bloom_bits(uint64_t filter) {
   return (uint32_t)filter & 0xFF;
 }
 
-PENUMBRA_SHADER uint32_t rules_bloom_hashes(uint64_t filter) {
-  return (uint32_t)(filter >> RULES_BLOOM_HASHES) & 0xFF;
-}
-
 PENUMBRA_SHADER uint64_t rules_bloom_word(uint64_t filter, uint64_t hash) {
-  return (filter >> RULES_BLOOM_BEGIN) + (hash >> 32 >> rules_bloom_shift(filter));
+  return (filter >> RULES_BLOOM_BEGIN) + (hash >> 32 >> (32 - rules_bloom_bits(filter)));
 }
 
-/* In its word, the number of a value's bit for that hash function. */
-PENUMBRA_SHADER uint32_t rules_bloom_bit(uint64_t hash, uint32_t function) {
-  return (uint32_t)(hash >> (32 + RULES_BLOOM_BITS_OF_BIT * function)) & 63;
+/* How far the word of a value is shifted for each of its bits to be the lowest one. The last may be the first again. */
+PENUMBRA_SHADER uint32_t rules_bloom_bit(uint64_t filter, uint64_t hash, uint32_t function) {
+  const uint32_t last = (uint32_t)(filter >> RULES_BLOOM_LAST) & 63;
+  return (uint32_t)(hash >> 32 >> (function + 1 < RULES_BLOOM_HASHES ? 6 * function : last)) & 63;
 }
 
-/* 1 if the class may have a value of that hash, 0 if it has not. */
+/* In the lowest bit, whether the class may have a value of that hash. */
 PENUMBRA_SHADER uint32_t rules_bloom_may_have(const struct rules_tuple_view* view, uint32_t at, uint64_t hash) {
   const uint64_t filter = penumbra_load_first(&view->classes[at].filter);
   const uint64_t bits = penumbra_load(&view->filter[rules_bloom_word(filter, hash)]);
-  uint64_t all = 1;
-  for (uint32_t function = 0; function < rules_bloom_hashes(filter); ++function) {
-    all &= bits >> rules_bloom_bit(hash, function);
-  }
-  return (uint32_t)all;
+  return (uint32_t)(bits >> rules_bloom_bit(filter, hash, 0) & bits >> rules_bloom_bit(filter, hash, 1) &
+                    bits >> rules_bloom_bit(filter, hash, 2) & bits >> rules_bloom_bit(filter, hash, 3)) &
+         1;
 }
 
 PENUMBRA_SHADER uint32_t rules_bloom_find(const struct rules_tuple_view* view, const uint64_t* key, uint32_t words) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What only bloom search has; most tests are shared by all structures (src/shaders/rules).
+// Bloom search; the tests are shared by all structures (src/shaders/rules).
 #include "shaders/rules/rules_testing.h"
 
 const char* penumbra::rules_testing::structure() {

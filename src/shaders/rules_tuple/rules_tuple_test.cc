@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What only tuple search has; most tests are shared by all structures (src/shaders/rules).
+// Tuple search; the tests are shared by all structures (src/shaders/rules).
 #include "shaders/rules/rules_testing.h"
 
 const char* penumbra::rules_testing::structure() {
