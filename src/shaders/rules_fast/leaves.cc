@@ -41,12 +41,12 @@ Box box_of(const RuleMatch& match, RuleFields fields) {
 
 std::size_t Leaves::blocks_for(std::size_t rules) {
   const std::size_t blocks = (rules + kRows - 1) / kRows;
-  return blocks <= RULES_FAST_MANY ? blocks : std::bit_ceil(rules / kRows + 1);
+  return blocks <= 2 ? blocks : std::bit_ceil(rules / kRows + 1);
 }
 
-/// The free places of so many blocks: of 1 to 3, and of powers of two behind those.
+/// The free places of so many blocks, a power of two.
 std::vector<std::uint32_t>& Leaves::free_for(std::size_t blocks) {
-  return free_[blocks <= RULES_FAST_MANY ? blocks : static_cast<std::size_t>(std::bit_width(blocks)) + 1];
+  return free_[static_cast<std::size_t>(std::bit_width(blocks))];
 }
 
 void Leaves::reserve(std::size_t blocks) {
@@ -71,12 +71,13 @@ std::uint32_t Leaves::write(std::span<const Row> rows) {
   const std::size_t blocks = blocks_for(rows.size());
   const std::uint32_t block = take(blocks);
   if (block == 0) return 0;
-  const bool is_short = blocks <= RULES_FAST_MANY;
+  const bool is_short = blocks <= 2;
   for (std::size_t i = 0; i < (is_short ? blocks : rows.size() / kRows + 1); ++i) {
     const auto begin = std::min(i * kRows, rows.size());
     write_block(block + i, rows.subspan(begin, std::min(kRows, rows.size() - begin)));
   }
-  return block | static_cast<std::uint32_t>(is_short ? blocks - 1 : RULES_FAST_MANY) << RULES_FAST_MORE_SHIFT;
+  if (blocks == 1) return block;
+  return block | (is_short ? RULES_FAST_TWO_BLOCKS : RULES_FAST_MANY_BLOCKS);
 }
 
 void Leaves::write_block(std::size_t number, std::span<const Row> rows) {
@@ -111,8 +112,8 @@ std::uint32_t Leaves::entry(std::size_t block, std::size_t row) const {
 
 void Leaves::read(std::uint32_t slot, std::vector<std::uint32_t>& entries) const {
   if (slot == 0) return;
-  const std::uint32_t more = rules_fast_more(slot);
-  const std::size_t most = more == RULES_FAST_MANY ? limit_ * kRows : (more + 1) * kRows;
+  std::size_t most = (slot & RULES_FAST_TWO_BLOCKS) != 0 ? 2 * kRows : kRows;
+  if ((slot & RULES_FAST_MANY_BLOCKS) != 0) most = limit_ * kRows;
   const std::size_t first = slot & RULES_FAST_BLOCK_MASK;
   for (std::size_t i = 0; i < most; ++i) {
     const std::uint32_t its_entry = entry(first + i / kRows, i % kRows);

@@ -63,7 +63,7 @@ class Leaves {
   void flush();
 
  private:
-  static constexpr std::size_t kSizes = 26;
+  static constexpr std::size_t kSizes = 32;
 
   std::vector<std::uint32_t>& free_for(std::size_t blocks);
   std::uint32_t take(std::size_t count);

@@ -18,31 +18,31 @@ namespace penumbra::rules_fast {
 
 constexpr std::uint32_t kLanes = 16;
 /// Of what takes the steps together.
-constexpr unsigned kKeyBits = 6;
-constexpr std::uint32_t kTogether = 1 << kKeyBits;
+constexpr std::uint32_t kTogether = 256;
+constexpr unsigned kNumberBits =
+    32 - std::countr_zero(unsigned{RULES_FAST_TWO_BLOCKS});  ///< of a look, below the block
+static_assert(kTogether <= 1 << kNumberBits);
 /// Groups that are asked at once, without knowing what the others found. Most keys are decided by the first two, which
 /// are asked alone.
 constexpr std::uint32_t kAlone = 2, kAtOnce = 6;
-/// Looks at once: into blocks of these groups' leaves, or behind the first ones, in the leaves before.
-constexpr std::uint32_t kMostSegments = kTogether / kLanes * kAtOnce * RULES_FAST_MANY;
-constexpr std::uint32_t kMostLooks = kMostSegments * kLanes;
+constexpr std::uint32_t kMostSegments = kTogether / kLanes * kAtOnce;
+constexpr std::uint32_t kMostLooks = kMostSegments * kLanes * 2;
 constexpr unsigned kNarrowParts = RULES_NARROW_WORDS * 2;
 constexpr unsigned kKeyShift = 4, kBlockShift = 7;
 static_assert(sizeof(rules_narrow_key) == 1 << kKeyShift && sizeof(rules_fast_narrow_block) == 1 << kBlockShift);
 
-/// Looks of kLanes keys that stand beside each other.
+/// Looks of kLanes keys that stand beside each other, into the first blocks of leaves and into the second ones.
 struct Segment {
-  alignas(64) std::uint32_t slot[kLanes];  ///< its block is the one that is looked into
-  std::uint32_t at;                        ///< the first key
-  std::uint32_t first;                     ///< look
-  __mmask16 wanted;                        ///< who looks
+  std::uint32_t at;                       ///< the first key
+  std::uint32_t first_look, second_look;  ///< where each begins
+  __mmask16 first_wanted, second_wanted;  ///< whose they are
 };
 
 /// Keys on their way.
 struct Way {
   alignas(64) std::uint32_t part[kNarrowParts][kTogether];
   alignas(64) std::uint32_t best[kTogether];  ///< entries
-  // Looks. As they are noted: the block above two bits above the key. As they are carried out: at which byte of all
+  // Looks. As they are noted: the block above the key's number. As they are carried out: at which byte of all
   // blocks and of all keys. What comes of it: a bit for each lane that is outside, and the entry that matches.
   alignas(64) std::uint32_t look[kMostLooks + kLanes];
   alignas(64) std::uint32_t block[kMostLooks + kLanes];
@@ -84,17 +84,12 @@ PENUMBRA_AVX512 void take_apart(const rules_narrow_key* key, std::uint32_t at, W
   }
 }
 
-/// Notes that those of kLanes keys are to look into their slots' blocks.
-PENUMBRA_AVX512 void note(Way& way, std::uint32_t at, __mmask16 wanted, __m512i slot) {
-  Segment& segment = way.segment[way.segments++];
-  _mm512_store_si512(segment.slot, slot);
-  segment.at = at;
-  segment.first = way.looks;
-  segment.wanted = wanted;
-  static_assert(32 - RULES_FAST_MORE_SHIFT >= 2 + kKeyBits);
-  const __m512i look = _mm512_or_si512(_mm512_slli_epi32(slot, 2 + kKeyBits), numbers(at));
-  _mm512_storeu_si512(way.look + way.looks, _mm512_maskz_compress_epi32(wanted, look));
-  way.looks += count_of(wanted);
+/// Appends looks of those of kLanes keys into the blocks of their slots. Returns where they begin.
+PENUMBRA_AVX512 std::uint32_t append(Way& way, __mmask16 wanted, __m512i look) {
+  const std::uint32_t first = way.looks;
+  _mm512_storeu_si512(way.look + first, _mm512_maskz_compress_epi32(wanted, look));
+  way.looks = first + count_of(wanted);
+  return first;
 }
 
 /// Finds the slots of `count` keys in a group, and notes who is to look.
@@ -114,16 +109,21 @@ PENUMBRA_AVX512 void find_leaves(const rules_fast_view& view, const rules_fast_g
     const __mmask16 better = _mm512_cmpge_epu32_mask(_mm512_srli_epi32(slot, RULES_FAST_COARSE_SHIFT),
                                                      _mm512_srli_epi32(best, RULES_FAST_COARSE_SHIFT));
     __mmask16 wanted = _mm512_mask_test_epi32_mask(better, slot, slot);
-    constexpr std::uint32_t kMany = std::uint32_t{RULES_FAST_MANY} << RULES_FAST_MORE_SHIFT;
-    const __m512i apart = _mm512_and_si512(slot, all(kMany | RULES_FAST_CHECK));
-    const __mmask16 special = _mm512_mask_cmpge_epu32_mask(wanted, apart, all(kMany));
+    const __mmask16 special = _mm512_mask_test_epi32_mask(wanted, slot, all(RULES_FAST_MANY_BLOCKS | RULES_FAST_CHECK));
     if (special != 0) [[unlikely]] {
       _mm512_storeu_si512(way.special_slot + way.specials, _mm512_maskz_compress_epi32(special, slot));
       _mm512_storeu_si512(way.special_key + way.specials, _mm512_maskz_compress_epi32(special, numbers(at)));
       way.specials += count_of(special);
       wanted &= static_cast<__mmask16>(~special);
     }
-    note(way, at, wanted, slot);
+    const __mmask16 longer = _mm512_mask_test_epi32_mask(wanted, slot, all(RULES_FAST_TWO_BLOCKS));
+    const __m512i look = _mm512_or_si512(_mm512_slli_epi32(slot, kNumberBits), numbers(at));
+    Segment& segment = way.segment[way.segments++];
+    segment.at = at;
+    segment.first_wanted = wanted;
+    segment.second_wanted = longer;
+    segment.first_look = append(way, wanted, look);
+    segment.second_look = append(way, longer, _mm512_add_epi32(look, all(1U << kNumberBits)));
   }
 }
 
@@ -131,7 +131,7 @@ PENUMBRA_AVX512 void find_leaves(const rules_fast_view& view, const rules_fast_g
 PENUMBRA_AVX512 void look(const rules_fast_view& view, const rules_narrow_key* keys, Way& way) {
   for (std::uint32_t i = 0; i < way.looks; i += kLanes) {
     const __m512i look = _mm512_load_si512(way.look + i);
-    const __m512i block = _mm512_srli_epi32(look, 2 + kKeyBits);
+    const __m512i block = _mm512_srli_epi32(look, kNumberBits);
     _mm512_store_si512(way.block + i, _mm512_slli_epi32(block, kBlockShift));
     _mm512_store_si512(way.key + i, _mm512_slli_epi32(_mm512_and_si512(look, all(kTogether - 1)), kKeyShift));
   }
@@ -155,7 +155,8 @@ PENUMBRA_AVX512 void read_entries(const rules_fast_view& view, Way& way) {
     // The lowest byte that is 0 belongs to the best rule that matches; the lowest bit of `zeros` is its uppermost.
     const __m512i zeros =
         _mm512_and_si512(_mm512_andnot_si512(outside, _mm512_sub_epi32(outside, all(0x01010101))), all(0x80808080));
-    const __mmask16 found = _mm512_test_epi32_mask(zeros, zeros);
+    const auto noted = static_cast<__mmask16>(_bzhi_u32(0xFFFF, std::min(way.looks - i, kLanes)));
+    const __mmask16 found = _mm512_mask_test_epi32_mask(noted, zeros, zeros);
     const __m512i lowest = _mm512_and_si512(zeros, _mm512_sub_epi32(_mm512_setzero_si512(), zeros));
     // Of row r that bit has 24 - 8 r zeros above it; the row begins 16 r bytes behind the block.
     const __m512i row = _mm512_slli_epi32(_mm512_sub_epi32(all(24), _mm512_lzcnt_epi32(lowest)), 1);
@@ -167,17 +168,17 @@ PENUMBRA_AVX512 void read_entries(const rules_fast_view& view, Way& way) {
   }
 }
 
-/// Takes note of the entries that are better than what is known, and of who is to look into the next block.
+/// Takes note of the entries that are better than what is known.
 PENUMBRA_AVX512 void take_best(const rules_fast_view& view, Way& way) {
   constexpr std::uint32_t kClass = 1U << RULES_FAST_CLASS_SHIFT;
-  const std::uint32_t segments = way.segments;
-  way.looks = way.segments = 0;
-  for (std::uint32_t i = 0; i < segments; ++i) {
+  for (std::uint32_t i = 0; i < way.segments; ++i) {
     const Segment& segment = way.segment[i];
-    const __mmask16 wanted = segment.wanted;
     const std::uint32_t at = segment.at;
-    const __m512i entry = _mm512_maskz_expand_epi32(wanted, _mm512_loadu_si512(way.entry + segment.first));
-    const __m512i slot = _mm512_load_si512(segment.slot);
+    const __m512i first =
+        _mm512_maskz_expand_epi32(segment.first_wanted, _mm512_loadu_si512(way.entry + segment.first_look));
+    const __m512i second =
+        _mm512_maskz_expand_epi32(segment.second_wanted, _mm512_loadu_si512(way.entry + segment.second_look));
+    const __m512i entry = _mm512_mask_mov_epi32(first, _mm512_testn_epi32_mask(first, first), second);
     const __m512i before = _mm512_load_si512(way.best + at);
     const __m512i difference = _mm512_xor_si512(entry, before);
     _mm512_store_si512(way.best + at, _mm512_max_epu32(entry, before));
@@ -192,11 +193,8 @@ PENUMBRA_AVX512 void take_best(const rules_fast_view& view, Way& way) {
         way.best[at + static_cast<std::uint32_t>(lane)] = rules_fast_better(&view, one[lane], other[lane]);
       }
     }
-    const __mmask16 longer =
-        _mm512_mask_test_epi32_mask(wanted, slot, all(std::uint32_t{RULES_FAST_MANY} << RULES_FAST_MORE_SHIFT));
-    const __mmask16 left = _mm512_mask_testn_epi32_mask(longer, entry, entry);
-    if (left != 0) note(way, at, left, _mm512_sub_epi32(slot, all((1U << RULES_FAST_MORE_SHIFT) - 1)));
   }
+  way.looks = way.segments = 0;
 }
 
 /// Looks into the leaves that are special.
@@ -221,9 +219,8 @@ inline void look_closely(const rules_fast_view& view, const rules_narrow_key* ke
       take_apart(key + at, at, way);
       _mm512_store_si512(way.best + at, _mm512_setzero_si512());
     }
-    for (std::uint32_t group = 0; group < view.groups || way.looks > 0;) {
-      const std::uint32_t end =
-          group < kAlone ? std::min(group + 1, view.groups) : std::min(group + kAtOnce, view.groups);
+    for (std::uint32_t group = 0; group < view.groups;) {
+      const std::uint32_t end = group < kAlone ? group + 1 : std::min(group + kAtOnce, view.groups);
       for (; group < end; ++group) find_leaves(view, view.group[group], count, way);
       look(view, key, way);
       read_entries(view, way);

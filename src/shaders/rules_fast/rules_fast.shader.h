@@ -31,9 +31,9 @@ enum {
   RULES_FAST_NUMBER_MASK = (1 << RULES_FAST_CLASS_SHIFT) - 1,
   /* A slot. 0 stands for an empty one. Above all others stand the upper bits of its best rule's class. */
   RULES_FAST_BLOCK_MASK = (1 << 23) - 1, /* the leaf's first block */
-  RULES_FAST_MORE_SHIFT = 23,            /* how many blocks follow the first, 0 to 2, or: */
-  RULES_FAST_MANY = 3,                   /* as many as there are up to an entry 0 */
-  RULES_FAST_CHECK = 1 << 25,            /* not all of its rules are there in every state, or not all are boxes */
+  RULES_FAST_TWO_BLOCKS = 1 << 23,
+  RULES_FAST_MANY_BLOCKS = 1 << 24, /* the last one has an entry 0 */
+  RULES_FAST_CHECK = 1 << 25,       /* not all of its rules are there in every state, or not all are boxes */
   RULES_FAST_COARSE_SHIFT = 26,
 };
 
@@ -95,11 +95,6 @@ PENUMBRA_SHADER uint32_t rules_fast_is_wanted(uint32_t slot, uint32_t best) {
   return (slot != 0) & (slot >> RULES_FAST_COARSE_SHIFT >= best >> RULES_FAST_COARSE_SHIFT);
 }
 
-/* How many blocks a slot's leaf has behind the first; RULES_FAST_MANY if it is to be seen there. */
-PENUMBRA_SHADER uint32_t rules_fast_more(uint32_t slot) {
-  return slot >> RULES_FAST_MORE_SHIFT & RULES_FAST_MANY;
-}
-
 /* Of a rule whose box matches: whether its masks do, and it was there. */
 PENUMBRA_SHADER uint32_t rules_fast_counts(const struct rules_fast_view* view, uint32_t entry, const uint64_t* key,
                                            uint32_t words, uint32_t state) {
@@ -132,7 +127,7 @@ PENUMBRA_SHADER uint32_t rules_fast_find_narrow(const struct rules_fast_view* vi
                                                 uint32_t state) {
   const struct rules_fast_narrow_block* block = &view->narrow[slot & RULES_FAST_BLOCK_MASK];
   g_expensive(block, sizeof *block);
-  for (uint32_t more = rules_fast_more(slot);; ++block) {
+  for (uint32_t blocks = slot & RULES_FAST_TWO_BLOCKS ? 2 : 1;; ++block) {
     for (uint32_t i = 0; i < RULES_FAST_OF_A_BLOCK; ++i) {
       const uint32_t entry = rules_fast_entry(block, i);
       if (entry == 0) return 0;
@@ -143,23 +138,21 @@ PENUMBRA_SHADER uint32_t rules_fast_find_narrow(const struct rules_fast_view* vi
         return entry;
       }
     }
-    if (more == 0) return 0;
-    more -= more < RULES_FAST_MANY;
+    if ((slot & RULES_FAST_MANY_BLOCKS) == 0 && --blocks == 0) return 0;
   }
 }
 PENUMBRA_SHADER uint32_t rules_fast_find_wide(const struct rules_fast_view* view, uint32_t slot, const uint64_t* key,
                                               uint32_t state) {
   const struct rules_fast_wide_block* block = &view->wide[slot & RULES_FAST_BLOCK_MASK];
   g_expensive(block, sizeof *block);
-  for (uint32_t more = rules_fast_more(slot);; ++block) {
+  for (uint32_t blocks = slot & RULES_FAST_TWO_BLOCKS ? 2 : 1;; ++block) {
     for (uint32_t i = 0; i < RULES_FAST_OF_A_BLOCK; ++i) {
       const uint32_t entry = block->entry[i];
       if (entry == 0) return 0;
       if (!rules_fast_is_inside(block->low[i], block->span[i], key, RULES_WORDS, 0)) continue;
       if ((slot & RULES_FAST_CHECK) == 0 || rules_fast_counts(view, entry, key, RULES_WORDS, state)) return entry;
     }
-    if (more == 0) return 0;
-    more -= more < RULES_FAST_MANY;
+    if ((slot & RULES_FAST_MANY_BLOCKS) == 0 && --blocks == 0) return 0;
   }
 }
 
