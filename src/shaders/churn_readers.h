@@ -13,6 +13,7 @@
 #include <memory>
 #include <random>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,10 +26,14 @@ inline constexpr std::size_t kReaders = 2;
 inline constexpr std::size_t kBatch = 64;
 
 /// What is right for one address: from how many changes on which answer.
-using Answers = std::vector<std::pair<std::size_t, std::uint16_t>>;
+template <class Answer>
+using AnswersOf = std::vector<std::pair<std::size_t, Answer>>;
+using Answers = AnswersOf<std::uint16_t>;
 
 /// Whether `answer` is right after some number of changes from `first` to `last`.
-inline bool right_between(const Answers& answers, std::uint16_t answer, std::size_t first, std::size_t last) {
+template <class Answer>
+bool right_between(const AnswersOf<Answer>& answers, std::type_identity_t<Answer> answer, std::size_t first,
+                   std::size_t last) {
   const auto later = [](std::size_t changes, const auto& step) { return changes < step.first; };
   auto step = std::upper_bound(answers.begin(), answers.end(), first, later) - 1;
   for (; step != answers.end() && step->first <= last; ++step) {
@@ -46,13 +51,14 @@ struct Progress {
 };
 
 /// Looks addresses of `columns` up, whose right answers are `answers`, until the changes are over.
-template <class Column>
-void read(conformance::ShaderQueue& lookup, const std::vector<Column>& columns, const std::vector<Answers>& answers,
-          QuiescentStates& states, std::size_t reader, Progress& progress) {
+template <class Column, class Answer>
+void read(conformance::ShaderQueue& lookup, const std::vector<Column>& columns,
+          const std::vector<AnswersOf<Answer>>& answers, QuiescentStates& states, std::size_t reader,
+          Progress& progress) {
   std::mt19937 random(static_cast<std::mt19937::result_type>(100 + reader));
   std::vector<std::size_t> chosen(kBatch);
   std::vector<Column> addresses(kBatch);
-  std::vector<std::uint16_t> found(kBatch);
+  std::vector<Answer> found(kBatch);
   while (!progress.over) {
     for (std::size_t i = 0; i < kBatch; ++i) {
       chosen[i] = random() % columns.size();
@@ -72,9 +78,9 @@ void read(conformance::ShaderQueue& lookup, const std::vector<Column>& columns, 
 
 /// Makes `changes` changes by `apply(number)` while kReaders threads look up, and counts the wrong answers. Every
 /// `round` changes it looks all addresses up at rest.
-template <class Column, class Apply>
+template <class Column, class Answer, class Apply>
 std::size_t wrong_answers(conformance::ShaderRun& run, const std::vector<Column>& columns,
-                          const std::vector<Answers>& answers, QuiescentStates& states, std::size_t changes,
+                          const std::vector<AnswersOf<Answer>>& answers, QuiescentStates& states, std::size_t changes,
                           std::size_t round, Apply apply) {
   Progress progress;
   std::vector<std::unique_ptr<conformance::ShaderQueue>> queues;
@@ -85,7 +91,7 @@ std::size_t wrong_answers(conformance::ShaderRun& run, const std::vector<Column>
   for (std::size_t reader = 0; reader < kReaders; ++reader) {
     readers.emplace_back([&, reader] { read(*queues[reader], columns, answers, states, reader, progress); });
   }
-  std::vector<std::uint16_t> found(columns.size());
+  std::vector<Answer> found(columns.size());
   std::size_t wrong_at_rest = 0;
   for (std::size_t i = 0; i < changes; ++i) {
     progress.begun = i + 1;

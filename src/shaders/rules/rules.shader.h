@@ -42,9 +42,28 @@ struct rules_record {
   uint32_t ranges;             /* what is behind the masks of its ports; 0 if nothing is: its structure's affair */
 };
 
-/* Whether a rule was there in that state. */
+/* Ports that no mask can say. */
+struct rules_ports {
+  uint16_t source_first, source_last;           /* both included */
+  uint16_t destination_first, destination_last; /* likewise */
+};
+
+/* Whether a rule was there in that state. Of a record that is being written for another rule it says no to whoever may
+ * be reading: the owner writes `dies` last, and who sees that sees `born`, which is of a state to come. So what else
+ * was read of such a record, in whatever mix, counts for nothing. */
 PENUMBRA_SHADER uint32_t rules_is_there(const struct rules_record* record, uint32_t state) {
-  return (penumbra_load(&record->born) <= state) & (state < penumbra_load(&record->dies));
+  const uint32_t dies = penumbra_load_first(&record->dies);
+  return (uint32_t)(state < dies) & (uint32_t)(penumbra_load(&record->born) <= state);
+}
+
+/* Whether a key's ports, in its last word, are of those. */
+PENUMBRA_SHADER uint32_t rules_has_ports(const struct rules_ports* ports, uint64_t last_word) {
+  const uint32_t source = (uint32_t)(last_word >> RULES_SOURCE_PORT_SHIFT) & 0xFFFF;
+  const uint32_t destination = (uint32_t)(last_word >> RULES_DESTINATION_PORT_SHIFT) & 0xFFFF;
+  return (uint32_t)(penumbra_load(&ports->source_first) <= source) &
+         (uint32_t)(source <= penumbra_load(&ports->source_last)) &
+         (uint32_t)(penumbra_load(&ports->destination_first) <= destination) &
+         (uint32_t)(destination <= penumbra_load(&ports->destination_last));
 }
 
 #endif

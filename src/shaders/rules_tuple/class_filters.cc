@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shaders/rules_tuple/class_filters.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <utility>
+
+namespace penumbra {
+namespace {
+
+/// Address space: 1 M rules take 2^20 words at the most, and as many again lie free in runs of other sizes.
+constexpr std::size_t kMostWords = std::size_t{1} << 24;
+constexpr std::uint32_t kFirstWordRoom = 1024;
+/// So many rules or more: a count that is no longer kept. The bit stays until the filter is made anew.
+constexpr std::uint8_t kMany = std::numeric_limits<std::uint8_t>::max();
+
+}  // namespace
+
+ClassFilters::Size ClassFilters::size_for(std::size_t classes) {
+  if (classes <= 16) return {.bits_per_rule = 8, .hashes = 3};
+  if (classes <= 256) return {.bits_per_rule = 16, .hashes = 4};
+  return {.bits_per_rule = 32, .hashes = 4};
+}
+
+ClassFilters::ClassFilters(ClassList& classes, GracePeriods& grace_periods)
+    : classes_(classes), words_(kMostWords), room_(kFirstWordRoom), old_(grace_periods) {
+  words_[0] = ~std::uint64_t{0};
+}
+
+void ClassFilters::append_region(Table& table, std::size_t offset, std::vector<TableRegion>& regions) {
+  if (table_ == nullptr) {
+    table_ = &table;
+    changes_ = TableChanges<std::uint64_t>(regions.size());
+  }
+  regions.push_back({offset, reinterpret_cast<const std::byte*>(words_.data()), room_ * sizeof(std::uint64_t)});
+}
+
+bool ClassFilters::has_to_grow(const RuleClass& of) const {
+  if (of.filter == 0) return of.rules == 0;
+  return (of.rules + 1) * std::size_t{of.bits_per_rule} > of.counts.size();
+}
+
+bool ClassFilters::is_coarse(const RuleClass& of) const {
+  return of.filter != 0 && of.bits_per_rule < size_for(classes_.size()).bits_per_rule;
+}
+
+void ClassFilters::add(RuleClass& of, std::uint64_t hash) {
+  if (of.filter != 0) count(of.filter, of.counts, hash);
+}
+
+void ClassFilters::remove(RuleClass& of, std::uint64_t hash) {
+  if (of.filter == 0) return;
+  for_each_bit(of.filter, hash, [&](std::uint64_t word, std::uint32_t bit) {
+    std::uint8_t& rules = of.counts[(word - run_of(of.filter).begin) * 64 + bit];
+    if (rules == kMany || --rules > 0) return;
+    write(word, words_[word] & ~(std::uint64_t{1} << bit));
+  });
+}
+
+void ClassFilters::drop(RuleClass& of) {
+  if (of.filter != 0) old_.add(run_of(of.filter));
+}
+
+void ClassFilters::reclaim() {
+  old_.take([this](Run run) { free_[run.bits].push_back(run.begin); });
+}
+
+/// Readers that have found the old filter go on in it: it lacks no rule of their states.
+void ClassFilters::replace(RuleClass& of, std::uint64_t filter, std::uint32_t bits_per_rule,
+                           std::vector<std::uint8_t> counts) {
+  drop(of);
+  of.bits_per_rule = bits_per_rule;
+  of.counts = std::move(counts);
+  classes_.set_filter(of, filter);
+}
+
+std::uint64_t ClassFilters::describe(Run run, std::uint32_t hashes) {
+  const std::uint64_t last = hashes == RULES_BLOOM_HASHES ? 6 * (hashes - 1) : 0;
+  return std::uint64_t{run.begin} << RULES_BLOOM_BEGIN | last << RULES_BLOOM_LAST | run.bits;
+}
+
+ClassFilters::Run ClassFilters::run_of(std::uint64_t filter) {
+  return {.begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN), .bits = rules_bloom_bits(filter)};
+}
+
+ClassFilters::Run ClassFilters::take(unsigned bits) {
+  const std::uint32_t words = 1U << bits;
+  if (!free_[bits].empty()) {
+    const Run run{.begin = free_[bits].back(), .bits = bits};
+    free_[bits].pop_back();
+    for (std::uint32_t word = run.begin; word < run.begin + words; ++word) write(word, 0);
+    return run;
+  }
+  if (words > kMostWords - end_) return {};
+  const Run run{.begin = end_, .bits = bits};
+  end_ += words;
+  while (room_ < end_) room_ *= 2;
+  return run;
+}
+
+template <class Visit>
+void ClassFilters::for_each_bit(std::uint64_t filter, std::uint64_t hash, Visit visit) {
+  for (std::uint32_t function = 0; function < RULES_BLOOM_HASHES; ++function) {
+    visit(rules_bloom_word(filter, hash), rules_bloom_bit(filter, hash, function));
+  }
+}
+
+void ClassFilters::count(std::uint64_t filter, std::vector<std::uint8_t>& counts, std::uint64_t hash) {
+  for_each_bit(filter, hash, [&](std::uint64_t word, std::uint32_t bit) {
+    std::uint8_t& rules = counts[(word - run_of(filter).begin) * 64 + bit];
+    if (rules == kMany || ++rules > 1) return;
+    write(word, words_[word] | std::uint64_t{1} << bit);
+  });
+}
+
+void ClassFilters::write(std::uint64_t word, std::uint64_t bits) {
+  std::atomic_ref(words_[word]).store(bits, std::memory_order_relaxed);
+  changes_.add(*table_, word);
+}
+
+}  // namespace penumbra

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Bloom filters of classes (rules_bloom.shader.h): words that readers ask, and counts on the host of how many rules
+// have each bit, so that a rule's bits can be taken out with it.
+//
+// How large: what a filter lets through although the class has it not costs a look-up in the table, so the more classes
+// are asked the fewer of them may say so. With n rules on W words, 64 W / n bits a rule, a word has n / W rules on
+// average, Poisson distributed, and says yes wrongly with the mean of (1 - (1 - 1/64)^(k i))^k over their number i, if
+// a value has k bits there. A filter doubles when it has less than the bits a rule below, so it has up to twice as
+// many:
+//
+//   up to 16 classes     8 bits a rule, k = 3:  3.7% at worst, 0.79% with twice the bits
+//   up to 256 classes   16 bits a rule, k = 4:  0.51%, 0.083%
+//   more                32 bits a rule, k = 4:  0.083%, 0.016%
+//
+// So of 16 classes less than one says yes wrongly, of 256 about one at worst, and of 4096 three.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "penumbra/huge_memory.h"
+#include "penumbra/table.h"
+#include "penumbra/table_changes.h"
+#include "shaders/rules/grace_list.h"
+#include "shaders/rules_tuple/class_list.h"
+#include "shaders/rules_tuple/rules_bloom.shader.h"
+
+namespace penumbra {
+
+class ClassFilters {
+ public:
+  struct Size {
+    std::uint32_t bits_per_rule = 0;  ///< at least
+    std::uint32_t hashes = 0;         ///< 3 or 4
+  };
+  static Size size_for(std::size_t classes);
+
+  ClassFilters(ClassList& classes, GracePeriods& grace_periods);
+
+  /// It is region `regions.size()` of this table from now on.
+  void append_region(Table& table, std::size_t offset, std::vector<TableRegion>& regions);
+  const std::uint64_t* words() const { return words_.data(); }
+
+  /// Whether the class has to be given a filter before it takes one rule more.
+  bool has_to_grow(const RuleClass& of) const;
+  /// Whether its filter lets more through than one that were made now.
+  bool is_coarse(const RuleClass& of) const;
+  /// Gives a class another filter, with the hashes of its rules: for_each_hash(take) calls take(hash) for each. Returns
+  /// whether the region has grown, which then is to be published. If there is no place for a filter the class has none,
+  /// and everything may be there.
+  template <class ForEachHash>
+  bool make(RuleClass& of, ForEachHash for_each_hash);
+  void add(RuleClass& of, std::uint64_t hash);
+  void remove(RuleClass& of, std::uint64_t hash);
+  /// A class that is going.
+  void drop(RuleClass& of);
+
+  /// Takes back what nobody can be reading any more.
+  void reclaim();
+  /// Tells mirrors what has changed.
+  void announce() { changes_.flush(*table_); }
+  std::size_t memory_bytes() const { return end_ * sizeof(std::uint64_t); }
+
+ private:
+  struct Run {
+    std::uint32_t begin = 0;
+    unsigned bits = 0;  ///< 2^bits words
+  };
+
+  static std::uint64_t describe(Run run, std::uint32_t hashes);
+  static Run run_of(std::uint64_t filter);
+  /// A run of words of zero; whose `begin` is 0 if there is no place.
+  Run take(unsigned bits);
+  void replace(RuleClass& of, std::uint64_t filter, std::uint32_t bits_per_rule, std::vector<std::uint8_t> counts);
+  /// Calls visit(word, bit) for each bit of a value.
+  template <class Visit>
+  static void for_each_bit(std::uint64_t filter, std::uint64_t hash, Visit visit);
+  void count(std::uint64_t filter, std::vector<std::uint8_t>& counts, std::uint64_t hash);
+  void write(std::uint64_t word, std::uint64_t bits);
+
+  ClassList& classes_;
+  HugeArray<std::uint64_t> words_;                   ///< the first is of classes without a filter: all bits
+  std::uint32_t end_ = 1;                            ///< words from here on were never used
+  std::uint32_t room_;                               ///< that are in the region
+  std::array<std::vector<std::uint32_t>, 32> free_;  ///< runs, by their bits
+  GraceList<Run> old_;
+  Table* table_ = nullptr;
+  TableChanges<std::uint64_t> changes_{0};
+};
+
+template <class ForEachHash>
+bool ClassFilters::make(RuleClass& of, ForEachHash for_each_hash) {
+  const Size size = size_for(classes_.size());
+  unsigned bits = 0;
+  while ((std::size_t{64} << bits) < (of.rules + 1) * std::size_t{size.bits_per_rule}) ++bits;
+  std::vector<std::uint8_t> counts(std::size_t{64} << bits);
+  const std::uint32_t room_before = room_;
+  const Run run = take(bits);
+  if (run.begin != 0) {
+    const std::uint64_t filter = describe(run, size.hashes);
+    for_each_hash([&](std::uint64_t hash) { count(filter, counts, hash); });
+    replace(of, filter, size.bits_per_rule, std::move(counts));
+  } else {
+    replace(of, 0, 0, {});
+  }
+  return room_ != room_before;
+}
+
+}  // namespace penumbra

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The owner of the tables that the shaders `rules_tuple_*` and `rules_bloom_*` search (rules_tuple.shader.h,
+// rules_bloom.shader.h): records by number, chained by class and value, a cuckoo table that leads to the chains, the
+// list of classes, and of Bloom search their filters.
+//
+// Who reads with a view that is no longer current would miss what only the later one leads to, so whatever publishes a
+// view waits for a grace period before anything that comes after it is committed. That happens when something has
+// outgrown its place: some twenty times on the way to a million rules. All other changes are made in place.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penumbra/huge_memory.h"
+#include "shaders/cuckoo/cuckoo.h"
+#include "shaders/rules/rule_records.h"
+#include "shaders/rules/rule_table.h"
+#include "shaders/rules_tuple/class_filters.h"
+#include "shaders/rules_tuple/class_list.h"
+#include "shaders/rules_tuple/rules_tuple.shader.h"
+
+namespace penumbra {
+
+class TupleRules final : public RuleTable {
+ public:
+  enum class Search : std::uint8_t { tuple, bloom };
+
+  /// An empty table, published. `grace_periods` outlives it; `last_state` as in RuleRecords.
+  TupleRules(Search search, RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods,
+             std::uint32_t last_state = RuleRecords::kNever - 1);
+
+  void insert(std::uint32_t number, const RuleMatch& match, std::uint64_t rank) override;
+  void remove(std::uint32_t number) override;
+  void commit() override;
+
+  const std::string& shader() const override { return shader_; }
+  Table& table() override { return cuckoo_.table(); }
+  std::size_t memory_bytes() const override;
+
+  /// For tests and whoever shows it.
+  std::size_t classes() const { return classes_.size(); }
+  std::size_t values() const { return cuckoo_.size(); }  ///< digests of values
+
+ private:
+  /// Of a rule that is linked.
+  struct Links {
+    std::uint32_t previous;       ///< in its chain; RULES_NONE: it is the first
+    std::uint32_t before, after;  ///< in the list of its class
+  };
+
+  void publish(Table& table);
+  void publish_and_wait();
+  RuleMatch nested(const RuleMatch& match) const;
+  RuleClass& class_of(const RuleWords& mask);
+  std::uint64_t hash(const RuleClass& of, const RuleWords& value) const;
+  void make_filter(RuleClass& of);
+  void link(std::uint32_t number, RuleClass& of);
+  void unlink(std::uint32_t number);
+  void sort_classes();
+  void find_best(RuleClass& of);
+
+  const std::string shader_;
+  const std::size_t words_;
+  GracePeriods& grace_periods_;
+  const std::array<std::uint64_t, RULES_TUPLE_SECRETS> secrets_;
+  RuleRecords records_;
+  ClassList classes_;
+  std::optional<ClassFilters> filters_;
+  HugeArray<Links> links_;
+  std::size_t credit_ = 0;  ///< how much work on the list of classes the changes so far have paid for
+  cuckoo_table_view cuckoo_view_{};
+  std::vector<TableRegion> cuckoo_regions_;
+  std::array<rules_tuple_view, 2> views_{};
+  std::size_t view_ = 0;  ///< the current one
+  CuckooTable cuckoo_;
+};
+
+}  // namespace penumbra

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What only tuple and Bloom search have: classes, chains of values, filters.
+#include "shaders/rules_tuple/tuple_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/sanitizer_scale.h"
+#include "base/testing_grace_periods.h"
+#include "shaders/rules/rules_testing.h"
+#include "shaders/rules_tuple/rules_bloom.shader.h"
+
+namespace penumbra {
+namespace {
+
+using rules_testing::Rules;
+using Search = TupleRules::Search;
+
+constexpr std::uint64_t kTupleSeed = 3;
+
+const rules_tuple_view& view_of(TupleRules& table) {
+  return *static_cast<const rules_tuple_view*>(table.table().view());
+}
+
+std::uint32_t lookup(TupleRules& table, RuleWords key) {
+  const rules_narrow_key column{{key[0], key[1]}};
+  std::uint32_t rule = 0x12345678;
+  const bool is_bloom = table.shader() == "rules_bloom_narrow";
+  (is_bloom ? rules_bloom_narrow : rules_tuple_narrow)(view_of(table), &column, &rule, 1);
+  return rule;
+}
+
+RuleMatch match_of(RuleWords value, RuleWords mask, PortRange destination = {}) {
+  return {.value = value, .mask = mask, .source_ports = {}, .destination_ports = destination};
+}
+
+TEST(TupleRules, NestRangesInTheirCommonPrefix) {
+  NoReaders no_readers;
+  TupleRules table(Search::tuple, RuleFields::ipv4, kTupleSeed, no_readers);
+  const RuleWords all{~0ULL, 0xFFULL << kProtocolShift};
+  std::uint32_t number = 0;
+  for (const PortRange range : {PortRange{0x1010, 0x1013}, {0x1015, 0x1016}, {0x1020, 0x1023}, {0x1025, 0x1026}}) {
+    ++number;
+    table.insert(number, normalised(match_of({7}, all, range), RuleFields::ipv4), number);
+  }
+  EXPECT_EQ(table.classes(), 1U) << "all of them have 14 bits of the port in common";
+  EXPECT_EQ(table.values(), 4U);
+  table.insert(5, match_of({7}, all, {1, 0xFFFF}), 5);
+  EXPECT_EQ(table.classes(), 2U);
+  table.insert(6, match_of({7}, all), 6);
+  EXPECT_EQ(table.classes(), 2U);
+  EXPECT_EQ(table.values(), 5U);
+}
+
+TEST(TupleRules, ForgetClassesWithoutRules) {
+  ManualGracePeriods grace_periods;
+  TupleRules table(Search::bloom, RuleFields::ipv4, kTupleSeed, grace_periods);
+  std::size_t memory = 0;
+  std::uint32_t number = 0;
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    const std::uint32_t first = number + 1;
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      ++number;
+      table.insert(number, match_of({}, {round << 32 | (i + 1)}), number);
+    }
+    table.commit();
+    EXPECT_EQ(table.classes(), 200U);
+    EXPECT_EQ(lookup(table, {}), number);
+    for (std::uint32_t each = first; each <= number; ++each) table.remove(each);
+    for (int i = 0; i < 4; ++i) {
+      table.commit();
+      grace_periods.end_all();
+    }
+    EXPECT_EQ(table.classes(), 0U);
+    EXPECT_EQ(table.values(), 0U);
+    EXPECT_EQ(lookup(table, {}), RULES_NONE);
+    // Records take more with each round: their numbers do.
+    if (round == 1) memory = table.memory_bytes() - number * sizeof(rules_record);
+    EXPECT_TRUE(round < 2 || table.memory_bytes() - number * sizeof(rules_record) < memory + number * 32) << round;
+  }
+}
+
+/// A class's rule wins over those of classes behind it without their being asked: also when ranks have changed.
+TEST(TupleRules, BoundClassesByTheirBestRules) {
+  ManualGracePeriods grace_periods;
+  TupleRules table(Search::tuple, RuleFields::ipv4, kTupleSeed, grace_periods);
+  const auto bounds = [&] {
+    std::vector<std::uint64_t> found;
+    const rules_tuple_view& view = view_of(table);
+    for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(*view.list); ++i) {
+      found.push_back(view.classes[(*view.list >> 32) + i].bound);
+    }
+    return found;
+  };
+  for (std::uint32_t i = 1; i <= 5; ++i) table.insert(i, match_of({}, {i}), 10 * i);
+  EXPECT_EQ(bounds(), (std::vector<std::uint64_t>{50, 50, 50, 50, 50})) << "in the order in which they came";
+  table.commit();
+  EXPECT_EQ(bounds(), (std::vector<std::uint64_t>{50, 40, 30, 20, 10}));
+  table.remove(5);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(bounds()[0], 50U) << "readers of the state before may want it";
+    table.commit();
+  }
+  grace_periods.end_all();
+  table.commit();
+  EXPECT_EQ(bounds(), (std::vector<std::uint64_t>{40, 30, 20, 10}));
+  table.insert(6, match_of({}, {2}), 35);
+  EXPECT_EQ(bounds(), (std::vector<std::uint64_t>{40, 35, 35, 10}));
+}
+
+/// Numbers u and v, near `u_near` and `v_near`, so that a u + b v = sum modulo 2^64 (Babai's rounding in a reduced
+/// basis of the lattice of those with sum 0). `a` is odd.
+struct Pair {
+  __int128 u, v;
+};
+Pair solve(std::uint64_t a, std::uint64_t b, std::uint64_t sum, __int128 u_near, __int128 v_near) {
+  std::uint64_t inverse = a;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - a * inverse;
+  Pair one{static_cast<__int128>(1) << 64, 0}, other{static_cast<std::uint64_t>(0 - b * inverse), 1};
+  const auto length = [](const Pair& p) { return static_cast<double>(p.u) * p.u + static_cast<double>(p.v) * p.v; };
+  const auto round = [](double x) { return static_cast<__int128>(x < 0 ? x - 0.5 : x + 0.5); };
+  for (;;) {
+    if (length(one) < length(other)) std::swap(one, other);
+    const double along = (static_cast<double>(one.u) * other.u + static_cast<double>(one.v) * other.v) / length(other);
+    const __int128 times = round(along);
+    if (times == 0) break;
+    one = {one.u - times * other.u, one.v - times * other.v};
+  }
+  Pair found{static_cast<std::uint64_t>(sum * inverse), 0};
+  for (int i = 0; i < 4; ++i) {  // again, for a double has but 53 bits
+    const double u = static_cast<double>(u_near - found.u), v = static_cast<double>(v_near - found.v);
+    const double determinant = static_cast<double>(one.u) * static_cast<double>(other.v) -
+                               static_cast<double>(one.v) * static_cast<double>(other.u);
+    const __int128 ones = round((u * static_cast<double>(other.v) - v * static_cast<double>(other.u)) / determinant);
+    const __int128 others = round((static_cast<double>(one.u) * v - static_cast<double>(one.v) * u) / determinant);
+    found = {found.u + ones * one.u + others * other.u, found.v + ones * one.v + others * other.v};
+  }
+  return found;
+}
+
+/// A value of the class at place 1 of the list that has the same hash as a value of the class at place 0: both have
+/// masks of whole words, the one at place 1 without the lower half of the second.
+std::optional<RuleWords> meeting(const rules_tuple_view& view, const RuleWords& value) {
+  const std::uint64_t hash = rules_tuple_hash_in(&view, 0, value.data(), 2);
+  for (std::uint64_t lowest = 0; lowest < 1000; ++lowest) {
+    const std::uint64_t a = view.secret[0] + lowest, b = view.secret[2];
+    if (a % 2 == 0) continue;
+    // hash = salt + a (secret1 + u) + b (secret3 + v)
+    const std::uint64_t sum = hash - view.classes[1].salt - a * view.secret[1] - b * view.secret[3];
+    const Pair found = solve(a, b, sum, 1LL << 31, 1LL << 31);
+    if (found.u < 0 || found.u >> 32 != 0 || found.v < 0 || found.v >> 32 != 0) continue;
+    return RuleWords{static_cast<std::uint64_t>(found.u) << 32 | lowest, static_cast<std::uint64_t>(found.v) << 32};
+  }
+  return std::nullopt;
+}
+
+TEST(TupleRules, TellValuesOfOneDigestApart) {
+  for (const Search search : {Search::tuple, Search::bloom}) {
+    ManualGracePeriods grace_periods;
+    TupleRules table(search, RuleFields::ipv4, kTupleSeed, grace_periods);
+    const RuleWords one_mask{~0ULL, ~0ULL}, other_mask{~0ULL, ~0ULL << 32};
+    const RuleWords one{0x0A000001C0000201, 0x04D2005006000000};
+    table.insert(1, match_of(one, one_mask), 5);
+    table.insert(2, match_of({}, other_mask), 4);
+    table.commit();
+    const auto other = meeting(view_of(table), one);
+    ASSERT_TRUE(other);
+    const rules_tuple_view& view = view_of(table);
+    ASSERT_EQ(rules_tuple_hash_in(&view, 0, one.data(), 2), rules_tuple_hash_in(&view, 1, other->data(), 2));
+    const std::size_t values = table.values();
+    table.insert(3, match_of(*other, other_mask), 3);
+    table.insert(4, match_of(one, one_mask), 2);
+    table.commit();
+    EXPECT_EQ(table.values(), values) << "they share a chain";
+    for (const std::uint32_t right : {1U, 4U, 0U}) {
+      EXPECT_EQ(lookup(table, one), right);
+      EXPECT_EQ(lookup(table, *other), right == 0 ? 0U : 3U);
+      EXPECT_EQ(lookup(table, {other->at(0), other->at(1) ^ 1}), right == 0 ? 0U : 3U);
+      EXPECT_EQ(lookup(table, {one[0], one[1] ^ 1}), 0U);
+      if (right != 0) table.remove(right);
+      if (right == 4) table.remove(3);
+      for (int i = 0; i < 3; ++i) {
+        table.commit();
+        grace_periods.end_all();
+      }
+    }
+    EXPECT_EQ(table.values(), values - 1);
+  }
+}
+
+/// As class_filters.h says, and everything is taken out with the rules.
+TEST(ClassFilters, LetThroughAsFewAsTheirSizesSay) {
+  struct Case {
+    std::size_t classes;
+    double most;
+  };
+  for (const auto& [classes, most] : {Case{4, 0.037}, Case{100, 0.0051}, Case{1000, 0.00083}}) {
+    ManualGracePeriods grace_periods;
+    TupleRules table(Search::bloom, RuleFields::ipv4, kTupleSeed, grace_periods);
+    Random random(1);
+    const std::size_t rules = 100'000 / kSanitizerScale;
+    for (std::uint32_t number = 1; number <= rules; ++number) {
+      const RuleWords mask{~0ULL << random.below(16), number % classes};
+      table.insert(number, match_of({random.next() & mask[0]}, {~0ULL, number % classes}), number);
+    }
+    for (int i = 0; i < 3; ++i) {
+      table.commit();
+      grace_periods.end_all();
+    }
+    const rules_tuple_view& view = view_of(table);
+    const auto passed = [&] {
+      std::size_t count = 0;
+      for (int i = 0; i < 2000; ++i) {
+        const RuleWords key{random.next(), random.next()};
+        for (std::uint32_t at = 0; at < classes; ++at) {
+          const auto place = static_cast<std::uint32_t>(*view.list >> 32) + at;
+          count += rules_bloom_may_have(&view, place, rules_tuple_hash_in(&view, place, key.data(), 2));
+        }
+      }
+      return static_cast<double>(count) / 2000 / static_cast<double>(classes);
+    };
+    EXPECT_LT(passed(), most * 1.2) << classes << " classes";
+    for (std::uint32_t number = 2; number <= rules; ++number) table.remove(number);
+    table.commit();
+    EXPECT_GT(passed(), 0) << "readers of the state before may want them";
+    grace_periods.end_all();
+    table.commit();
+    EXPECT_LT(passed(), most / 50) << "one rule is left";
+  }
+}
+
+}  // namespace
+}  // namespace penumbra
