@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 
 #include "cli/command.h"
 #include "io/output_file.h"
@@ -32,6 +34,18 @@ void refuse_precious(const std::string& file) {
 void write_output(std::string_view text) {
   bytes_written += text.size();
   require(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
+}
+
+void write_file(const std::string& file, const std::function<void(std::ostream&)>& write) {
+  if (file == kStandardOutput) {
+    std::ostringstream text;
+    write(text);
+    return write_output(text.view());
+  }
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  if (out) write(out);
+  out.close();
+  if (!out) throw Failure(ExitCode::failure, fmt::format("{}: cannot be written: {}", file, std::strerror(errno)));
 }
 
 std::uint64_t output_bytes() noexcept {

@@ -49,6 +49,8 @@ void clear_what_is_not_there(RuleWords& key) {
 
 /// Gives the fields that a rule leaves open values that packets have. `key` is random there.
 void settle_openflow(Random& random, const RuleWords& mask, RuleWords& key) {
+  constexpr std::uint32_t kPorts = 48;
+  constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // of a MAC address; no source is a group
   const auto is_open = [&mask](Place place) { return place.get(mask) == 0; };
   const bool may_lack_tag = openflow::kVlan.get(mask) == 0;
   std::uint64_t vlan = openflow::kVlan.get(key),
@@ -58,6 +60,9 @@ void settle_openflow(Random& random, const RuleWords& mask, RuleWords& key) {
   key[openflow::kVlan.word] = 0;
   openflow::kVlan.set(key, vlan);
   openflow::kVlanPriority.set(key, priority);
+  if (is_open(openflow::kInPort)) openflow::kInPort.set(key, 1 + random.below(kPorts));
+  const std::uint64_t fixed = openflow::kSourceMac.get(mask), source = openflow::kSourceMac.get(key);
+  openflow::kSourceMac.set(key, source & (fixed | ~kGroupBit));
   if (is_open(openflow::kEthertype)) openflow::kEthertype.set(key, kSomeTypes[random.below(kSomeTypes.size())]);
   if (is_open(kFlowProtocol)) {
     const bool is_arp = openflow::kEthertype.get(key) == kArpType;  // then it is a request or a reply
