@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "control/prefix_generator.h"
-#include "control/rules/flow_match.h"
+#include "control/rules/flow_fields.h"
 #include "control/rules/places.h"
 
 namespace penumbra::control::rules {
@@ -82,12 +82,15 @@ void settle_openflow(Random& random, const RuleWords& mask, RuleWords& key) {
 
 HeaderGenerator::HeaderGenerator(RuleFields fields, std::span<const Rule> rules, std::span<const RuleMatch> inside,
                                  const HeaderGeneratorOptions& options)
-    : fields_(fields), inside_(inside), options_(options), random_(options.seed) {
+    : fields_(fields),
+      inside_(inside),
+      options_(options),
+      random_(options.seed),
+      index_(fields, options.hit_share < 1 ? rules : std::span<const Rule>{}) {
   const auto is_share = [](double value) { return value >= 0 && value <= 1; };
   if (!is_share(options.hit_share)) throw std::invalid_argument("the share of hits must be from 0 to 1");
   if (!is_share(options.locality)) throw std::invalid_argument("the locality must be from 0 to 1");
   if (options.hit_share > 0 && inside.empty()) throw std::invalid_argument("there are no rules to draw headers from");
-  if (options.hit_share < 1) index_.emplace(fields, rules);
 }
 
 HeaderGenerator::Header HeaderGenerator::next() {
@@ -146,7 +149,7 @@ RuleWords HeaderGenerator::draw_miss() {
       }
       if (fields_ == RuleFields::openflow) clear_what_is_not_there(key);
     }
-    if (!index_->any(key)) return key;
+    if (!index_.any(key)) return key;
   }
   throw std::invalid_argument("no header is found that no rule matches; ask for hits only");
 }

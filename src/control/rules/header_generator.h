@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "base/random.h"
@@ -52,7 +51,7 @@ class HeaderGenerator {
   std::span<const RuleMatch> inside_;
   HeaderGeneratorOptions options_;
   Random random_;
-  std::optional<RuleIndex> index_;  ///< if there shall be misses
+  RuleIndex index_;  ///< of nothing if there shall be no misses
   Header current_;
   std::uint64_t copies_left_ = 0;
   double made_ = 0, hits_ = 0;

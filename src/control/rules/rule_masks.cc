@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "control/rules/flow_match.h"
+#include "control/rules/flow_fields.h"
 #include "control/rules/places.h"
 
 namespace penumbra::control::rules {
