@@ -103,6 +103,17 @@ def test_rules_and_headers_are_seeded(tmp_path):
     assert headers[0] == headers[1] != headers[2]
 
 
+def test_headers_are_written_as_they_are_made(tmp_path):
+    """So that another program can read on, and an end of it is the end of both."""
+    (tmp_path / "rules").write_text(generate("rules", "--fields", "5", "--count", "10", "--classes", "2"))
+    script = f"set -o pipefail; {conftest.PROGRAM} gen headers --rules {tmp_path}/rules --count 1G | head -n 3"
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=conftest.PATIENCE, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 3
+
+
 def test_open_vswitch_reads_the_flows_as_they_stand(tmp_path):
     if shutil.which("ovs-ofctl") is None:
         pytest.skip("ovs-ofctl is not here")

@@ -7,7 +7,8 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <ostream>
+#include <streambuf>
 
 #include "cli/command.h"
 #include "io/output_file.h"
@@ -22,6 +23,20 @@ void require(bool success) {
 }
 
 std::uint64_t bytes_written = 0;
+
+/// Hands what is written on, as it comes.
+class StandardOutput final : public std::streambuf {
+ protected:
+  std::streamsize xsputn(const char* text, std::streamsize bytes) override {
+    write_output({text, static_cast<std::size_t>(bytes)});
+    return bytes;
+  }
+  int_type overflow(int_type letter) override {
+    const char byte = traits_type::to_char_type(letter);
+    write_output({&byte, 1});
+    return letter;
+  }
+};
 
 }  // namespace
 
@@ -38,9 +53,10 @@ void write_output(std::string_view text) {
 
 void write_file(const std::string& file, const std::function<void(std::ostream&)>& write) {
   if (file == kStandardOutput) {
-    std::ostringstream text;
-    write(text);
-    return write_output(text.view());
+    StandardOutput buffer;
+    std::ostream out(&buffer);
+    out.exceptions(std::ios::badbit);  // what the buffer throws goes on
+    return write(out);
   }
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   if (out) write(out);

@@ -111,7 +111,8 @@ TEST_P(KeyErrors, SayWhereAndWhat) {
 
 INSTANTIATE_TEST_SUITE_P(
     Keys, KeyErrors,
-    ::testing::Values(BadCase{"ip,nw_src=10.0.0.0/8", 1, 11, "a header has values without masks, found '10.0.0.0/8'"},
+    ::testing::Values(BadCase{" # none", 1, 8, "expected the fields of a header, found the end of the line"},
+                      BadCase{"ip,nw_src=10.0.0.0/8", 1, 11, "a header has values without masks, found '10.0.0.0/8'"},
                       BadCase{"ip,nw_src=*", 1, 11, "expected an IPv4 address"},
                       BadCase{"tp_dst=80", 1, 1, "needs 'tcp', 'udp', 'sctp' or 'icmp'"},
                       BadCase{"dl_vlan_pcp=3", 1, 1, "a header with a priority has a VLAN: 'dl_vlan' is missing"},

@@ -141,6 +141,7 @@ void write_flows(std::ostream& out, const FlowList& flows) {
 
 RuleWords parse_flow_key(Line& line) {
   std::string_view rest = content(line);
+  if (line.peek().empty()) throw line.error(rest, "expected the fields of a header, found the end of the line");
   FlowMatchReader header(line, FlowMatchReader::What::header);
   for (FlowWord word = take_flow_word(rest); !word.whole.empty(); word = take_flow_word(rest)) {
     if (!header.take(word)) throw line.unexpected(word.key, "a field of OpenFlow 1.0", flow_field_names());

@@ -21,6 +21,7 @@ using Header = HeaderGenerator::Header;
 
 std::vector<RuleMatch> matches_of(const std::vector<Rule>& rules) {
   std::vector<RuleMatch> all;
+  all.reserve(rules.size());
   for (const Rule& rule : rules) all.push_back(rule.match);
   return all;
 }
