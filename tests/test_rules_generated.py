@@ -160,7 +160,7 @@ def test_open_vswitch_reads_the_flows_as_they_stand(tmp_path):
         (["headers"], 2, "--rules"),
         (["headers", "--rules", "none"], 3, "none: cannot be read"),
         (["headers", "--rules", "empty"], 3, "empty: there are no rules to draw headers from"),
-        (["headers", "--rules", "all", "--hits", "50"], 3, "no header is found that no rule matches"),
+        (["headers", "--rules", "all", "--hits", "50"], 3, "all: rule number 1 matches every header"),
         (["headers", "--rules", "all", "-o", "all"], 2, "all is read, and cannot be written too"),
         (["headers", "--rules", "all", "--inside", "flow"], 3, "all and flow have different fields"),
         (["headers", "--rules", "all", "--hits", "101"], 2, "--hits"),

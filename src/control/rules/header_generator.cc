@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/rules/header_generator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -91,6 +93,11 @@ HeaderGenerator::HeaderGenerator(RuleFields fields, std::span<const Rule> rules,
   if (!is_share(options.hit_share)) throw std::invalid_argument("the share of hits must be from 0 to 1");
   if (!is_share(options.locality)) throw std::invalid_argument("the locality must be from 0 to 1");
   if (options.hit_share > 0 && inside.empty()) throw std::invalid_argument("there are no rules to draw headers from");
+  const auto takes_all = std::ranges::find(rules, RuleMatch{}, &Rule::match);
+  if (options.hit_share < 1 && takes_all != rules.end()) {
+    throw std::invalid_argument(fmt::format("rule number {} matches every header, so none can miss; ask for hits only",
+                                            takes_all - rules.begin() + 1));
+  }
 }
 
 HeaderGenerator::Header HeaderGenerator::next() {

@@ -156,7 +156,12 @@ TEST(HeaderGenerator, SaysWhatCannotBe) {
   EXPECT_EQ(refused(rules, {.locality = -1}), "the locality must be from 0 to 1");
   EXPECT_EQ(refused({}, {}), "there are no rules to draw headers from");
   EXPECT_EQ(refused({}, {.hit_share = 0}), "accepted");
-  EXPECT_EQ(refused({Rule{}}, {.hit_share = 0.5}), "no header is found that no rule matches; ask for hits only");
+  EXPECT_EQ(refused({rules[0], Rule{}}, {.hit_share = 0.5}),
+            "rule number 2 matches every header, so none can miss; ask for hits only");
+  const auto with_and_without_tag =
+      parse_rules("dl_vlan=0xffff actions=drop\nvlan_tci=0x1000/0x1000 actions=drop", "all");
+  EXPECT_EQ(refused(with_and_without_tag.rules, {.hit_share = 0.5}),
+            "no header is found that no rule matches; ask for hits only");
 }
 
 }  // namespace
