@@ -28,6 +28,9 @@ namespace penumbra {
 
 enum class RuleFields : std::uint8_t { ipv4, ipv6, openflow };
 
+/// Numbers of rules are 1 to this.
+inline constexpr std::uint32_t kMostRules = 1'000'000;
+
 inline constexpr std::size_t kRuleWords = 5;  ///< of the widest key
 inline constexpr unsigned kSourcePortShift = 48, kDestinationPortShift = 32, kProtocolShift = 24, kTosShift = 16;
 

@@ -12,9 +12,6 @@
 
 namespace penumbra {
 
-/// Numbers of rules are 1 to this.
-inline constexpr std::uint32_t kMostRules = 1'000'000;
-
 /// Rules, and a shader that says of each key the number of the rule that wins, 0 (RULES_NONE) if none matches. One
 /// thread changes it; lookups on any thread go through table() and an engine. A change that throws has changed nothing.
 class RuleTable {

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/rules/flow_syntax.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+#include <unordered_map>
+
+#include "base/text_file.h"
+#include "control/rules/flow_match.h"
+#include "control/rules/number.h"
+
+namespace penumbra::control::rules {
+namespace {
+
+// What a dump says of a flow's history and when it ends (ovs-ofctl(8), "Flow Syntax" and "Table Entry Output"), and has
+// no part in what a packet matches.
+constexpr std::array<std::string_view, 9> kPassedOver{
+    "cookie", "duration", "n_packets", "n_bytes", "idle_age", "hard_age", "idle_timeout", "hard_timeout", "importance"};
+constexpr std::array<std::string_view, 5> kFlags{"send_flow_rem", "check_overlap", "reset_counts", "no_packet_counts",
+                                                 "no_byte_counts"};
+
+std::vector<std::string> words_of_a_flow() {
+  std::vector<std::string> names = flow_field_names();
+  for (const char* word : {"priority", "table", "actions"}) names.emplace_back(word);
+  names.insert(names.end(), kPassedOver.begin(), kPassedOver.end());
+  names.insert(names.end(), kFlags.begin(), kFlags.end());
+  return names;
+}
+
+/// The rest of a line, without a comment.
+std::string_view content(const Line& line) {
+  const std::string_view rest = line.rest();
+  return rest.substr(0, rest.find('#'));
+}
+
+class FlowParser {
+ public:
+  FlowList parse(std::string_view text, const std::string& name);
+
+ private:
+  void parse_flow(const Line& line);
+  bool skip(const Line& line, const FlowWord& word) const;
+  std::uint32_t actions_of(const Line& line, std::string_view text);
+
+  FlowList flows_;
+  std::unordered_map<std::string_view, std::uint32_t> known_texts_;  ///< as they stand in the file
+  std::unordered_map<std::string, std::uint32_t> known_actions_;     ///< by to_string()
+};
+
+FlowList FlowParser::parse(std::string_view text, const std::string& name) {
+  LineReader reader(text, name);
+  for (Line line; reader.next(line);) {
+    const std::string_view first = line.peek();
+    if (first == "NXST_FLOW" || first == "OFPST_FLOW") continue;  // what a dump begins with
+    if (flows_.list.rules.size() == kMostRules) {
+      throw line.error(first, fmt::format("there are over {} flows", kMostRules));
+    }
+    parse_flow(line);
+  }
+  return std::move(flows_);
+}
+
+void FlowParser::parse_flow(const Line& line) {
+  std::string_view rest = content(line);
+  FlowMatchReader match(line, FlowMatchReader::What::rule);
+  std::uint16_t priority = kDefaultFlowPriority;
+  std::string_view priority_word;
+  for (FlowWord word = take_flow_word(rest); !word.whole.empty(); word = take_flow_word(rest)) {
+    if (word.key == "actions" || word.key == "action") {
+      if (!word.has_value) require_value(line, word);
+      Rule rule{.match = match.finish(), .priority = priority};
+      flows_.actions.push_back(actions_of(line, std::string_view(word.value.begin(), rest.end())));
+      flows_.list.rules.push_back(rule);
+      flows_.list.lines.push_back(static_cast<std::uint32_t>(line.number()));
+      return;
+    }
+    if (word.key == "priority") {
+      if (!priority_word.empty()) throw line.error(word.whole, "'priority' stands twice");
+      priority_word = require_value(line, word);
+      const auto number = parse_number(priority_word, 0xFFFF);
+      if (!number) {
+        throw line.error(priority_word,
+                         fmt::format("expected a priority from 0 to 65535, found {}", quote(priority_word)));
+      }
+      priority = static_cast<std::uint16_t>(*number);
+    } else if (!match.take(word) && !skip(line, word)) {
+      throw line.unexpected(word.key, "a field of OpenFlow 1.0", words_of_a_flow());
+    }
+  }
+  throw line.error(rest, "the flow has no 'actions='");
+}
+
+/// Whether the word says something that does not count.
+bool FlowParser::skip(const Line& line, const FlowWord& word) const {
+  if (!word.has_value) return std::ranges::find(kFlags, word.key) != kFlags.end();
+  if (word.key == "table") {
+    if (require_value(line, word) == "0") return true;
+    throw line.error(word.whole,
+                     fmt::format("{}: there is one table, number 0; print that one alone", quote(word.whole)));
+  }
+  if (std::ranges::find(kPassedOver, word.key) == kPassedOver.end()) return false;
+  require_value(line, word);
+  return true;
+}
+
+std::uint32_t FlowParser::actions_of(const Line& line, std::string_view text) {
+  if (const auto known = known_texts_.find(text); known != known_texts_.end()) return known->second;
+  FlowActions actions = parse_flow_actions(line, text);
+  const auto next = static_cast<std::uint32_t>(flows_.action_lists.size());
+  const auto [entry, added] = known_actions_.emplace(to_string(actions), next);
+  if (added) flows_.action_lists.push_back(std::move(actions));
+  known_texts_.emplace(text, entry->second);
+  return entry->second;
+}
+
+}  // namespace
+
+FlowList read_flows(const std::filesystem::path& file) {
+  return parse_flows(read_text_file(file), file.string());
+}
+
+FlowList parse_flows(std::string_view text, const std::string& name) {
+  return FlowParser().parse(text, name);
+}
+
+void write_flows(std::ostream& out, const FlowList& flows) {
+  std::vector<std::string> actions;
+  actions.reserve(flows.action_lists.size());
+  for (const auto& list : flows.action_lists) actions.push_back("actions=" + to_string(list) + "\n");
+  for (std::size_t i = 0; i < flows.list.rules.size(); ++i) {
+    const Rule& rule = flows.list.rules[i];
+    std::string text = rule.priority == kDefaultFlowPriority ? "" : fmt::format("priority={}", rule.priority);
+    const std::string match = flow_match_text(rule.match);
+    text += (text.empty() || match.empty() ? "" : ",") + match;
+    out << text << (text.empty() ? "" : " ") << actions[flows.actions[i]];
+  }
+}
+
+RuleWords parse_flow_key(Line& line) {
+  std::string_view rest = content(line);
+  if (line.peek().empty()) throw line.error(rest, "expected the fields of a header, found the end of the line");
+  FlowMatchReader header(line, FlowMatchReader::What::header);
+  for (FlowWord word = take_flow_word(rest); !word.whole.empty(); word = take_flow_word(rest)) {
+    if (!header.take(word)) throw line.unexpected(word.key, "a field of OpenFlow 1.0", flow_field_names());
+  }
+  return header.finish().value;
+}
+
+}  // namespace penumbra::control::rules
