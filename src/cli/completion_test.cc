@@ -68,7 +68,7 @@ TEST_F(BashCompletion, OffersCommands) {
   for (const auto& command : program().commands) names.push_back(command.name);
   EXPECT_THAT(offered("penumbra ''"), UnorderedElementsAreArray(names));
   EXPECT_THAT(offered("penumbra loo"), ElementsAre("lookup"));
-  EXPECT_THAT(offered("penumbra gen ''"), ElementsAre("routes", "traffic"));
+  EXPECT_THAT(offered("penumbra gen ''"), ElementsAre("routes", "traffic", "rules", "headers"));
   EXPECT_THAT(offered("penumbra show dr"), ElementsAre("drops"));
 }
 

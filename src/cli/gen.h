@@ -11,5 +11,9 @@ namespace penumbra::cli {
 void set_up_gen_routes(CLI::App& command);
 /// `penumbra gen traffic`
 void set_up_gen_traffic(CLI::App& command);
+/// `penumbra gen rules`
+void set_up_gen_rules(CLI::App& command);
+/// `penumbra gen headers`
+void set_up_gen_headers(CLI::App& command);
 
 }  // namespace penumbra::cli

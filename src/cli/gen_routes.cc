@@ -4,13 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -55,19 +51,6 @@ std::vector<std::string> port_names(const std::string& text) {
     names.push_back(std::move(name));
   }
   return names;
-}
-
-/// Standard output for "-". Throws Failure.
-void write_file(const std::string& file, const std::function<void(std::ostream&)>& write) {
-  if (file == kStandardOutput) {
-    std::ostringstream text;
-    write(text);
-    return write_output(text.view());
-  }
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  if (out) write(out);
-  out.close();
-  if (!out) throw Failure(ExitCode::failure, fmt::format("{}: cannot be written: {}", file, std::strerror(errno)));
 }
 
 /// An array with an object a line: a full table as one document would take gigabytes.

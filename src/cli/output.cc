@@ -6,6 +6,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <ostream>
+#include <streambuf>
 
 #include "cli/command.h"
 #include "io/output_file.h"
@@ -21,6 +24,20 @@ void require(bool success) {
 
 std::uint64_t bytes_written = 0;
 
+/// Hands what is written on, as it comes.
+class StandardOutput final : public std::streambuf {
+ protected:
+  std::streamsize xsputn(const char* text, std::streamsize bytes) override {
+    write_output({text, static_cast<std::size_t>(bytes)});
+    return bytes;
+  }
+  int_type overflow(int_type letter) override {
+    const char byte = traits_type::to_char_type(letter);
+    write_output({&byte, 1});
+    return letter;
+  }
+};
+
 }  // namespace
 
 void refuse_precious(const std::string& file) {
@@ -32,6 +49,19 @@ void refuse_precious(const std::string& file) {
 void write_output(std::string_view text) {
   bytes_written += text.size();
   require(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
+}
+
+void write_file(const std::string& file, const std::function<void(std::ostream&)>& write) {
+  if (file == kStandardOutput) {
+    StandardOutput buffer;
+    std::ostream out(&buffer);
+    out.exceptions(std::ios::badbit);  // what the buffer throws goes on
+    return write(out);
+  }
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  if (out) write(out);
+  out.close();
+  if (!out) throw Failure(ExitCode::failure, fmt::format("{}: cannot be written: {}", file, std::strerror(errno)));
 }
 
 std::uint64_t output_bytes() noexcept {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -20,6 +22,8 @@ void refuse_precious(const std::string& file);
 
 /// Writes to standard output, buffered. Throws OutputClosed, or Failure with the reason.
 void write_output(std::string_view text);
+/// What `write` writes goes to a file, or to standard output for "-". Throws Failure or OutputClosed.
+void write_file(const std::string& file, const std::function<void(std::ostream&)>& write);
 /// How much has been written.
 std::uint64_t output_bytes() noexcept;
 /// Hands what is buffered to the reader. Throws likewise.

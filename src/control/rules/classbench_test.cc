@@ -150,7 +150,8 @@ TEST(ClassBench, WhatIsWrittenIsReadBackAsTheSame) {
   Random random(1);
   for (const RuleFields fields : {RuleFields::ipv4, RuleFields::ipv6}) {
     std::vector<Rule> rules;
-    for (int i = 0; i < 5000; ++i) rules.push_back(random_rule(random, fields));
+    rules.resize(5000);
+    for (Rule& rule : rules) rule = random_rule(random, fields);
     const RuleList back = parse_acl(acl_text(fields, rules));
     EXPECT_EQ(back.fields, fields);
     EXPECT_EQ(back.rules, rules);

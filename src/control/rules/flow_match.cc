@@ -4,101 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "control/rules/flow_action.h"
 #include "control/rules/number.h"
 #include "penumbra/ip.h"
 
 namespace penumbra::control::rules {
-
-/// How a field's value is written.
-enum class FlowForm : std::uint8_t { number, port, mac, address, tos, dscp };
-struct FlowField {
-  std::string_view name, other_name;
-  Place place;
-  FlowForm form;
-  std::uint64_t most;
-  bool maskable;
-  FlowLayer layer;
-};
-
 namespace {
 
-using openflow::kEthertype;
-constexpr Place kProtocol = protocol_place(RuleFields::openflow);
-constexpr Place kTpSource = source_port_place(RuleFields::openflow);
-constexpr Place kTpDestination = destination_port_place(RuleFields::openflow);
-
-/// Other names are those that newer versions of ovs-ofctl use.
-constexpr std::array<FlowField, 22> kFields{
-    {{"in_port", "", openflow::kInPort, FlowForm::port, 0xFFFF, false, FlowLayer::any},
-     {"dl_src", "eth_src", openflow::kSourceMac, FlowForm::mac, 0, true, FlowLayer::any},
-     {"dl_dst", "eth_dst", openflow::kDestinationMac, FlowForm::mac, 0, true, FlowLayer::any},
-     {"dl_type", "eth_type", kEthertype, FlowForm::number, 0xFFFF, false, FlowLayer::any},
-     {"nw_src", "ip_src", openflow::kSource, FlowForm::address, 0, true, FlowLayer::ip_or_arp},
-     {"nw_dst", "ip_dst", openflow::kDestination, FlowForm::address, 0, true, FlowLayer::ip_or_arp},
-     {"arp_spa", "", openflow::kSource, FlowForm::address, 0, true, FlowLayer::arp},
-     {"arp_tpa", "", openflow::kDestination, FlowForm::address, 0, true, FlowLayer::arp},
-     {"nw_proto", "ip_proto", kProtocol, FlowForm::number, 0xFF, false, FlowLayer::ip_or_arp},
-     {"arp_op", "", kProtocol, FlowForm::number, 0xFF, false, FlowLayer::arp},
-     {"nw_tos", "", kTosPlace, FlowForm::tos, 0xFF, false, FlowLayer::ip},
-     {"ip_dscp", "", kTosPlace, FlowForm::dscp, 0x3F, false, FlowLayer::ip},
-     {"tp_src", "", kTpSource, FlowForm::number, 0xFFFF, true, FlowLayer::ports},
-     {"tp_dst", "", kTpDestination, FlowForm::number, 0xFFFF, true, FlowLayer::ports},
-     {"tcp_src", "", kTpSource, FlowForm::number, 0xFFFF, true, FlowLayer::tcp},
-     {"tcp_dst", "", kTpDestination, FlowForm::number, 0xFFFF, true, FlowLayer::tcp},
-     {"udp_src", "", kTpSource, FlowForm::number, 0xFFFF, true, FlowLayer::udp},
-     {"udp_dst", "", kTpDestination, FlowForm::number, 0xFFFF, true, FlowLayer::udp},
-     {"sctp_src", "", kTpSource, FlowForm::number, 0xFFFF, true, FlowLayer::sctp},
-     {"sctp_dst", "", kTpDestination, FlowForm::number, 0xFFFF, true, FlowLayer::sctp},
-     {"icmp_type", "", kTpSource, FlowForm::number, 0xFF, false, FlowLayer::icmp},
-     {"icmp_code", "", kTpDestination, FlowForm::number, 0xFF, false, FlowLayer::icmp}}};
-
-/// A word that stands for an ethertype, and maybe for a protocol behind it.
-struct ProtocolName {
-  std::string_view name;
-  std::uint64_t ethertype;
-  std::optional<std::uint64_t> protocol;
-};
-constexpr std::array<ProtocolName, 10> kProtocols{{{"ip", kIpType, std::nullopt},
-                                                   {"icmp", kIpType, kIcmpProtocol},
-                                                   {"tcp", kIpType, kTcpProtocol},
-                                                   {"udp", kIpType, kUdpProtocol},
-                                                   {"sctp", kIpType, kSctpProtocol},
-                                                   {"arp", kArpType, std::nullopt},
-                                                   {"rarp", kRarpType, std::nullopt},
-                                                   {"ipv6", kIpv6Type, std::nullopt},
-                                                   {"mpls", kMplsType, std::nullopt},
-                                                   {"mplsm", kMplsMulticastType, std::nullopt}}};
-constexpr std::array<std::string_view, 4> kIpv6Protocols{"tcp6", "udp6", "sctp6", "icmp6"};
-
 constexpr std::string_view kFlowBlanks = ", \t\r\n";
-
-/// What has to be named for a field of that layer.
-std::string_view words_for(FlowLayer layer) {
-  switch (layer) {
-    case FlowLayer::ip:
-      return "'ip'";
-    case FlowLayer::arp:
-      return "'arp' or 'rarp'";
-    case FlowLayer::ip_or_arp:
-      return "'ip', 'arp' or 'rarp'";
-    case FlowLayer::ports:
-      return "'tcp', 'udp', 'sctp' or 'icmp'";
-    case FlowLayer::tcp:
-      return "'tcp'";
-    case FlowLayer::udp:
-      return "'udp'";
-    case FlowLayer::sctp:
-      return "'sctp'";
-    case FlowLayer::icmp:
-      return "'icmp'";
-    case FlowLayer::any:
-      break;
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -119,49 +33,15 @@ std::string_view require_value(const Line& line, const FlowWord& word) {
   throw line.error(word.whole, fmt::format("'{}' has no value; write {}=VALUE", word.key, word.key));
 }
 
-bool has_layer(const RuleMatch& match, FlowLayer layer) {
-  if (layer == FlowLayer::any) return true;
-  if (kEthertype.get(match.mask) != kEthertype.ones()) return false;
-  const std::uint64_t type = kEthertype.get(match.value);
-  const bool is_arp = type == kArpType || type == kRarpType;
-  if (layer == FlowLayer::arp) return is_arp;
-  if (layer == FlowLayer::ip_or_arp && is_arp) return true;
-  if (type != kIpType) return false;
-  if (layer == FlowLayer::ip || layer == FlowLayer::ip_or_arp) return true;
-  if (kProtocol.get(match.mask) != kProtocol.ones()) return false;
-  const std::uint64_t protocol = kProtocol.get(match.value);
-  switch (layer) {
-    case FlowLayer::tcp:
-      return protocol == kTcpProtocol;
-    case FlowLayer::udp:
-      return protocol == kUdpProtocol;
-    case FlowLayer::sctp:
-      return protocol == kSctpProtocol;
-    case FlowLayer::icmp:
-      return protocol == kIcmpProtocol;
-    default:
-      break;
-  }
-  return protocol == kTcpProtocol || protocol == kUdpProtocol || protocol == kSctpProtocol || protocol == kIcmpProtocol;
-}
-
-std::vector<std::string> FlowMatchReader::names() {
-  std::vector<std::string> names{"dl_vlan", "dl_vlan_pcp", "vlan_tci"};
-  for (const auto& field : kFields) names.emplace_back(field.name);
-  for (const auto& protocol : kProtocols) names.emplace_back(protocol.name);
-  return names;
-}
-
 bool FlowMatchReader::take(const FlowWord& word) {
   if (!word.has_value) {
-    if (std::ranges::find(kIpv6Protocols, word.key) != kIpv6Protocols.end()) {
+    if (is_ipv6_protocol(word.key)) {
       throw line_.error(word.key,
                         fmt::format("'{}': OpenFlow 1.0 has no fields of IPv6 but its ethertype, 'ipv6'", word.key));
     }
-    const auto protocol = std::ranges::find(kProtocols, word.key, &ProtocolName::name);
-    if (protocol != kProtocols.end()) {
-      set(kEthertype, protocol->ethertype, kEthertype.ones(), word.whole);
-      if (protocol->protocol) set(kProtocol, *protocol->protocol, kProtocol.ones(), word.whole);
+    if (const ProtocolName* const protocol = find_protocol_name(word.key); protocol != nullptr) {
+      set(openflow::kEthertype, protocol->ethertype, openflow::kEthertype.ones(), word.whole);
+      if (protocol->protocol) set(protocol_place(RuleFields::openflow), *protocol->protocol, 0xFF, word.whole);
       return true;
     }
   }
@@ -172,10 +52,8 @@ bool FlowMatchReader::take(const FlowWord& word) {
   } else if (word.key == "vlan_tci") {
     take_vlan_tci(word.whole, require_value(line_, word));
   } else {
-    const auto field = std::ranges::find_if(kFields, [&word](const FlowField& each) {
-      return each.name == word.key || (!each.other_name.empty() && each.other_name == word.key);
-    });
-    if (field == kFields.end()) return false;
+    const FlowField* const field = find_flow_field(word.key);
+    if (field == nullptr) return false;
     take_field(*field, word.whole, require_value(line_, word));
   }
   return true;

@@ -5,19 +5,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "control/line_reader.h"
-#include "control/rules/places.h"
+#include "control/rules/flow_fields.h"
 
 namespace penumbra::control::rules {
-
-/// What ethertypes and protocols have names or fields.
-inline constexpr std::uint64_t kIpType = 0x0800, kArpType = 0x0806, kRarpType = 0x8035, kIpv6Type = 0x86DD,
-                               kMplsType = 0x8847, kMplsMulticastType = 0x8848;
-inline constexpr std::uint64_t kIcmpProtocol = 1, kTcpProtocol = 6, kUdpProtocol = 17, kSctpProtocol = 132;
 
 /// `key` or `key=value`: what stands between commas and blanks.
 struct FlowWord {
@@ -28,11 +22,6 @@ struct FlowWord {
 FlowWord take_flow_word(std::string_view& text);
 /// The value of a word that has to have one. Throws InputError.
 std::string_view require_value(const Line& line, const FlowWord& word);
-
-/// What packets have a field: OVS calls it the field's prerequisites.
-enum class FlowLayer : std::uint8_t { any, ip, arp, ip_or_arp, ports, tcp, udp, sctp, icmp };
-
-struct FlowField;
 
 /// Takes the words of one match, or of one header.
 class FlowMatchReader {
@@ -46,8 +35,6 @@ class FlowMatchReader {
   /// All words have been taken: the match, normalised; of a header its words are the values. Throws InputError if a
   /// field is named that not all such packets have.
   RuleMatch finish();
-  /// All that take() knows.
-  static std::vector<std::string> names();
 
  private:
   /// A value and its mask as they stand.
@@ -78,8 +65,5 @@ class FlowMatchReader {
   };
   std::vector<Need> needs_;
 };
-
-/// Whether all packets of a match have what such fields are of.
-bool has_layer(const RuleMatch& match, FlowLayer layer);
 
 }  // namespace penumbra::control::rules

@@ -3,10 +3,11 @@
 // Matches and headers as ovs-ofctl prints them.
 #include <fmt/format.h>
 
+#include <bit>
 #include <stdexcept>
 
 #include "control/rules/flow_action.h"
-#include "control/rules/flow_match.h"
+#include "control/rules/flow_fields.h"
 #include "control/rules/flow_syntax.h"
 #include "penumbra/ip.h"
 

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 5> kFlags{"send_flow_rem", "check_overlap
                                                  "no_byte_counts"};
 
 std::vector<std::string> words_of_a_flow() {
-  std::vector<std::string> names = FlowMatchReader::names();
+  std::vector<std::string> names = flow_field_names();
   for (const char* word : {"priority", "table", "actions"}) names.emplace_back(word);
   names.insert(names.end(), kPassedOver.begin(), kPassedOver.end());
   names.insert(names.end(), kFlags.begin(), kFlags.end());
@@ -141,9 +141,10 @@ void write_flows(std::ostream& out, const FlowList& flows) {
 
 RuleWords parse_flow_key(Line& line) {
   std::string_view rest = content(line);
+  if (line.peek().empty()) throw line.error(rest, "expected the fields of a header, found the end of the line");
   FlowMatchReader header(line, FlowMatchReader::What::header);
   for (FlowWord word = take_flow_word(rest); !word.whole.empty(); word = take_flow_word(rest)) {
-    if (!header.take(word)) throw line.unexpected(word.key, "a field of OpenFlow 1.0", FlowMatchReader::names());
+    if (!header.take(word)) throw line.unexpected(word.key, "a field of OpenFlow 1.0", flow_field_names());
   }
   return header.finish().value;
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/rules/header_generator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
 
 #include "control/prefix_generator.h"
-#include "control/rules/flow_match.h"
+#include "control/rules/flow_fields.h"
 #include "control/rules/places.h"
 
 namespace penumbra::control::rules {
@@ -49,6 +51,8 @@ void clear_what_is_not_there(RuleWords& key) {
 
 /// Gives the fields that a rule leaves open values that packets have. `key` is random there.
 void settle_openflow(Random& random, const RuleWords& mask, RuleWords& key) {
+  constexpr std::uint32_t kPorts = 48;
+  constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // of a MAC address; no source is a group
   const auto is_open = [&mask](Place place) { return place.get(mask) == 0; };
   const bool may_lack_tag = openflow::kVlan.get(mask) == 0;
   std::uint64_t vlan = openflow::kVlan.get(key),
@@ -58,6 +62,9 @@ void settle_openflow(Random& random, const RuleWords& mask, RuleWords& key) {
   key[openflow::kVlan.word] = 0;
   openflow::kVlan.set(key, vlan);
   openflow::kVlanPriority.set(key, priority);
+  if (is_open(openflow::kInPort)) openflow::kInPort.set(key, 1 + random.below(kPorts));
+  const std::uint64_t fixed = openflow::kSourceMac.get(mask), source = openflow::kSourceMac.get(key);
+  openflow::kSourceMac.set(key, source & (fixed | ~kGroupBit));
   if (is_open(openflow::kEthertype)) openflow::kEthertype.set(key, kSomeTypes[random.below(kSomeTypes.size())]);
   if (is_open(kFlowProtocol)) {
     const bool is_arp = openflow::kEthertype.get(key) == kArpType;  // then it is a request or a reply
@@ -77,12 +84,20 @@ void settle_openflow(Random& random, const RuleWords& mask, RuleWords& key) {
 
 HeaderGenerator::HeaderGenerator(RuleFields fields, std::span<const Rule> rules, std::span<const RuleMatch> inside,
                                  const HeaderGeneratorOptions& options)
-    : fields_(fields), inside_(inside), options_(options), random_(options.seed) {
+    : fields_(fields),
+      inside_(inside),
+      options_(options),
+      random_(options.seed),
+      index_(fields, options.hit_share < 1 ? rules : std::span<const Rule>{}) {
   const auto is_share = [](double value) { return value >= 0 && value <= 1; };
   if (!is_share(options.hit_share)) throw std::invalid_argument("the share of hits must be from 0 to 1");
   if (!is_share(options.locality)) throw std::invalid_argument("the locality must be from 0 to 1");
   if (options.hit_share > 0 && inside.empty()) throw std::invalid_argument("there are no rules to draw headers from");
-  if (options.hit_share < 1) index_.emplace(fields, rules);
+  const auto takes_all = std::ranges::find(rules, RuleMatch{}, &Rule::match);
+  if (options.hit_share < 1 && takes_all != rules.end()) {
+    throw std::invalid_argument(fmt::format("rule number {} matches every header, so none can miss; ask for hits only",
+                                            takes_all - rules.begin() + 1));
+  }
 }
 
 HeaderGenerator::Header HeaderGenerator::next() {
@@ -141,7 +156,7 @@ RuleWords HeaderGenerator::draw_miss() {
       }
       if (fields_ == RuleFields::openflow) clear_what_is_not_there(key);
     }
-    if (!index_->any(key)) return key;
+    if (!index_.any(key)) return key;
   }
   throw std::invalid_argument("no header is found that no rule matches; ask for hits only");
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "base/random.h"
@@ -34,8 +33,8 @@ class HeaderGenerator {
   /// Headers that match are drawn from `inside`, each as often as another; it may be `rules`' own matches, or the
   /// overlaps of generated ones (rule_generator.h). Fields that are free are random, but such as packets have together:
   /// of OpenFlow no ports without a protocol that has some, say. So the rule that wins may be another, better one. Both
-  /// lists must outlive the generator. Throws std::invalid_argument for options out of range and for hits inside
-  /// nothing.
+  /// lists must outlive the generator. Throws std::invalid_argument for options out of range, for hits inside
+  /// nothing, and for misses where a rule matches everything.
   HeaderGenerator(RuleFields fields, std::span<const Rule> rules, std::span<const RuleMatch> inside,
                   const HeaderGeneratorOptions& options);
 
@@ -52,7 +51,7 @@ class HeaderGenerator {
   std::span<const RuleMatch> inside_;
   HeaderGeneratorOptions options_;
   Random random_;
-  std::optional<RuleIndex> index_;  ///< if there shall be misses
+  RuleIndex index_;  ///< of nothing if there shall be no misses
   Header current_;
   std::uint64_t copies_left_ = 0;
   double made_ = 0, hits_ = 0;

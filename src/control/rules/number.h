@@ -14,9 +14,8 @@ inline std::optional<std::uint64_t> parse_number(std::string_view text, std::uin
   if (hexadecimal) text.remove_prefix(2);
   if (!hexadecimal && text.size() > 1 && text.front() == '0') return std::nullopt;
   std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [after, failure] = std::from_chars(text.data(), end, number, hexadecimal ? 16 : 10);
-  if (failure != std::errc{} || after != end || number > most) return std::nullopt;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number, hexadecimal ? 16 : 10);
+  if (failure != std::errc{} || end != text.data() + text.size() || number > most) return std::nullopt;
   return number;
 }
 

@@ -3,7 +3,6 @@
 // Where the fields of a header stand in its words (penumbra/rule.h), and masks as texts say them.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "penumbra/rule.h"

@@ -140,6 +140,7 @@ TEST_P(RuleGeneratorKnobs, CanBeWrittenAndReadBack) {
   EXPECT_EQ(back.fields, fields());
   EXPECT_EQ(back.rules, generated.rules);
   std::vector<Rule> overlaps;
+  overlaps.reserve(generated.overlaps.size());
   for (const RuleMatch& overlap : generated.overlaps) overlaps.push_back({.match = overlap, .priority = 0});
   EXPECT_EQ(parse_rules(rules_text(fields(), overlaps), "overlaps").rules, overlaps);
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "control/rules/flow_match.h"
+#include "control/rules/flow_fields.h"
 #include "control/rules/places.h"
 
 namespace penumbra::control::rules {
@@ -45,6 +45,7 @@ std::uint64_t high_bits(unsigned count, unsigned bits) {
 }  // namespace
 
 void set_anchor(RuleWords& words, RuleFields fields, Side side, unsigned bits, std::uint64_t number) {
+  if (bits == 0) return;
   const AddressField field = address_field(fields, side);
   const unsigned shift = field.shift + field.bits - field.fixed_bits - bits;
   words[field.word] = (words[field.word] & ~(low_bits(bits) << shift)) | (number & low_bits(bits)) << shift;

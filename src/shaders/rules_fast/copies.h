@@ -13,7 +13,7 @@
 namespace penumbra::rules_fast {
 
 /// In how many slots of one table a rule may stand.
-inline constexpr unsigned kMostCopies = 16;
+inline constexpr unsigned kMostCopies = 32;
 
 /// What a range of ports can be as far as some of the port's bits go.
 class PortValues {
@@ -67,7 +67,7 @@ bool for_each_copy(const RuleMatch& match, std::size_t words, const RuleWords& b
   known[words - 1] &= ~decided;
   unsigned open_bits = 0;
   for (std::size_t word = 0; word < words; ++word) open_bits += static_cast<unsigned>(std::popcount(open[word]));
-  if (open_bits >= 8) return false;
+  if (open_bits >= 12) return false;
   const unsigned copies = source.count() * destination.count() << open_bits;
   if (copies == 0 || copies > kMostCopies) return false;
 

@@ -39,10 +39,14 @@ Box box_of(const RuleMatch& match, RuleFields fields) {
   return box;
 }
 
-unsigned Leaves::order_for(std::size_t rules) {
-  if (rules <= kRows) return 0;
-  if (rules <= 2 * kRows) return 1;
-  return static_cast<unsigned>(std::bit_width(rules / kRows));
+std::size_t Leaves::blocks_for(std::size_t rules) {
+  const std::size_t blocks = (rules + kRows - 1) / kRows;
+  return blocks <= 2 ? blocks : std::bit_ceil(rules / kRows + 1);
+}
+
+/// The free places of so many blocks, a power of two.
+std::vector<std::uint32_t>& Leaves::free_for(std::size_t blocks) {
+  return free_[static_cast<std::size_t>(std::bit_width(blocks))];
 }
 
 void Leaves::reserve(std::size_t blocks) {
@@ -50,30 +54,30 @@ void Leaves::reserve(std::size_t blocks) {
   memory_ = HugeMemory(limit_ * block_bytes());
 }
 
-std::uint32_t Leaves::take(unsigned order) {
-  if (free_[order].empty()) reclaim(false);
-  if (!free_[order].empty()) {
-    const std::uint32_t block = free_[order].back();
-    free_[order].pop_back();
+std::uint32_t Leaves::take(std::size_t count) {
+  std::vector<std::uint32_t>& free = free_for(count);
+  if (free.empty()) reclaim(false);
+  if (!free.empty()) {
+    const std::uint32_t block = free.back();
+    free.pop_back();
     return block;
   }
-  const std::size_t count = std::size_t{1} << order;
   if (end_ + count > limit_) return 0;
   end_ += count;
   return static_cast<std::uint32_t>(end_ - count);
 }
 
 std::uint32_t Leaves::write(std::span<const Row> rows) {
-  const unsigned order = order_for(rows.size());
-  const std::uint32_t block = take(order);
+  const std::size_t blocks = blocks_for(rows.size());
+  const std::uint32_t block = take(blocks);
   if (block == 0) return 0;
-  const std::size_t blocks = order < 2 ? std::size_t{1} << order : rows.size() / kRows + 1;
-  for (std::size_t i = 0; i < blocks; ++i) {
+  const bool is_short = blocks <= 2;
+  for (std::size_t i = 0; i < (is_short ? blocks : rows.size() / kRows + 1); ++i) {
     const auto begin = std::min(i * kRows, rows.size());
     write_block(block + i, rows.subspan(begin, std::min(kRows, rows.size() - begin)));
   }
-  if (order == 0) return block;
-  return block | (order == 1 ? RULES_FAST_TWO_BLOCKS : RULES_FAST_MANY_BLOCKS);
+  if (blocks == 1) return block;
+  return block | (is_short ? RULES_FAST_TWO_BLOCKS : RULES_FAST_MANY_BLOCKS);
 }
 
 void Leaves::write_block(std::size_t number, std::span<const Row> rows) {
@@ -129,7 +133,7 @@ void Leaves::reclaim(bool wait) {
     for (const std::uint32_t slot : waiting_) {
       std::vector<std::uint32_t> entries;
       read(slot, entries);
-      free_[order_for(entries.size())].push_back(slot & RULES_FAST_BLOCK_MASK);
+      free_for(blocks_for(entries.size())).push_back(slot & RULES_FAST_BLOCK_MASK);
     }
     waiting_.clear();
   }

@@ -40,7 +40,7 @@ class Leaves {
   /// Makes room for so many blocks; before anything else.
   void reserve(std::size_t blocks);
   /// How many blocks a leaf of so many rules takes, with those that make it a size that is kept.
-  static std::size_t blocks_for(std::size_t rules) { return std::size_t{1} << order_for(rules); }
+  static std::size_t blocks_for(std::size_t rules);
 
   /// Writes a leaf of at least one rule, and returns the part of its slot that says where it is and how long; 0 if
   /// there is no room.
@@ -63,10 +63,10 @@ class Leaves {
   void flush();
 
  private:
-  static constexpr unsigned kOrders = 23;
+  static constexpr std::size_t kSizes = 32;
 
-  static unsigned order_for(std::size_t rules);
-  std::uint32_t take(unsigned order);
+  std::vector<std::uint32_t>& free_for(std::size_t blocks);
+  std::uint32_t take(std::size_t count);
   void write_block(std::size_t block, std::span<const Row> rows);
   std::uint32_t entry(std::size_t block, std::size_t row) const;
 
@@ -74,7 +74,7 @@ class Leaves {
   GracePeriods& grace_;
   HugeMemory memory_;
   std::size_t end_ = 1, limit_ = 0;  ///< block 0 is no leaf's
-  std::array<std::vector<std::uint32_t>, kOrders> free_;
+  std::array<std::vector<std::uint32_t>, kSizes> free_;
   std::vector<std::uint32_t> fresh_, waiting_;
   std::uint64_t period_ = 0;
   Table* table_ = nullptr;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostGroups = 32;
 /// Slots are so many times the rules that stand in them, at least: most slots that nothing is found in are empty.
-constexpr std::size_t kSlotsPerRule = 4;
+constexpr std::size_t kSlotsPerRule = 2;
 constexpr unsigned kLeastSlotBits = 4, kMostSlotBits = 25;
 constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 /// To look into a leaf that every key comes to costs as much as into so many others.

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any text is read as flows, and as headers, or refused with its place; what is read is written and read back as the
+// same.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "control/rules/flow_syntax.h"
+
+namespace {
+
+namespace rules = penumbra::control::rules;
+
+template <class Check>
+void check_refusal(const Check& check) {
+  try {
+    check();
+  } catch (const penumbra::InputError& error) {
+    if (error.location().file != "fuzz" || error.location().line < 1 || error.location().column < 1) std::abort();
+  }
+}
+
+penumbra::RuleWords parse_key(const std::string& name, std::string_view text) {
+  penumbra::control::Line line(&name, 1, text);
+  return rules::parse_flow_key(line);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  check_refusal([text] {
+    const rules::FlowList flows = rules::parse_flows(text, "fuzz");
+    std::ostringstream written;
+    rules::write_flows(written, flows);
+    const rules::FlowList back = rules::parse_flows(written.str(), "written");
+    if (back.list.rules != flows.list.rules || back.actions != flows.actions ||
+        back.action_lists != flows.action_lists) {
+      std::abort();
+    }
+  });
+  check_refusal([text] {
+    const auto key = parse_key("fuzz", text.substr(0, text.find('\n')));
+    const std::string written = rules::flow_key_text(key);
+    if (parse_key("written", written) != key) std::abort();
+  });
+  return 0;
+}
