@@ -179,8 +179,6 @@ def test_rules_of_ipv6(tmp_path):
 @pytest.mark.parametrize(
     ("rules", "headers", "message"),
     [
-        ("", "", "rules: expected rules, the file has none"),
-        ("# only\n\n", "", "rules: expected rules, the file has none"),
         ("@1.2.3.4/33 1.2.3.4/32 0 : 1 0 : 1 0x06/0xFF\n", "", "rules:1:"),
         ("priority=10,tp_dst=80,actions=drop\n", "", "rules:1:"),
         ("@1.2.3.4/32 1.2.3.4/32 0 : 1 0 : 1 0x06/0xFF\n", "1 2 3 4 5\n1 2 3 4\n", "-:2:"),
@@ -192,4 +190,4 @@ def test_bad_input(tmp_path, rules, headers, message):
     done = penumbra("classify", "--rules", tmp_path / "rules", input=headers)
     assert done.returncode == 3, (done.returncode, done.stderr)
     assert message in done.stderr
-    assert len(done.stdout.splitlines()) == len(headers.split("\n", maxsplit=1)[0:1]) * (headers != ""), "answers so far"
+    assert len(done.stdout.splitlines()) == (1 if headers else 0), "what came before has its answer"

@@ -9,13 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/text_file.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input_lines.h"
 #include "cli/output.h"
-#include "control/rules/classbench.h"
-#include "control/rules/flow_syntax.h"
+#include "control/rules/rule_file.h"
 #include "penumbra/engine.h"
 #include "penumbra/errors.h"
 #include "shaders/rules/rule_choice.h"
@@ -33,26 +31,11 @@ struct ClassifyOptions {
   bool check = false, json = false;
 };
 
-/// Rules of either kind of file: the first word of ClassBench's begins with '@'.
-RuleList read_rules(const std::string& file) {
-  const std::string text = read_text_file(file);
-  control::LineReader lines(text, file);
-  control::Line first;
-  if (!lines.next(first)) throw InputError({file, 0, 0}, "expected rules, the file has none");
-  return first.peek().starts_with('@') ? control::rules::parse_classbench(text, file)
-                                       : control::rules::parse_flows(text, file).list;
-}
-
-RuleWords parse_header(control::Line& line, RuleFields fields) {
-  return fields == RuleFields::openflow ? control::rules::parse_flow_key(line)
-                                        : control::rules::parse_trace_line(line, fields);
-}
-
 /// The rules in a table of the chosen structure, on the chosen engine.
 class Classifier {
  public:
   explicit Classifier(const ClassifyOptions& options)
-      : list_(read_rules(options.rules)), set_(list_.fields, grace_periods_), check_(options.check) {
+      : list_(control::rules::read_rules(options.rules)), set_(list_.fields, grace_periods_), check_(options.check) {
     const std::uint64_t seed = std::random_device{}();
     const std::string structure = options.shader == kAuto
                                       ? measure_rule_structures(list_.fields, list_.rules, seed).front().structure
@@ -120,7 +103,7 @@ void classify(const ClassifyOptions& options) {
       control::Line line(&input_name, ++number, text.substr(0, text.find('#')));
       if (line.peek().empty()) continue;
       try {
-        headers.push_back(parse_header(line, classifier.fields()));
+        headers.push_back(control::rules::parse_header(line, classifier.fields()));
       } catch (const InputError&) {
         print(classifier, headers, options.json);
         throw;
