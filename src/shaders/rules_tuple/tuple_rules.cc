@@ -42,8 +42,8 @@ CuckooTable::Shape shape_of_values() {
           .most = kMostRules};
 }
 
-std::array<std::uint64_t, RULES_TUPLE_SECRETS> secrets_of_rules(std::uint64_t seed) {
-  std::array<std::uint64_t, RULES_TUPLE_SECRETS> secrets{};
+std::array<std::uint64_t, RULES_WORDS> secrets_of_rules(std::uint64_t seed) {
+  std::array<std::uint64_t, RULES_WORDS> secrets{};
   std::ranges::generate(secrets, [random = Random(seed)]() mutable { return random.next(); });
   return secrets;
 }
@@ -162,12 +162,12 @@ std::uint64_t TupleRules::hash(const RuleClass& of, const RuleWords& value) cons
 }
 
 void TupleRules::make_filter(RuleClass& of) {
-  const bool has_grown = filters_->make(of, [&](auto take) {
+  if (filters_->make_room(of)) publish_and_wait();
+  filters_->make(of, [&](auto take) {
     for (std::uint32_t each = of.first; each != RULES_NONE; each = links_[each].after) {
       take(hash(of, std::to_array(records_[each].value)));
     }
   });
-  if (has_grown) publish_and_wait();
 }
 
 /// Puts a rule before its chain and into its class. Throws as CuckooTable::insert() does, before it has done anything.

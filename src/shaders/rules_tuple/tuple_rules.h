@@ -67,7 +67,7 @@ class TupleRules final : public RuleTable {
   const std::string shader_;
   const std::size_t words_;
   GracePeriods& grace_periods_;
-  const std::array<std::uint64_t, RULES_TUPLE_SECRETS> secrets_;
+  const std::array<std::uint64_t, RULES_WORDS> secrets_;
   RuleRecords records_;
   ClassList classes_;
   std::optional<ClassFilters> filters_;
