@@ -33,7 +33,7 @@ class RuleMirror final : public TableMirror {
     for (const TableRegion& region : regions) {
       copies_.emplace_back(region.data, region.data + region.bytes);
       const std::byte* const copy = copies_.back().data();
-      std::memcpy(view_.bytes.data() + region.pointer_offset, &copy, sizeof copy);
+      std::memcpy(view_.bytes.data() + region.pointer_offset, static_cast<const void*>(&copy), sizeof copy);
     }
     table_.publish(view_, {});
     ++publishes_;

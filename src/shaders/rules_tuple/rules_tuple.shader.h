@@ -74,7 +74,7 @@ PENUMBRA_SHADER uint64_t rules_tuple_digest(uint64_t hash) {
 
 PENUMBRA_SHADER uint64_t rules_tuple_hash_in(const struct rules_tuple_view* view, uint32_t at, const uint64_t* key,
                                              uint32_t words) {
-  return rules_tuple_hash(view->secret, key, &view->mask[at * words], words, view->classes[at].salt);
+  return rules_tuple_hash(view->secret, key, &view->mask[(uint64_t)(at * words)], words, view->classes[at].salt);
 }
 
 /* Where a look-up is. */

@@ -83,7 +83,8 @@ TEST(TupleRules, ForgetClassesWithoutRules) {
     EXPECT_EQ(lookup(table, {}), RULES_NONE);
     // Records take more with each round: their numbers do.
     if (round == 1) memory = table.memory_bytes() - number * sizeof(rules_record);
-    EXPECT_TRUE(round < 2 || table.memory_bytes() - number * sizeof(rules_record) < memory + number * 32) << round;
+    EXPECT_TRUE(round < 2 || table.memory_bytes() - number * sizeof(rules_record) < memory + std::size_t{number} * 32)
+        << round;
   }
 }
 
@@ -94,12 +95,13 @@ TEST(TupleRules, BoundClassesByTheirBestRules) {
   const auto bounds = [&] {
     std::vector<std::uint64_t> found;
     const rules_tuple_view& view = view_of(table);
+    found.reserve(static_cast<std::uint32_t>(*view.list));
     for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(*view.list); ++i) {
       found.push_back(view.classes[(*view.list >> 32) + i].bound);
     }
     return found;
   };
-  for (std::uint32_t i = 1; i <= 5; ++i) table.insert(i, match_of({}, {i}), 10 * i);
+  for (std::uint32_t i = 1; i <= 5; ++i) table.insert(i, match_of({}, {i}), std::uint64_t{10} * i);
   EXPECT_EQ(bounds(), (std::vector<std::uint64_t>{50, 50, 50, 50, 50})) << "in the order in which they came";
   table.commit();
   EXPECT_EQ(bounds(), (std::vector<std::uint64_t>{50, 40, 30, 20, 10}));
