@@ -88,6 +88,27 @@ TEST(TupleRules, ForgetClassesWithoutRules) {
   }
 }
 
+/// Who is at a record while it is unlinked goes on from there.
+TEST(TupleRules, KeepAnUnlinkedRecordForAnotherGracePeriod) {
+  ManualGracePeriods grace_periods;
+  TupleRules table(Search::tuple, RuleFields::ipv4, kTupleSeed, grace_periods);
+  for (std::uint32_t i = 1; i <= 3; ++i) table.insert(i, {}, i);
+  table.commit();
+  table.remove(2);
+  table.commit();
+  const rules_record* const records = view_of(table).record;
+  EXPECT_EQ(records[3].next, 2U) << "readers of the state before may want it";
+  grace_periods.end_all();
+  table.commit();
+  EXPECT_EQ(records[3].next, 1U);
+  EXPECT_EQ(records[2].next, 1U);
+  EXPECT_EQ(grace_periods.waits, 0);
+  table.insert(2, {}, 5);
+  EXPECT_EQ(grace_periods.waits, 1);
+  table.commit();
+  EXPECT_EQ(lookup(table, {}), 2U);
+}
+
 /// A class's rule wins over those of classes behind it without their being asked: also when ranks have changed.
 TEST(TupleRules, BoundClassesByTheirBestRules) {
   ManualGracePeriods grace_periods;
