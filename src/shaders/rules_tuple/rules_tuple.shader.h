@@ -26,7 +26,6 @@
 #include "shaders/rules/rules.shader.h"
 
 enum {
-  RULES_TUPLE_SECRETS = 2 * RULES_WORDS,
   RULES_TUPLE_DIGEST_BITS = 53,
   RULES_TUPLE_HAS_RANGES = 1, /* in a record's `ranges`, below the number of its class */
   RULES_TUPLE_GROUP = 8       /* classes that are looked at together */
@@ -48,20 +47,23 @@ struct rules_tuple_view {
   const struct rules_class* classes; /* the list's */
   const uint64_t* mask;              /* of each class as many words as a key has */
   const uint64_t* filter;            /* rules_bloom.shader.h's */
-  uint64_t secret[RULES_TUPLE_SECRETS];
+  uint64_t secret[RULES_WORDS];
 };
 
-/* A keyed hash of a key under a mask: the sum of the products of pairs of 32-bit words, a secret added to each, modulo
- * 2^64 (MULTILINEAR-HM of Lemire, Kaser: Strongly Universal String Hashing is Fast, The Computer Journal 2014). Its
- * upper 32 bits are strongly universal: two values meet there with a chance of 2^-32, whatever they are. */
+/* A keyed hash of a key under a mask. The sum is NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC: Fast and Secure
+ * Message Authentication, CRYPTO 1999) of its halves of words: whatever two values are, they have one sum with a chance
+ * of 2^-32 over the secrets. It takes a product of 32 bits a word, which a GPU has an instruction for. The factor
+ * spreads it: the upper bits depend on all. */
 PENUMBRA_SHADER uint64_t rules_tuple_hash(const uint64_t* secret, const uint64_t* key, const uint64_t* mask,
                                           uint32_t words, uint64_t salt) {
   uint64_t sum = salt;
   for (uint32_t word = 0; word < words; ++word) {
     const uint64_t masked = key[word] & mask[word];
-    sum += (secret[2 * word] + (uint32_t)masked) * (secret[2 * word + 1] + (masked >> 32));
+    const uint32_t lower = (uint32_t)masked + (uint32_t)secret[word];
+    const uint32_t upper = (uint32_t)(masked >> 32) + (uint32_t)(secret[word] >> 32);
+    sum += (uint64_t)lower * upper;
   }
-  return sum;
+  return sum * 0x9E3779B97F4A7C15U;
 }
 
 /* Of that hash, the upper bits at the bottom: they choose the bucket. */
@@ -72,7 +74,7 @@ PENUMBRA_SHADER uint64_t rules_tuple_digest(uint64_t hash) {
 
 PENUMBRA_SHADER uint64_t rules_tuple_hash_in(const struct rules_tuple_view* view, uint32_t at, const uint64_t* key,
                                              uint32_t words) {
-  return rules_tuple_hash(view->secret, key, &view->mask[at * words], words, view->classes[at].salt);
+  return rules_tuple_hash(view->secret, key, &view->mask[(uint64_t)(at * words)], words, view->classes[at].salt);
 }
 
 /* Where a look-up is. */
