@@ -135,6 +135,7 @@ EngineInfo present() {
   info.create = [](const EngineSettings& told) -> std::unique_ptr<Engine> {
     const std::vector<unsigned> gpus = lasting_gpus();
     std::vector<int> nodes;
+    nodes.reserve(gpus.size());
     for (const unsigned gpu : gpus) nodes.push_back(cuda::nodes_of_gpus()[gpu]);
     return std::make_unique<ResidentEngine>(
         Backend{[gpus](unsigned index, std::uint32_t threads) { return open(gpus.at(index), threads); },
