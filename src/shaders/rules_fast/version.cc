@@ -43,13 +43,13 @@ FastRules::Version::Version(RuleFields fields, std::uint64_t seed, GracePeriods&
       grace_periods_(grace_periods),
       entries_(entries),
       leaves_(fields, grace_periods) {
-  groups_.reserve(kMostGroups + 1);
   find_classes(numbers);
   Standing standing = choose_groups(numbers, bits);
   sort_groups(numbers);
   make_room(numbers, standing);
   fill(numbers, std::move(standing));
   placed_at_first_ = numbers.size();
+  if (groups_.empty()) groups_.emplace_back();  // nobody reads it, but a region is somewhere
 }
 
 /// Ranks that divide the rules into equal parts: as many as there are classes, less one for what is below all of them.
@@ -96,7 +96,7 @@ std::span<const std::uint32_t> FastRules::Version::find_slots(std::uint32_t numb
 template <class Crowd>
 bool FastRules::Version::choose_place(std::uint32_t number, Crowd crowd) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
+  for (std::size_t group = 0; group < bits_.size(); ++group) {
     std::size_t most = 0;
     const auto slots = find_slots(number, group);
     if (slots.empty()) continue;
@@ -222,17 +222,17 @@ void FastRules::Version::publish_to(Table& table) {
            .rule = rules_.data(),
            .mask = masks_.data(),
            .state = state_.data(),
-           .groups = static_cast<std::uint32_t>(groups_.size())};
+           .groups = static_cast<std::uint32_t>(bits_.size())};
   const auto bytes = [](const auto* data) { return reinterpret_cast<const std::byte*>(data); };
   const bool is_narrow = view_.narrow != nullptr;
-  table.publish(
-      view_, {{offsetof(rules_fast_view, group), bytes(groups_.data()), groups_.capacity() * sizeof(rules_fast_group)},
-              {offsetof(rules_fast_view, slot), bytes(slots_.data()), slots_.bytes()},
-              {is_narrow ? offsetof(rules_fast_view, narrow) : offsetof(rules_fast_view, wide),
-               is_narrow ? bytes(leaves_.narrow()) : bytes(leaves_.wide()), leaves_.region_bytes()},
-              {offsetof(rules_fast_view, rule), bytes(rules_.data()), rules_.bytes()},
-              {offsetof(rules_fast_view, mask), bytes(masks_.data()), masks_.bytes()},
-              {offsetof(rules_fast_view, state), bytes(state_.data()), sizeof state_}});
+  table.publish(view_,
+                {{offsetof(rules_fast_view, group), bytes(groups_.data()), groups_.size() * sizeof(rules_fast_group)},
+                 {offsetof(rules_fast_view, slot), bytes(slots_.data()), slots_.bytes()},
+                 {is_narrow ? offsetof(rules_fast_view, narrow) : offsetof(rules_fast_view, wide),
+                  is_narrow ? bytes(leaves_.narrow()) : bytes(leaves_.wide()), leaves_.region_bytes()},
+                 {offsetof(rules_fast_view, rule), bytes(rules_.data()), rules_.bytes()},
+                 {offsetof(rules_fast_view, mask), bytes(masks_.data()), masks_.bytes()},
+                 {offsetof(rules_fast_view, state), bytes(state_.data()), sizeof state_}});
   table_ = &table;
   leaves_.announce_to(table, kBlocks);
 }
@@ -391,7 +391,7 @@ bool FastRules::Version::is_worn() const {
 }
 
 std::size_t FastRules::Version::bytes() const {
-  return groups_.capacity() * sizeof(rules_fast_group) + slots_.bytes() + leaves_.used_bytes() + rules_.bytes();
+  return groups_.size() * sizeof(rules_fast_group) + slots_.bytes() + leaves_.used_bytes() + rules_.bytes();
 }
 
 }  // namespace penumbra
