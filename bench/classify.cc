@@ -51,6 +51,7 @@ struct Classifier {
 Task task_of(std::string name, std::vector<Rule> rules, std::uint64_t seed) {
   Task task{.name = std::move(name), .rules = std::move(rules), .keys = {}, .columns = {}};
   std::vector<RuleMatch> inside;
+  inside.reserve(task.rules.size());
   for (const Rule& rule : task.rules) inside.push_back(rule.match);
   control::rules::HeaderGenerator headers(RuleFields::ipv4, task.rules, inside, {.seed = seed});
   for (std::size_t i = 0; i < kHeaders; ++i) {
@@ -110,6 +111,7 @@ double compare(const Task& task, const std::vector<Classifier>& classifiers, con
   double rival = 0, fast = 0;
   for (const std::size_t batch : kHeaderBatches) {
     std::vector<Contender> turns;
+    turns.reserve(classifiers.size());
     for (const Classifier& classifier : classifiers) {
       turns.push_back({classifier.name, [&task, batch, of = &classifier] {
                          std::array<std::uint32_t, LookupContender::kMostBatch> places;

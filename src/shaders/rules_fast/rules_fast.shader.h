@@ -84,9 +84,9 @@ struct rules_fast_view {
 /* The number of a key's slot in a group. */
 PENUMBRA_SHADER uint32_t rules_fast_slot(const struct rules_fast_group* group, const uint64_t* key, uint32_t words) {
   uint32_t hash = 0;
-  for (uint32_t word = 0; word < words; ++word) {
-    hash += ((uint32_t)(key[word] >> 32) & group->mask[2 * word]) * group->multiplier[2 * word];
-    hash += ((uint32_t)key[word] & group->mask[2 * word + 1]) * group->multiplier[2 * word + 1];
+  for (uint32_t part = 0; part < words * 2; ++part) {
+    const uint32_t bits = (uint32_t)(key[part / 2] >> (part % 2 == 0 ? 32 : 0)) & group->mask[part];
+    hash += bits * group->multiplier[part];
   }
   return group->first_slot + (hash >> group->shift);
 }

@@ -138,6 +138,7 @@ FastRules::Version::Standing FastRules::Version::choose_groups(std::span<const s
       its_bits = bits[groups_.size()];
     } else {
       std::vector<const RuleMatch*> matches;
+      matches.reserve(left.size());
       for (const std::uint32_t place : left) matches.push_back(&entries_[numbers[place]].match);
       its_bits = rules_fast::choose_bits(matches, fields_);
     }
