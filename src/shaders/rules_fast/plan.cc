@@ -67,6 +67,7 @@ std::vector<RuleWords> candidates(std::span<const RuleMatch* const> rules, RuleF
   std::map<RuleWords, std::size_t> counts;
   for (const RuleMatch* rule : rules) ++counts[rule->mask];
   std::vector<std::pair<std::size_t, RuleWords>> common;
+  common.reserve(counts.size());
   for (const auto& [mask, count] : counts) common.emplace_back(count, mask);
   std::ranges::sort(common, std::greater<>());
   if (common.size() > kCommonMasks) common.resize(kCommonMasks);

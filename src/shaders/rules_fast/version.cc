@@ -22,6 +22,12 @@ constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 /// To look into a leaf that every key comes to costs as much as into so many others.
 constexpr std::size_t kEveryKeyCosts = 8;
 
+/// A class as slots have it.
+std::uint32_t coarse(std::uint32_t its_class) {
+  static_assert(RULES_FAST_CLASSES == 1 << 12);
+  return its_class >> (12 - (32 - RULES_FAST_COARSE_SHIFT));
+}
+
 bool is_none(const RuleWords& bits) {
   return bits == RuleWords{};
 }
@@ -37,15 +43,16 @@ FastRules::Version::Version(RuleFields fields, std::uint64_t seed, GracePeriods&
       grace_periods_(grace_periods),
       entries_(entries),
       leaves_(fields, grace_periods) {
-  groups_.reserve(kMostGroups + 1);
   find_classes(numbers);
   Standing standing = choose_groups(numbers, bits);
+  sort_groups(numbers);
   make_room(numbers, standing);
   fill(numbers, std::move(standing));
   placed_at_first_ = numbers.size();
+  if (groups_.empty()) groups_.emplace_back();  // nobody reads it, but a region is somewhere
 }
 
-/// Ranks that divide the rules into as many parts as there are classes, less one for what is below all of them.
+/// Ranks that divide the rules into equal parts: as many as there are classes, less one for what is below all of them.
 void FastRules::Version::find_classes(std::span<const std::uint32_t> numbers) {
   const std::size_t count = std::min<std::size_t>(numbers.size(), RULES_FAST_CLASSES - 2);
   for (std::size_t i = count; i-- > 0;) {
@@ -54,7 +61,9 @@ void FastRules::Version::find_classes(std::span<const std::uint32_t> numbers) {
 }
 
 std::uint32_t FastRules::Version::class_of(std::uint64_t rank) const {
-  return 1 + static_cast<std::uint32_t>(std::ranges::upper_bound(thresholds_, rank) - thresholds_.begin());
+  // Few parts have classes far apart: the upper bits of a class are to tell as much as they can.
+  const auto part = static_cast<std::size_t>(std::ranges::upper_bound(thresholds_, rank) - thresholds_.begin());
+  return 1 + static_cast<std::uint32_t>(part * (RULES_FAST_CLASSES - 2) / std::max<std::size_t>(thresholds_.size(), 1));
 }
 
 void FastRules::Version::add_group(const RuleWords& bits, std::size_t copies) {
@@ -87,7 +96,7 @@ std::span<const std::uint32_t> FastRules::Version::find_slots(std::uint32_t numb
 template <class Crowd>
 bool FastRules::Version::choose_place(std::uint32_t number, Crowd crowd) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
+  for (std::size_t group = 0; group < bits_.size(); ++group) {
     std::size_t most = 0;
     const auto slots = find_slots(number, group);
     if (slots.empty()) continue;
@@ -129,6 +138,7 @@ FastRules::Version::Standing FastRules::Version::choose_groups(std::span<const s
       its_bits = bits[groups_.size()];
     } else {
       std::vector<const RuleMatch*> matches;
+      matches.reserve(left.size());
       for (const std::uint32_t place : left) matches.push_back(&entries_[numbers[place]].match);
       its_bits = rules_fast::choose_bits(matches, fields_);
     }
@@ -158,6 +168,25 @@ FastRules::Version::Standing FastRules::Version::choose_groups(std::span<const s
   }
   slots_ = HugeArray<std::uint32_t>(std::max<std::size_t>(crowd.size(), 1));
   return standing;
+}
+
+/// The groups with the best rules come first, so that what these find decides about the others.
+void FastRules::Version::sort_groups(std::span<const std::uint32_t> numbers) {
+  chosen_bits_ = bits_;
+  std::vector<std::uint16_t> order(groups_.size()), place(groups_.size());
+  for (std::size_t i = numbers.size(); i-- > 0;) {
+    const Entry& entry = entries_[numbers[i]];
+    groups_[entry.group].best = coarse(class_of(entry.rank));
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint16_t>(i);
+  std::ranges::stable_sort(order, std::greater<>(), [this](std::uint16_t group) { return groups_[group].best; });
+  const auto groups = groups_;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    groups_[i] = groups[order[i]];
+    bits_[i] = chosen_bits_[order[i]];
+    place[order[i]] = static_cast<std::uint16_t>(i);
+  }
+  for (const std::uint32_t number : numbers) entries_[number].group = place[entries_[number].group];
 }
 
 /// Memory, with room for half as many more.
@@ -194,17 +223,17 @@ void FastRules::Version::publish_to(Table& table) {
            .rule = rules_.data(),
            .mask = masks_.data(),
            .state = state_.data(),
-           .groups = static_cast<std::uint32_t>(groups_.size())};
+           .groups = static_cast<std::uint32_t>(bits_.size())};
   const auto bytes = [](const auto* data) { return reinterpret_cast<const std::byte*>(data); };
   const bool is_narrow = view_.narrow != nullptr;
-  table.publish(
-      view_, {{offsetof(rules_fast_view, group), bytes(groups_.data()), groups_.capacity() * sizeof(rules_fast_group)},
-              {offsetof(rules_fast_view, slot), bytes(slots_.data()), slots_.bytes()},
-              {is_narrow ? offsetof(rules_fast_view, narrow) : offsetof(rules_fast_view, wide),
-               is_narrow ? bytes(leaves_.narrow()) : bytes(leaves_.wide()), leaves_.region_bytes()},
-              {offsetof(rules_fast_view, rule), bytes(rules_.data()), rules_.bytes()},
-              {offsetof(rules_fast_view, mask), bytes(masks_.data()), masks_.bytes()},
-              {offsetof(rules_fast_view, state), bytes(state_.data()), sizeof state_}});
+  table.publish(view_,
+                {{offsetof(rules_fast_view, group), bytes(groups_.data()), groups_.size() * sizeof(rules_fast_group)},
+                 {offsetof(rules_fast_view, slot), bytes(slots_.data()), slots_.bytes()},
+                 {is_narrow ? offsetof(rules_fast_view, narrow) : offsetof(rules_fast_view, wide),
+                  is_narrow ? bytes(leaves_.narrow()) : bytes(leaves_.wide()), leaves_.region_bytes()},
+                 {offsetof(rules_fast_view, rule), bytes(rules_.data()), rules_.bytes()},
+                 {offsetof(rules_fast_view, mask), bytes(masks_.data()), masks_.bytes()},
+                 {offsetof(rules_fast_view, state), bytes(state_.data()), sizeof state_}});
   table_ = &table;
   leaves_.announce_to(table, kBlocks);
 }
@@ -246,9 +275,7 @@ std::uint32_t FastRules::Version::written(std::span<const std::uint32_t> numbers
   const std::uint32_t slot = leaves_.write(rows_);
   if (slot == 0) return 0;
   const std::uint32_t best_class = rows_.front().entry >> RULES_FAST_CLASS_SHIFT;
-  constexpr unsigned kDropped = 12 - (32 - RULES_FAST_COARSE_SHIFT);
-  static_assert(RULES_FAST_CLASSES == 1 << 12);
-  return slot | (is_checked ? RULES_FAST_CHECK : 0) | best_class >> kDropped << RULES_FAST_COARSE_SHIFT;
+  return slot | (is_checked ? RULES_FAST_CHECK : 0) | coarse(best_class) << RULES_FAST_COARSE_SHIFT;
 }
 
 /// Readers who come from now on find this in the slot.
@@ -271,6 +298,10 @@ bool FastRules::Version::add(std::uint32_t number) {
   if (!has_place) return false;
   entry.use = Use::fresh;
   ++added_since_;
+  if (rules_fast_group& group = groups_[entry.group]; group.best < coarse(class_of(entry.rank))) {
+    std::atomic_ref(group.best).store(coarse(class_of(entry.rank)), std::memory_order_relaxed);
+    group_changes_.add(*table_, entry.group);
+  }
   bool is_crowded = false;
   for (const std::uint32_t slot : find_slots(number, entry.group)) {
     leaf_.clear();
@@ -303,6 +334,7 @@ void FastRules::Version::let_die(std::uint32_t number) {
 }
 
 void FastRules::Version::commit() {
+  group_changes_.flush(*table_);
   mask_changes_.flush(*table_);
   rule_changes_.flush(*table_);
   leaves_.flush();
@@ -360,7 +392,7 @@ bool FastRules::Version::is_worn() const {
 }
 
 std::size_t FastRules::Version::bytes() const {
-  return groups_.capacity() * sizeof(rules_fast_group) + slots_.bytes() + leaves_.used_bytes() + rules_.bytes();
+  return groups_.size() * sizeof(rules_fast_group) + slots_.bytes() + leaves_.used_bytes() + rules_.bytes();
 }
 
 }  // namespace penumbra

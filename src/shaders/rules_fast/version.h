@@ -43,7 +43,8 @@ class FastRules::Version {
   /// Whether a new version would be better, and whether its groups should be chosen anew.
   bool is_worn() const;
   bool is_out_of_date() const { return displaced_since_ > 256 + placed_at_first_ / 16; }
-  const std::vector<RuleWords>& bits() const { return bits_; }
+  /// Of its groups, as they were chosen.
+  const std::vector<RuleWords>& bits() const { return chosen_bits_; }
   std::size_t bytes() const;
 
  private:
@@ -60,6 +61,7 @@ class FastRules::Version {
   Standing choose_groups(std::span<const std::uint32_t> numbers, std::span<const RuleWords> bits);
   void add_group(const RuleWords& bits, std::size_t copies);
   void find_classes(std::span<const std::uint32_t> numbers);
+  void sort_groups(std::span<const std::uint32_t> numbers);
   void make_room(std::span<const std::uint32_t> numbers, const Standing& standing);
   void fill(std::span<const std::uint32_t> numbers, Standing standing);
   bool describe(std::uint32_t number, std::uint32_t born);
@@ -76,7 +78,7 @@ class FastRules::Version {
   std::uint64_t seed_;
   GracePeriods& grace_periods_;
   std::vector<Entry>& entries_;
-  std::vector<RuleWords> bits_;
+  std::vector<RuleWords> bits_, chosen_bits_;
   std::vector<rules_fast_group> groups_;
   std::vector<std::uint64_t> thresholds_;  ///< ranks from which on the next class begins
   HugeArray<std::uint32_t> slots_;
@@ -96,6 +98,7 @@ class FastRules::Version {
   std::vector<rules_fast::Row> rows_;
   std::vector<std::uint32_t> leaf_;  ///< a leaf's rules
 
+  TableChanges<rules_fast_group> group_changes_{kGroups};
   TableChanges<std::uint32_t> slot_changes_{kSlots};
   TableChanges<rules_fast_rule> rule_changes_{kRules};
   TableChanges<rules_fast_mask> mask_changes_{kMasks};
