@@ -159,7 +159,7 @@ TEST_P(RuleLookup, EqualsLinearSearchOverTheRangeOfKnobs) {
                           .ranged = seed % 4 == 0 ? 1U : 4U,
                           .any_bits = seed % 2 == 0};
         SCOPED_TRACE(seed);
-        ASSERT_NO_FATAL_FAILURE(expect_right_of(knobs, 4'000 / kSanitizerScale, seed));
+        ASSERT_NO_FATAL_FAILURE(expect_right_of(knobs, 1'500 / kSanitizerScale, seed));
         ++seed;
       }
     }
