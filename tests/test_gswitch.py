@@ -44,7 +44,7 @@ def random_match(generator):
     maybe(0.4, *(f"in_port={port}" for port in range(1, PORTS + 1)))
     maybe(0.2, *(f"dl_src={mac}" for mac in MACS))
     maybe(0.2, "dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", *(f"dl_dst={mac}" for mac in MACS))
-    maybe(0.3, "dl_vlan=0xffff", "dl_vlan=5", "dl_vlan=5,dl_vlan_pcp=3", "dl_vlan=0", "vlan_tci=0x1000/0x1000")
+    maybe(0.3, "dl_vlan=0xffff", "dl_vlan=5", "dl_vlan=9", "dl_vlan=5,dl_vlan_pcp=3", "dl_vlan=0", "vlan_tci=0x1000/0x1000")
     kind = generator.choice(("", "ip", "tcp", "udp", "icmp", "arp", "ipv6", "dl_type=0x88b5", "dl_type=0x05ff"))
     if kind:
         words.append(kind)
@@ -148,7 +148,9 @@ def random_frame(generator):
     if kind < 0.5:
         packet = packet / Dot1Q(vlan=generator.choice((0, 5, 7)), prio=generator.choice((0, 3)))
     elif kind < 0.55:
-        packet = packet / Dot1AD(vlan=5) / Dot1Q(vlan=7)
+        # Of a VLAN that no flow sets: Open vSwitch leaves a tag alone that is stripped and then set as it was, also if it
+        # is of another kind than those that are set.
+        packet = packet / Dot1AD(vlan=9) / Dot1Q(vlan=7)
     elif kind < 0.6:
         packet = packet / Dot1Q(vlan=5) / Dot1Q(vlan=7)
     frame = bytes(packet / payload())

@@ -42,5 +42,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(layers.tcp == 0 || (layers.tcp >= layers.ipv4 + 20 && layers.tcp + 20 <= segment.size()));
   require(layers.udp == 0 || (layers.udp >= layers.ipv4 + 20 && layers.udp + 8 <= segment.size()));
   require(layers.ipv4 != 0 || (layers.tcp == 0 && layers.udp == 0));
+  require(!layers.has_ports || layers.tcp + layers.udp != 0);
   return 0;
 }

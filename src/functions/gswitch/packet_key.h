@@ -34,6 +34,7 @@ struct PacketLayers {
   bool is_tagged = false;
   std::size_t ipv4 = 0;
   std::size_t tcp = 0, udp = 0;  ///< of whole packets and of first fragments
+  bool has_ports = false;        ///< of that header: they can be set
 };
 
 namespace detail {
@@ -75,6 +76,9 @@ inline void read_ipv4(const std::uint8_t* frame, std::size_t at, std::size_t rea
   if (least == 0 || (fragment & kOffset) != 0 || transport + least > end) return;
   if (protocol == kTcp) layers.tcp = transport;
   if (protocol == kUdp) layers.udp = transport;
+  const std::size_t own = protocol == kTcp ? std::size_t{frame[transport + 12]} / 16 * 4 : least;
+  if (own < least || transport + own > end) return;
+  layers.has_ports = protocol == kTcp || protocol == kUdp;
   if ((fragment & kMoreFragments) != 0) return;
   const std::uint8_t* const ports = frame + transport;
   const std::uint64_t source = protocol == kIcmp ? ports[0] : load_be16(ports);

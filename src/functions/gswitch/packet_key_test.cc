@@ -87,6 +87,14 @@ TEST(GSwitchPacketKey, WhatIsNotAllThereIsZero) {
   }
 }
 
+TEST(GSwitchPacketKey, AHeaderOfTcpThatIsWrongHasNoPorts) {
+  for (const std::uint8_t words : {0x40, 0x60}) {
+    Bytes frame = FrameSpec{.protocol = kTcp, .payload = {}}.bytes();
+    frame[46] = words;
+    expect_fields(frame, "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2");
+  }
+}
+
 /// A packet that ends before its frame: what is behind it is padding.
 TEST(GSwitchPacketKey, PaddingIsNoHeader) {
   Bytes frame = FrameSpec{.protocol = 47, .payload = {}}.bytes();

@@ -119,7 +119,7 @@ void Rewriter::set_tos(std::uint8_t tos) {
 
 void Rewriter::set_port(std::size_t offset, std::uint16_t port) {
   const std::size_t transport = layers_.tcp != 0 ? layers_.tcp : layers_.udp;
-  if (transport == 0) return;
+  if (!layers_.has_ports) return;
   std::uint8_t* const place = at(transport + offset);
   const std::uint16_t before = load_be16(place);
   store_be16(place, port);
