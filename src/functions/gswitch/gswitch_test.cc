@@ -17,10 +17,21 @@
 #include "base/scratch_folder.h"
 #include "engines/conformance.h"
 #include "functions/gswitch/testing.h"
+#include "io/eal.h"
+#include "io/packet_pool.h"
 #include "penumbra/errors.h"
 #include "shaders/rules/rule_structures.h"
 
 namespace penumbra::gswitch {
+
+rte_mempool* testing_support::packet_memory() {
+  static const io::PacketPool kPool = [] {
+    io::start_eal({}, 1);
+    return io::create_pool({.packets = 1023, .data_room = 2048 + RTE_PKTMBUF_HEADROOM});
+  }();
+  return kPool.get();
+}
+
 namespace {
 
 using testing::ElementsAre;

@@ -3,8 +3,9 @@
 // Frames for tests, made of what they say; all checksums are computed anew.
 #pragma once
 
-#include <rte_mempool.h>
+#include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,8 +14,6 @@
 #include <vector>
 
 #include "functions/gswitch/packet_key.h"
-#include "io/eal.h"
-#include "io/packet_pool.h"
 
 namespace penumbra::gswitch::testing_support {
 
@@ -112,13 +111,8 @@ inline Bytes FrameSpec::bytes() const {
   return frame;
 }
 
-inline rte_mempool* packet_memory() {
-  static const io::PacketPool kPool = [] {
-    io::start_eal({}, 1);
-    return io::create_pool({.packets = 1023, .data_room = 2048 + RTE_PKTMBUF_HEADROOM});
-  }();
-  return kPool.get();
-}
+/// Where packets come from (gswitch_test.cc).
+rte_mempool* packet_memory();
 
 inline rte_mbuf* packet_of(const Bytes& bytes) {
   rte_mbuf* const packet = rte_pktmbuf_alloc(packet_memory());
