@@ -31,6 +31,7 @@ inline constexpr char kGoptWay[] = "penumbra gopt";
 struct Options {
   std::vector<std::string> names;               ///< the benchmarks to run; empty: all
   std::optional<std::filesystem::path> routes;  ///< a route file in place of the generated table
+  std::vector<std::filesystem::path> rules;     ///< ClassBench files in place of generated rules (classify)
   unsigned rounds = 7;                          ///< measured rounds of each comparison, at least 7 for figures to quote
   std::uint64_t seed = 1;                       ///< of every generated input
   bool large = false;                           ///< sizes too that take many times the memory and time

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "bench.h"
+#include "generated_names.h"
 #include "gpu/core_team.h"
 #include "inputs.h"
 #include "io/capture_writer.h"
@@ -28,6 +29,7 @@ namespace {
 constexpr const char* kRunFor = "500ms";
 constexpr std::size_t kCapturedFrames = std::size_t{1} << 18;
 constexpr std::size_t kStations = std::size_t{1} << 16;  ///< half of them on either port
+constexpr std::uint32_t kRoutedNames = 1'000'000;
 
 /// What a configuration says of ports and functions.
 struct System {
@@ -68,6 +70,25 @@ FrameBytes ethernet_frame(std::uint64_t destination, std::uint64_t source) {
   return frame;
 }
 
+/// An Interest (NDN packet format 0.3) from the station whose address ends in 0xAA.
+FrameBytes interest_frame(const std::string& name, std::uint32_t nonce) {
+  constexpr std::uint64_t kInterest = 5, kName = 7, kNonce = 10, kNonceBytes = 4;
+  FrameBytes frame;
+  put(frame, 0x020000000001, 6);
+  put(frame, 0x0200000000AA, 6);
+  put(frame, 0x8624, 2);
+  put(frame, kInterest, 1);
+  put(frame, 2 + name.size() + 2 + kNonceBytes, 1);
+  put(frame, kName, 1);
+  put(frame, name.size(), 1);
+  frame.insert(frame.end(), name.begin(), name.end());
+  put(frame, kNonce, 1);
+  put(frame, kNonceBytes, 1);
+  put(frame, nonce, 4);
+  frame.resize(std::max<std::size_t>(frame.size(), 60));
+  return frame;
+}
+
 void write_capture(const std::filesystem::path& file, const std::function<FrameBytes(std::size_t)>& frame) {
   io::CaptureFile capture(file);
   capture.begin();
@@ -80,7 +101,7 @@ void write_capture(const std::filesystem::path& file, const std::function<FrameB
 class CoresBench {
  public:
   CoresBench(const Options& options, Report& report) : options_(options), report_(report) {
-    systems_ = {ipv4(), ipv6(), l2(), flows()};
+    systems_ = {echo(), ipv4(), ipv6(), l2(), flows(), ndn()};
     for (const System& each : systems_) report.input(each.name, each.input);
   }
 
@@ -99,6 +120,13 @@ class CoresBench {
       "promiscuous: true, sink: count}\n";
   static constexpr char kIpv4[] = "  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}\n";
 
+  static System echo() {
+    std::string ports;
+    for (const int port : {0, 1}) {
+      ports += fmt::format("  - {{name: port{}, device: \"synth:size=60\", sink: count}}\n", port);
+    }
+    return {"echo", "64-byte frames on two ports, sent out by an integer in them", ports, "  - echo: {}\n"};
+  }
   System ipv4() const {
     write_table(forwarding_table({"port0"}, options_.seed), folder_.path());
     return {"ipv4", "900,000 generated prefixes, 64-byte frames, destinations uniform over the prefixes", kOnePort,
@@ -146,6 +174,32 @@ class CoresBench {
             ports, fmt::format("  - l2: {{max_stations: {}}}\n", 2 * kStations)};
   }
 
+  /// Interests from one station, all for another, by the longest of a million prefixes.
+  System ndn() const {
+    std::string routes;
+    for (std::uint32_t i = 0; i < kRoutedNames; ++i) {
+      routes += fmt::format("/{} there\n", fmt::join(name_components(i, options_.seed), "/"));
+    }
+    write_file(folder_.path() / "names.txt", routes);
+    Random random(options_.seed);
+    write_capture(folder_.path() / "ndn.pcap", [&](std::size_t /*number*/) {
+      std::string name;
+      for (const std::string& component : name_components(random.below(kRoutedNames), options_.seed)) {
+        append_component(name, component);
+      }
+      append_component(name, fmt::format("{:x}", random.next() >> 32));
+      append_component(name, fmt::format("seg{}", random.below(100)));
+      return interest_frame(name, static_cast<std::uint32_t>(random.next()));
+    });
+    return {"ndn", fmt::format("{} names, Interests for them with two components behind, over Ethernet", kRoutedNames),
+            "  - {name: port0, device: \"pcap:ndn.pcap,loop\", promiscuous: true, sink: count}\n",
+            "  - ndn:\n"
+            "      faces:\n"
+            "        - {name: here, port: port0, remote: \"ether://[02:00:00:00:00:aa]\"}\n"
+            "        - {name: there, port: port0, remote: \"ether://[02:00:00:00:00:bb]\"}\n"
+            "      routes: names.txt\n"};
+  }
+
   void compare(const System& system, unsigned workers) {
     std::vector<Contender> turns;
     for (const EngineInfo* engine : engines_here()) {
@@ -187,7 +241,7 @@ void run_cores(const Options& options, Report& report) {
     register_benchmark({.name = "cores",
                         .measures = "whole routers by function, engine and number of workers",
                         .needs = "4 GiB of memory",
-                        .seconds = 300,
+                        .seconds = 450,
                         .run = &run_cores});
 
 }  // namespace

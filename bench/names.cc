@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "bench.h"
+#include "generated_names.h"
 #include "lookup_contender.h"
 #include "on_engine.h"
 #include "pin.h"
@@ -17,26 +18,15 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::uint32_t kNames = 10'000'000, kTopLevels = 1000, kNextHops = 1000;
+constexpr std::uint32_t kNames = 10'000'000, kNextHops = 1000;
 constexpr std::size_t kAsked = std::size_t{1} << 20;
 constexpr std::array<std::size_t, 2> kNameBatches{64, 4096};
 constexpr std::uint32_t kChangesTimed = 200'000;
 
-void append_component(std::string& name, const std::string& value) {
-  name += static_cast<char>(ndn::kGenericType);
-  name += static_cast<char>(value.size());
-  name += value;
-}
-
-/// Name i of the table: of four names in a row the first is somebody's, below one of 1000 top levels, the others are
-/// of one and two components more.
+/// As it stands in a packet.
 std::string name_of(std::uint32_t i, std::uint64_t seed) {
-  const std::uint64_t owner = Random::mixed(seed + i / 4);
   std::string name;
-  append_component(name, fmt::format("top{}", owner % kTopLevels));
-  append_component(name, fmt::format("{:x}", owner >> 16));
-  if (i % 4 > 0) append_component(name, i % 4 == 2 ? "video" : "news");
-  if (i % 4 == 3) append_component(name, "archive");
+  for (const std::string& component : name_components(i, seed)) append_component(name, component);
   return name;
 }
 std::uint16_t next_hop_of(std::uint32_t i) {

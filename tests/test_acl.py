@@ -185,3 +185,13 @@ def test_trace_names_the_entry(bench):
 
         router.wait_for("a packet", traced)
         router.stop()
+
+
+def test_the_entries_of_its_page_are_taken(bench):
+    page = (conftest.ROOT / "docs/functions/acl.md").read_text()
+    examples = [block for block in page.split("```") if block.startswith("\ndeny ")]
+    assert len(examples) == 1
+    write_list(bench, examples[0])
+    bench.configure([SYNTHETIC], NOWHERE, pipeline="  - acl: {rules: list}")
+    done = penumbra("check", bench.config)
+    assert done.returncode == 0, done.stderr

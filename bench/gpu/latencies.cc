@@ -20,9 +20,10 @@ constexpr unsigned kLatencies = 10'000;
 constexpr std::uint32_t kDepths[] = {1, 2, 4, 8, 16, 32, 72, 144};
 constexpr std::uint32_t kMostDepth = 144;
 constexpr std::uint64_t kBatchesOfASample = 20'000;  ///< and so many more with more in flight, so that it takes 20 ms
-constexpr char kResident[] = "cuda-resident,slots=144";
+constexpr char kResidentLatencies[] = "cuda-resident,slots=144";
 /// Beside the CPU: as `cuda` chooses, by copies, without (zero copy), and without by a kernel that stays (Intel).
-constexpr const char* kLatencyEngines[] = {"scalar", "gopt", "cuda", "cuda,mapped=0", "cuda,mapped=1", kResident};
+constexpr const char* kLatencyEngines[] = {"scalar",        "gopt",          "cuda",
+                                           "cuda,mapped=0", "cuda,mapped=1", kResidentLatencies};
 constexpr char kByFlag[] = "bare kernel, a flag behind the data";
 constexpr char kByPieces[] = "bare kernel, a number in each 16 bytes";
 
@@ -103,7 +104,7 @@ std::vector<Series> costs_in_flight(LookupStream& stream, unsigned rounds) {
 
 void tell_of_absence(const std::string& choice, const std::string& why, Report& report) {
   report.note(fmt::format("E18: {} is absent: {}", choice, why));
-  if (choice != kResident) return;
+  if (choice != kResidentLatencies) return;
   for (const Bar* bar : {&kResidentMedian, &kResidentP99, &kResidentBatch}) report.bar_not_shown(bar->what, why);
 }
 
@@ -117,7 +118,7 @@ void measure(const std::string& choice, LookupWork& work, unsigned rounds, std::
   report.compare(fmt::format("E18 batches of {} by {}, one thread", kLookups, choice), "us a batch", costs,
                  "1 in flight");
   report_notes(choice, *opened.engine, report);
-  if (choice != kResident) return;
+  if (choice != kResidentLatencies) return;
   kResidentMedian.tell(report, spread(latencies.medians.samples).median);
   kResidentP99.tell(report, spread(latencies.p99s.samples).median);
   kResidentBatch.tell(report, spread(costs.back().samples).median);

@@ -61,6 +61,12 @@ void set_up_bench(CLI::App& command) {
       .add_option("--routes", arguments->options.routes,
                   "A route file in place of the generated table (lookup, lookup6, table)")
       ->type_name("FILE");
+  command
+      .add_option("--rules", arguments->options.rules,
+                  "A ClassBench file of rules in place of generated ones; more of them one by one (classify)")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--rounds", arguments->options.rounds, "Measured rounds of each comparison")
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <vector>
 
 #include "cuda/device.h"
 #include "penumbra/engine.h"
@@ -16,6 +17,8 @@ namespace penumbra::cuda {
 void check(cudaError_t error, const char* doing);
 /// Whether this process has GPUs that serve.
 Availability probe_gpu();
+/// Of each of them the NUMA node near it, or below 0.
+const std::vector<int>& nodes_of_gpus();
 /// CUDA's own number of one of them, as long as there is one.
 int number_of_gpu(unsigned index);
 /// Opens one of them, with so many streams; for calls from this thread. Throws DeviceError.

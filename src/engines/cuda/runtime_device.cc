@@ -313,6 +313,10 @@ Availability probe_gpu() {
   return availability;
 }
 
+const std::vector<int>& nodes_of_gpus() {
+  return found_gpus().nodes;
+}
+
 int number_of_gpu(unsigned index) {
   return found_gpus().gpus[index];
 }
@@ -340,7 +344,7 @@ namespace {
                        return std::make_unique<CudaEngine>(
                            Backend{.open = open_gpu,
                                    .find_shader = [](const std::string& name) { return kernels().find(name); },
-                                   .nodes = found_gpus().nodes},
+                                   .nodes = nodes_of_gpus()},
                            told);
                      }});
 

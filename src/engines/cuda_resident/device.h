@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cuda/device.h"
 #include "cuda_resident/layout.h"
@@ -42,12 +43,14 @@ class ResidentDevice {
   virtual bool has_ended() = 0;
 };
 
-/// What an engine runs on: how to open a device whose groups have so many threads, and the shaders of its kernel, by
-/// their index.
+/// What an engine runs on: how to open device number `index` for groups of so many threads, and the shaders of its
+/// kernel, by their index.
 struct Backend {
-  std::function<std::unique_ptr<ResidentDevice>(std::uint32_t threads)> open;  ///< throws DeviceError
+  /// Throws DeviceError. Called on the thread that will use the device.
+  std::function<std::unique_ptr<ResidentDevice>(unsigned index, std::uint32_t threads)> open;
   std::function<const Shader*(const std::string& name)> find_shader;
   std::function<std::uint16_t(const Shader& shader)> index_of;
+  std::vector<int> nodes;  ///< of each device, at least one: the NUMA node near it, or below 0
 };
 
 }  // namespace penumbra::cuda_resident

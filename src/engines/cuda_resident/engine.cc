@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cuda/cpu_engine.h"
+#include "cuda/locality.h"
 #include "cuda_resident/queue.h"
 
 namespace penumbra::cuda_resident {
@@ -45,19 +46,48 @@ EngineInfo description() {
 }
 
 ResidentEngine::ResidentEngine(Backend backend, ResidentOptions options)
-    : cpu_(cuda::create_cpu_engine()), keeper_(std::move(backend), options) {}
+    : backend_(std::move(backend)), cpu_(cuda::create_cpu_engine()), queues_(backend_.nodes.size()) {
+  for (unsigned i = 0; i < backend_.nodes.size(); ++i) {
+    keepers_.push_back(std::make_unique<Keeper>(backend_, i, options));
+  }
+}
 
 ResidentEngine::ResidentEngine(Backend backend, const EngineSettings& settings)
     : ResidentEngine(std::move(backend), options_of(settings)) {}
 
-std::unique_ptr<EngineQueue> ResidentEngine::open_queue_for(unsigned core) {
-  keeper_.keep_off(core);
-  return open_queue();
+void ResidentEngine::use_table(Table& table) {
+  for (const auto& keeper : keepers_) keeper->add(table);
 }
 
-std::unique_ptr<EngineQueue> ResidentEngine::open_queue() {
-  keeper_.start();
-  return std::make_unique<ResidentQueue>(keeper_, keeper_.add_row(), *cpu_, cpu_->open_queue());
+std::unique_ptr<EngineQueue> ResidentEngine::open_queue_for(unsigned core) {
+  for (const auto& keeper : keepers_) keeper->keep_off(core);
+  return open_queue_near(cuda::node_of_core(core));
+}
+
+std::unique_ptr<EngineQueue> ResidentEngine::open_queue_near(int node) {
+  const std::size_t gpu = cuda::nearest(backend_.nodes, queues_, node);
+  Keeper& keeper = *keepers_[gpu];
+  keeper.start();
+  auto queue = std::make_unique<ResidentQueue>(keeper, keeper.add_row(), *cpu_, cpu_->open_queue());
+  ++queues_[gpu];
+  return queue;
+}
+
+std::vector<std::string> ResidentEngine::notes() const {
+  if (keepers_.size() == 1) return keepers_.front()->notes();
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < keepers_.size(); ++i) {
+    if (queues_[i] == 0) continue;
+    for (const std::string& line : keepers_[i]->notes()) lines.push_back("GPU " + std::to_string(i) + ": " + line);
+  }
+  return lines;
+}
+
+std::string ResidentEngine::conditions() const {
+  for (const auto& keeper : keepers_) {
+    if (std::string name = keeper->device_name(); !name.empty()) return name;
+  }
+  return {};
 }
 
 }  // namespace penumbra::cuda_resident

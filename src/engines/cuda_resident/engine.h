@@ -16,24 +16,30 @@ namespace penumbra::cuda_resident {
 /// What the engine is, but for how it is probed and made.
 EngineInfo description();
 
-/// The GPU is opened with the first queue: an engine that is only asked for its shaders costs nothing.
+/// Each GPU has a keeper, and every table. A GPU is opened with its first queue: an engine that is only asked for its
+/// shaders costs nothing. A queue keeps to one GPU: if that one is lost, its batches run on the CPU.
 class ResidentEngine final : public Engine {
  public:
   ResidentEngine(Backend backend, ResidentOptions options);
   /// With the options that the settings give.
   ResidentEngine(Backend backend, const EngineSettings& settings);
 
-  const Shader* find_shader(const std::string& name) const override { return keeper_.backend().find_shader(name); }
-  void use_table(Table& table) override { keeper_.add(table); }
-  std::unique_ptr<EngineQueue> open_queue() override;
-  /// The keeper stays off the worker's core.
+  const Shader* find_shader(const std::string& name) const override { return backend_.find_shader(name); }
+  void use_table(Table& table) override;
+  std::unique_ptr<EngineQueue> open_queue() override { return open_queue_near(-1); }
+  /// The GPU is one near the worker's core, and the keepers stay off that.
   std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override;
-  std::vector<std::string> notes() const override { return keeper_.notes(); }
-  std::string conditions() const override { return keeper_.device_name(); }
+  std::vector<std::string> notes() const override;
+  /// The first GPU's name that was opened: they are alike.
+  std::string conditions() const override;
 
  private:
-  const std::unique_ptr<Engine> cpu_;  ///< what runs shaders while the GPU does not
-  Keeper keeper_;
+  std::unique_ptr<EngineQueue> open_queue_near(int node);
+
+  const Backend backend_;
+  const std::unique_ptr<Engine> cpu_;             ///< what runs shaders while the GPU does not
+  std::vector<std::unique_ptr<Keeper>> keepers_;  ///< of each GPU
+  std::vector<unsigned> queues_;                  ///< that each was given so far
 };
 
 }  // namespace penumbra::cuda_resident

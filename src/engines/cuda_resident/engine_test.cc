@@ -229,5 +229,43 @@ TEST_F(Resident, MakesWayForCallsThatWaitForAllKernels) {
   EXPECT_GT(faults_.started, 1);
 }
 
+class ResidentOnTwoGpus : public Resident {};
+
+TEST_F(ResidentOnTwoGpus, SpreadsItsQueuesAndHasTablesOnBoth) {
+  cuda::ChangingTable table;
+  ResidentEngine engine(fake_backend(world_, faults_, 2), ResidentOptions{});
+  engine.use_table(table.table());
+  EXPECT_EQ(world_.faults.opened, 0);
+  ShaderQueue first(engine, world_.lookup_shader(), table.table());
+  EXPECT_EQ(world_.faults.opened, 1);
+  ShaderQueue second(engine, world_.lookup_shader(), table.table());
+  EXPECT_EQ(world_.faults.opened, 2);
+  table.check_during(first, [&] {
+    for (std::uint16_t i = 1; i < 400 / kSanitizerScale; ++i) {
+      table.change(i);
+      if (i % 20 == 0) table.check(second);
+    }
+  });
+  EXPECT_EQ(table.wrong_state, 0U);
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 0: fake")));
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 1: fake")));
+  EXPECT_EQ(engine.conditions(), "fake");
+}
+
+TEST_F(ResidentOnTwoGpus, WorksOnOneWhileTheOtherIsAbsent) {
+  world_.faults.absent_device = 0;
+  ResidentEngine engine(fake_backend(world_, faults_, 2), ResidentOptions{});
+  engine.use_table(world_.modulo);
+  const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(5'000);
+  for (int i = 0; i < 2; ++i) {
+    ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+    queue({in.data()}, {out.data()}, in.size(), 64);
+    EXPECT_TRUE(is_right(in, out));
+  }
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 0: lost: there is none")));
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 1: fake")));
+}
+
 }  // namespace
 }  // namespace penumbra::cuda_resident

@@ -39,8 +39,10 @@ struct KernelFaults {
 
 class FakeResident final : public ResidentDevice {
  public:
-  FakeResident(cuda::FakeWorld& world, KernelFaults& faults)
-      : memory_(0, kStreams, world.faults), shaders_{&world.modulo_shader(), &world.lookup_shader()}, faults_(faults) {}
+  FakeResident(cuda::FakeWorld& world, KernelFaults& faults, unsigned index)
+      : memory_(index, kStreams, world.faults),
+        shaders_{&world.modulo_shader(), &world.lookup_shader()},
+        faults_(faults) {}
   ~FakeResident() override {
     stop_ = true;
     while (running_ > 0) std::this_thread::yield();
@@ -174,12 +176,14 @@ class FakeResident final : public ResidentDevice {
 };
 
 /// A backend whose kernel serves the world's shaders.
-inline Backend fake_backend(cuda::FakeWorld& world, KernelFaults& faults) {
-  return {[&world, &faults](std::uint32_t /*threads*/) { return std::make_unique<FakeResident>(world, faults); },
+inline Backend fake_backend(cuda::FakeWorld& world, KernelFaults& faults, std::size_t devices = 1) {
+  return {[&world, &faults](unsigned index, std::uint32_t /*threads*/) {
+            return std::make_unique<FakeResident>(world, faults, index);
+          },
           [&world](const std::string& name) -> const Shader* {
             return name == "echo" ? &world.modulo_shader() : name == "ipv4_dir24_8" ? &world.lookup_shader() : nullptr;
           },
-          FakeResident::index_of};
+          FakeResident::index_of, std::vector<int>(devices, -1)};
 }
 
 }  // namespace penumbra::cuda_resident

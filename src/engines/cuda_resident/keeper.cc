@@ -16,9 +16,10 @@ constexpr std::chrono::milliseconds kLongestSleep{10};  ///< groups are watched
 
 }  // namespace
 
-Keeper::Keeper(Backend backend, ResidentOptions options)
+Keeper::Keeper(const Backend& backend, unsigned index, ResidentOptions options)
     : DeviceThread("cuda-keeper", kLongestSleep),
-      backend_(std::move(backend)),
+      backend_(backend),
+      index_(index),
       options_(options),
       whole_warps_((options.threads + kWarp - 1) / kWarp * kWarp),
       groups_(options.blocks) {}

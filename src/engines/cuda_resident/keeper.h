@@ -38,7 +38,8 @@ struct ResidentOptions {
 
 class Keeper final : public cuda::DeviceThread {
  public:
-  Keeper(Backend backend, ResidentOptions options);
+  /// Of this device of the backend's, which outlives it.
+  Keeper(const Backend& backend, unsigned index, ResidentOptions options);
   /// No row may be left.
   ~Keeper() override;
 
@@ -94,7 +95,8 @@ class Keeper final : public cuda::DeviceThread {
   bool has_fresh_rows() const noexcept;
   void watch();
 
-  const Backend backend_;
+  const Backend& backend_;
+  const unsigned index_;
   const ResidentOptions options_;
   const std::uint32_t whole_warps_;
 

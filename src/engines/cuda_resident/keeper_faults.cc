@@ -11,7 +11,7 @@
 namespace penumbra::cuda_resident {
 void Keeper::open() {
   try {
-    device_ = backend_.open(whole_warps_);
+    device_ = backend_.open(index_, whole_warps_);
     groups_ = std::min(options_.blocks, device_->most_slots());
     memory_ = std::make_unique<PausedMemory>(device_->memory(), [this] { pause(); });
     seen_roster_ = reinterpret_cast<const Roster*>(memory_->share(roster_->data(), roster_->bytes()));

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cuda/runtime.h"
 #include "cuda_resident/engine.h"
@@ -23,9 +24,9 @@ using cuda::check;
 class RuntimeResident final : public ResidentDevice {
  public:
   /// To be called once; apart from the constructor, so that after a failure the destructor takes back what was made.
-  void set_up(std::uint32_t threads) {
+  void set_up(unsigned index, std::uint32_t threads) {
     constexpr unsigned kStreams = 2;  // tables, and below
-    memory_ = cuda::open_gpu(0, kStreams);
+    memory_ = cuda::open_gpu(index, kStreams);
     threads_ = threads;
     stop_ = memory_->allocate(sizeof run_);
     memory_->share(end_.data(), end_.bytes());
@@ -34,11 +35,12 @@ class RuntimeResident final : public ResidentDevice {
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
     check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "making a stream");
     check(cudaMemsetAsync(stop_, 0, sizeof run_, stream_), "clearing memory of the GPU");
-    int gpu = 0, blocks = 0, processors = 0;
+    int blocks = 0, processors = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, resident_kernel(), static_cast<int>(threads_), 0),
           "loading the kernel");
-    check(cudaGetDevice(&gpu), "asking what GPU it is");
-    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, gpu), "asking what GPU it is");
+    check(cudaGetDevice(&gpu_), "asking what GPU it is");
+    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, gpu_), "asking what GPU it is");
+    if (gpu_ >= static_cast<int>(taken_by_all.size())) throw DeviceError("more GPUs than are counted here", true);
     blocks_ = static_cast<std::uint32_t>(blocks);
     processors_ = static_cast<std::uint32_t>(processors);
   }
@@ -72,20 +74,24 @@ class RuntimeResident final : public ResidentDevice {
   static constexpr unsigned kStopStream = 1;
   /// Of the GPU's, for copies of tables: behind kernels that fill it they would wait for ever.
   static constexpr std::uint32_t kOthersProcessors = 1;
-  static inline std::atomic<std::uint32_t> taken_by_all{0};  ///< processors, by all engines of this process
+  /// Processors of each GPU, by all engines of this process.
+  static inline std::array<std::atomic<std::uint32_t>, 256> taken_by_all{};
 
   void take(std::uint32_t processors, std::uint32_t slots) {
-    if (taken_by_all.fetch_add(processors) + processors <= processors_ - kOthersProcessors) {
+    std::atomic<std::uint32_t>& taken = taken_by_all.at(static_cast<std::size_t>(gpu_));
+    if (taken.fetch_add(processors) + processors <= processors_ - kOthersProcessors) {
       taken_ = processors;
       return;
     }
-    taken_by_all -= processors;
+    taken -= processors;
     throw DeviceError("another kernel of this process that stays on the GPU leaves no room for " +
                           std::to_string(slots) + " blocks of " + std::to_string(threads_) +
                           " threads: choose fewer with blocks=",
                       false);
   }
-  void give_back() noexcept { taken_by_all -= std::exchange(taken_, 0); }
+  void give_back() noexcept {
+    if (taken_ != 0) taken_by_all[static_cast<std::size_t>(gpu_)] -= std::exchange(taken_, 0);
+  }
 
   const HugeMemory end_{sizeof(std::uint32_t)};  ///< from where `stop_` is written
   std::unique_ptr<cuda::Device> memory_;
@@ -93,34 +99,48 @@ class RuntimeResident final : public ResidentDevice {
   std::byte* stop_ = nullptr;                                          ///< on the device: the run that shall end
   std::uint32_t threads_ = 0, blocks_ = 0, processors_ = 0, run_ = 0;  ///< blocks: of a processor
   std::uint32_t taken_ = 0;                                            ///< processors
+  int gpu_ = 0;                                                        ///< CUDA's own number
 };
 
-std::unique_ptr<ResidentDevice> open(std::uint32_t threads) {
+std::unique_ptr<ResidentDevice> open(unsigned index, std::uint32_t threads) {
   auto device = std::make_unique<RuntimeResident>();
-  device->set_up(threads);
+  device->set_up(index, threads);
   return device;
 }
 
-/// What the engine `cuda` needs, and a GPU that lets a kernel run for as long as it likes.
+/// Of those that serve, the GPUs that let a kernel run for as long as it likes.
+std::vector<unsigned> lasting_gpus() {
+  std::vector<unsigned> lasting;
+  for (unsigned i = 0; i < cuda::nodes_of_gpus().size(); ++i) {
+    int ends_long_kernels = 0;
+    const cudaError_t found =
+        cudaDeviceGetAttribute(&ends_long_kernels, cudaDevAttrKernelExecTimeout, cuda::number_of_gpu(i));
+    if (found != cudaSuccess || ends_long_kernels == 0) lasting.push_back(i);
+  }
+  return lasting;
+}
+
+/// What the engine `cuda` needs, and such a GPU.
 Availability probe() {
   Availability availability = cuda::probe_gpu();
-  int ends_long_kernels = 0;
-  const bool is_known =
-      availability.available &&
-      cudaDeviceGetAttribute(&ends_long_kernels, cudaDevAttrKernelExecTimeout, cuda::number_of_gpu(0)) == cudaSuccess;
-  if (!is_known || ends_long_kernels == 0) return availability;
+  if (!availability.available || !lasting_gpus().empty()) return availability;
   return {false, availability.reason +
-                     "; the first GPU drives a display, for which its driver ends kernels that run for seconds: "
-                     "CUDA_VISIBLE_DEVICES can name another GPU, or stop what displays there"};
+                     "; what GPUs there are drive displays, for which their driver ends kernels that run for seconds: "
+                     "stop what displays there"};
 }
 
 EngineInfo present() {
   EngineInfo info = description();
   info.probe = probe;
   info.create = [](const EngineSettings& told) -> std::unique_ptr<Engine> {
+    const std::vector<unsigned> gpus = lasting_gpus();
+    std::vector<int> nodes;
+    nodes.reserve(gpus.size());
+    for (const unsigned gpu : gpus) nodes.push_back(cuda::nodes_of_gpus()[gpu]);
     return std::make_unique<ResidentEngine>(
-        Backend{open, [](const std::string& name) { return resident_shaders().find(name); },
-                [](const Shader& shader) { return Variants<std::uint16_t>::call_of(shader); }},
+        Backend{[gpus](unsigned index, std::uint32_t threads) { return open(gpus.at(index), threads); },
+                [](const std::string& name) { return resident_shaders().find(name); },
+                [](const Shader& shader) { return Variants<std::uint16_t>::call_of(shader); }, nodes},
         told);
   };
   return info;

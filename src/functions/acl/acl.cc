@@ -222,6 +222,7 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
     std::vector<RuleStructureCost> costs;
     if (settings.structure.empty()) {
       std::vector<Rule> rules;
+      rules.reserve(settings.entries.size());
       for (const Entry& entry : settings.entries) rules.push_back({.match = entry.match, .priority = 0});
       costs = measure_rule_structures(fields_of(settings.family), rules, std::random_device{}());
     }

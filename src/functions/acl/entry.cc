@@ -150,6 +150,7 @@ class EntryReader {
     if (known != kProtocols.end()) number = known->number;
     if (!number) {
       std::vector<std::string> words;
+      words.reserve(kProtocols.size());
       for (const auto& protocol : kProtocols) words.emplace_back(protocol.word);
       throw line_.unexpected(value, "a protocol's name, or its number from 0 to 255", words);
     }

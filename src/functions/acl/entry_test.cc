@@ -20,8 +20,8 @@ using testing::HasSubstr;
 Flow ipv4_flow(const char* source, const char* destination, std::uint8_t protocol, std::uint16_t source_port,
                std::uint16_t destination_port) {
   return {.is_ipv6 = false,
-          .source = {0, parse_ipv4_address(source)->value},
-          .destination = {0, parse_ipv4_address(destination)->value},
+          .source = {0, parse_ipv4_address(source).value().value},
+          .destination = {0, parse_ipv4_address(destination).value().value},
           .source_port = source_port,
           .destination_port = destination_port,
           .protocol = protocol};
@@ -29,8 +29,8 @@ Flow ipv4_flow(const char* source, const char* destination, std::uint8_t protoco
 Flow ipv6_flow(const char* source, const char* destination, std::uint8_t protocol, std::uint16_t source_port,
                std::uint16_t destination_port) {
   return {.is_ipv6 = true,
-          .source = *parse_ipv6_address(source),
-          .destination = *parse_ipv6_address(destination),
+          .source = parse_ipv6_address(source).value(),
+          .destination = parse_ipv6_address(destination).value(),
           .source_port = source_port,
           .destination_port = destination_port,
           .protocol = protocol};

@@ -54,6 +54,7 @@ TEST(AclCompare, KeepsAsManyAsItCan) {
   for (int round = 0; round < 200; ++round) {
     // All different, so that there is one way only to say which is which.
     std::vector<Entry> before;
+    before.reserve(20);
     for (std::uint32_t i = 0; i < 20; ++i) {
       before.push_back(parse_entries("permit proto udp dport " + std::to_string(i), "list", Family::both).front());
     }
@@ -95,6 +96,7 @@ TEST_P(AclList, DecidesAsTheListInForceSays) {
     });
     EXPECT_EQ(begun, added);
     std::vector<RuleWords> keys;
+    keys.reserve(14);
     for (std::uint16_t port = 0; port < 14; ++port) {
       keys.push_back({0, 1, 0, 2, std::uint64_t{port} << kDestinationPortShift | 17ULL << kProtocolShift | kIpv4Bits});
     }

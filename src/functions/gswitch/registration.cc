@@ -18,6 +18,7 @@ std::unique_ptr<Function> create_gswitch(const ConfigNode& config, const Functio
     std::vector<RuleStructureCost> costs;
     if (settings.structure.empty()) {
       std::vector<Rule> rules;
+      rules.reserve(settings.entries.size());
       for (const FlowEntry& entry : settings.entries) rules.push_back({.match = entry.match, .priority = 0});
       costs = measure_rule_structures(RuleFields::openflow, rules, std::random_device{}());
     }

@@ -6,9 +6,10 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
+#include <cctype>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -34,27 +35,43 @@ void for_each_line(const std::filesystem::path& file, Visit visit) {
   while (std::fgets(line.data(), line.size(), text.get()) != nullptr) visit(line.data());
 }
 
+/// The numbers of a line, decimal or hexadecimal (0x), whatever stands between them.
+class LineNumbers {
+ public:
+  explicit LineNumbers(const char* line) : at_(line) {}
+  /// Throws std::runtime_error if there are no more.
+  std::uint64_t next() {
+    while (*at_ != 0 && std::isdigit(static_cast<unsigned char>(*at_)) == 0) ++at_;
+    if (*at_ == 0) throw std::runtime_error("a line has too few numbers");
+    char* end = nullptr;
+    const std::uint64_t number = std::strtoull(at_, &end, at_[0] == '0' && at_[1] == 'x' ? 16 : 10);
+    at_ = end;
+    return number;
+  }
+
+ private:
+  const char* at_;
+};
+
 /// Of equal priority: that which was added first wins.
 inline std::vector<Rule> read_rules(const std::filesystem::path& file) {
   std::vector<Rule> rules;
   for_each_line(file, [&](const char* line) {
-    std::array<unsigned, 4> source{}, destination{};
-    unsigned source_bits = 0, destination_bits = 0, protocol = 0, protocol_mask = 0;
-    std::array<unsigned, 4> ports{};
-    const int read =
-        std::sscanf(line, "@%u.%u.%u.%u/%u %u.%u.%u.%u/%u %u : %u %u : %u %x/%x", &source[0], &source[1], &source[2],
-                    &source[3], &source_bits, &destination[0], &destination[1], &destination[2], &destination[3],
-                    &destination_bits, &ports[0], &ports[1], &ports[2], &ports[3], &protocol, &protocol_mask);
-    if (read != 16) throw std::runtime_error(file.string() + " has a rule that is none: " + line);
-    const auto address = [](const std::array<unsigned, 4>& bytes) {
-      return std::uint64_t{bytes[0]} << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
-    };
-    const auto mask = [](unsigned bits) { return bits == 0 ? 0 : 0xFFFFFFFFULL << (32 - bits) & 0xFFFFFFFF; };
-    RuleMatch match{
-        .value = {address(source) << 32 | address(destination), std::uint64_t{protocol} << kProtocolShift},
-        .mask = {mask(source_bits) << 32 | mask(destination_bits), std::uint64_t{protocol_mask} << kProtocolShift},
-        .source_ports = {static_cast<std::uint16_t>(ports[0]), static_cast<std::uint16_t>(ports[1])},
-        .destination_ports = {static_cast<std::uint16_t>(ports[2]), static_cast<std::uint16_t>(ports[3])}};
+    LineNumbers numbers(line);
+    RuleMatch match;
+    for (const unsigned shift : {32U, 0U}) {
+      std::uint64_t address = 0;
+      for (int byte = 0; byte < 4; ++byte) address = address << 8 | numbers.next();
+      const std::uint64_t bits = numbers.next();
+      match.value[0] |= address << shift;
+      match.mask[0] |= (bits == 0 ? 0 : 0xFFFFFFFFULL << (32 - bits) & 0xFFFFFFFF) << shift;
+    }
+    for (PortRange* const ports : {&match.source_ports, &match.destination_ports}) {
+      ports->first = static_cast<std::uint16_t>(numbers.next());
+      ports->last = static_cast<std::uint16_t>(numbers.next());
+    }
+    match.value[1] = numbers.next() << kProtocolShift;
+    match.mask[1] = numbers.next() << kProtocolShift;
     rules.push_back({normalised(match, RuleFields::ipv4), 0});
   });
   return rules;
@@ -63,13 +80,13 @@ inline std::vector<Rule> read_rules(const std::filesystem::path& file) {
 inline std::vector<RuleWords> read_headers(const std::filesystem::path& file) {
   std::vector<RuleWords> headers;
   for_each_line(file, [&](const char* line) {
-    unsigned long source = 0, destination = 0, source_port = 0, destination_port = 0, protocol = 0;
-    const int read =
-        std::sscanf(line, "%lu %lu %lu %lu %lu", &source, &destination, &source_port, &destination_port, &protocol);
-    if (read != 5) throw std::runtime_error(file.string() + " has a header that is none: " + line);
-    headers.push_back({std::uint64_t{source} << 32 | destination, std::uint64_t{source_port} << kSourcePortShift |
-                                                                      destination_port << kDestinationPortShift |
-                                                                      protocol << kProtocolShift});
+    LineNumbers numbers(line);
+    RuleWords& header = headers.emplace_back();
+    header[0] = numbers.next() << 32;
+    header[0] |= numbers.next();
+    for (const unsigned shift : {kSourcePortShift, kDestinationPortShift, kProtocolShift}) {
+      header[1] |= numbers.next() << shift;
+    }
   });
   return headers;
 }

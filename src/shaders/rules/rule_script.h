@@ -106,12 +106,14 @@ std::size_t wrong_answers(conformance::ShaderRun& run, const RuleScript& script,
 
 inline std::vector<rules_narrow_key> narrow_columns(const std::vector<RuleWords>& keys) {
   std::vector<rules_narrow_key> columns;
+  columns.reserve(keys.size());
   for (const RuleWords& key : keys) columns.push_back({{key[0], key[1]}});
   return columns;
 }
 
 inline std::vector<rules_key> wide_columns(const std::vector<RuleWords>& keys) {
   std::vector<rules_key> columns;
+  columns.reserve(keys.size());
   for (const RuleWords& key : keys) columns.push_back({{key[0], key[1], key[2], key[3], key[4]}});
   return columns;
 }

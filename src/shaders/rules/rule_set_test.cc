@@ -78,6 +78,7 @@ TEST(RuleSet, RanksByPriorityAndThenByAge) {
   rules.feed(table);
   const std::uint32_t low = rules.add({{}, 0}), first = rules.add({{}, 0xFFFF}), second = rules.add({{}, 0xFFFF});
   std::vector<std::uint32_t> by_rank;
+  by_rank.reserve(table.ranks.size());
   for (const auto& [rank, number] : table.ranks) by_rank.push_back(number);
   EXPECT_EQ(by_rank, (std::vector<std::uint32_t>{low, second, first}));
   EXPECT_EQ(rules.best({}), first);

@@ -3,6 +3,7 @@
 // Where a rule stands in a hash table over some bits of the key.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -58,6 +59,19 @@ bool for_each_copy(const RuleMatch& match, std::size_t words, const RuleWords& b
     open[word] = bits[word] & ~match.mask[word];
     known[word] = bits[word] & match.value[word];
   }
+  unsigned open_bits = 0;
+  const auto count_open_bits = [&] {
+    open_bits = 0;
+    for (std::size_t word = 0; word < words; ++word) open_bits += static_cast<unsigned>(std::popcount(open[word]));
+  };
+  if (!match.has_ranges()) {
+    count_open_bits();
+    if (open_bits == 0) {
+      visit(known);
+      return true;
+    }
+    if (1U << std::min(open_bits, 31U) > kMostCopies) return false;
+  }
   constexpr std::uint64_t kPort = 0xFFFF;
   const PortValues source(match.source_ports, bits[words - 1], kSourcePortShift);
   const PortValues destination(match.destination_ports, bits[words - 1], kDestinationPortShift);
@@ -65,10 +79,8 @@ bool for_each_copy(const RuleMatch& match, std::size_t words, const RuleWords& b
                                 (destination.is_range() ? kPort << kDestinationPortShift : 0);
   open[words - 1] &= ~decided;
   known[words - 1] &= ~decided;
-  unsigned open_bits = 0;
-  for (std::size_t word = 0; word < words; ++word) open_bits += static_cast<unsigned>(std::popcount(open[word]));
-  if (open_bits >= 12) return false;
-  const unsigned copies = source.count() * destination.count() << open_bits;
+  count_open_bits();
+  const std::uint64_t copies = std::uint64_t{source.count()} * destination.count() << std::min(open_bits, 32U);
   if (copies == 0 || copies > kMostCopies) return false;
 
   RuleWords chosen{};

@@ -4,9 +4,20 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "shaders/rules/rule_structures.h"
 #include "shaders/rules_fast/version.h"
 
 namespace penumbra {
+namespace {
+
+[[maybe_unused]] const bool kFast = register_rule_structure(
+    {.name = "fast",
+     .summary = "hash tables over chosen bits, and small leaves that are compared at once; for cores",
+     .create = [](RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods) -> std::unique_ptr<RuleTable> {
+       return std::make_unique<FastRules>(fields, seed, grace_periods);
+     }});
+
+}  // namespace
 
 FastRules::FastRules(RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods)
     : fields_(fields),
@@ -37,8 +48,7 @@ void FastRules::insert(std::uint32_t number, const RuleMatch& match, std::uint64
 void FastRules::remove(std::uint32_t number) {
   Entry* entry = number < entries_.size() ? &entries_[number] : nullptr;
   if (entry != nullptr && entry->use == Use::coming) {
-    entry->use = Use::free;
-    std::erase(coming_, number);
+    entry->use = Use::cancelled;
     return;
   }
   if (entry == nullptr || (entry->use != Use::fresh && entry->use != Use::settled)) {
@@ -51,6 +61,12 @@ void FastRules::remove(std::uint32_t number) {
 void FastRules::commit() {
   let_old_ones_go(false);
   version_->tidy(false);
+  std::erase_if(coming_, [this](std::uint32_t number) {
+    Use& use = entries_[number].use;
+    if (use != Use::cancelled) return false;
+    use = Use::free;
+    return true;
+  });
   if (coming_.empty() && leaving_.empty()) return;
   bool is_new = version_->is_worn() || coming_.size() + leaving_.size() > 64 + size_ / 2;
   size_ += coming_.size() - leaving_.size();
@@ -82,6 +98,7 @@ void FastRules::make_version() {
   auto next = std::make_unique<Version>(fields_, seed_, grace_periods_, entries_, numbers,
                                         is_like_before ? std::span(version_->bits()) : std::span<const RuleWords>{});
   next->publish_to(table_);
+  table_.commit();
   if (version_ != nullptr) old_.emplace_back(grace_periods_.start(), std::move(version_));
   version_ = std::move(next);
   ++versions_;

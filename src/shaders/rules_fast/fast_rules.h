@@ -41,12 +41,13 @@ class FastRules final : public RuleTable {
 
   enum class Use : std::uint8_t {
     free,
-    coming,   ///< with the next commit
-    fresh,    ///< somebody may be reading in a state without it
-    settled,  ///< everybody reads in a state with it
-    leaving,  ///< with the next commit
-    dying,    ///< somebody may be reading in a state with it
-    gone,     ///< is being cleared away
+    coming,     ///< with the next commit
+    cancelled,  ///< was coming, and is free with the next commit
+    fresh,      ///< somebody may be reading in a state without it
+    settled,    ///< everybody reads in a state with it
+    leaving,    ///< with the next commit
+    dying,      ///< somebody may be reading in a state with it
+    gone,       ///< is being cleared away
   };
   /// A rule, by its number.
   struct Entry {

@@ -16,9 +16,11 @@
 namespace penumbra::rules_fast {
 namespace {
 
-constexpr std::size_t kSample = 4096;                     // rules that a choice of bits is judged by, about
-constexpr std::size_t kGlance = 256;                      // and what tells that it is not worth that
-constexpr std::size_t kCommonMasks = 24;                  // pairs of which are tried
+constexpr std::size_t kSample = 4096;                     // rules that a choice of bits is judged by in the end, about
+constexpr std::size_t kGlance = 256;                      // and by which those are found that are judged so
+constexpr std::size_t kPassedOver = 1 << 20;              // rules that are looked through for that in all
+constexpr std::size_t kCommonMasks = 24;                  // that are tried
+constexpr std::size_t kPairedMasks = 12;                  // of those, each two of which are tried
 constexpr std::array<unsigned, 4> kDropped{0, 4, 8, 16};  // lowest bits of addresses
 
 std::uint64_t digest_of(const RuleWords& words) {
@@ -65,13 +67,16 @@ std::vector<RuleWords> candidates(std::span<const RuleMatch* const> rules, RuleF
   std::map<RuleWords, std::size_t> counts;
   for (const RuleMatch* rule : rules) ++counts[rule->mask];
   std::vector<std::pair<std::size_t, RuleWords>> common;
+  common.reserve(counts.size());
   for (const auto& [mask, count] : counts) common.emplace_back(count, mask);
   std::ranges::sort(common, std::greater<>());
   if (common.size() > kCommonMasks) common.resize(kCommonMasks);
   std::set<RuleWords> found{RuleWords{}};
   const auto addresses = addresses_of(fields);
-  for (const auto& one : common) {
-    for (const auto& other : common) {
+  for (std::size_t i = 0; i < common.size(); ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      if (i >= kPairedMasks && j != i) continue;
+      const auto &one = common[i], &other = common[j];
       RuleWords both{};
       for (std::size_t word = 0; word < kRuleWords; ++word) both[word] = one.second[word] & other.second[word];
       for (const unsigned of_source : kDropped) {
@@ -124,42 +129,45 @@ class Judge {
     }
   }
 
-  /// Which part of the rules has few copies, about.
-  double covered(const RuleWords& bits) const {
-    std::size_t count = 0;
-    for (const RuleMatch* rule : glance_) count += for_each_copy(*rule, words_, bits, [](const RuleWords&) {}) ? 1 : 0;
-    return static_cast<double>(count) / static_cast<double>(glance_.size());
+  /// Which part of the rules has few copies and a leaf that is not crowded, by a few of them.
+  double glance(const RuleWords& bits) {
+    const double share = static_cast<double>(glance_.size()) / static_cast<double>(rules_.size());
+    return judged(glance_, bits, 1, 1 + static_cast<std::uint32_t>(share * (kLeafRules - 1)));
   }
 
   /// Which part of the rules has a place in leaves, by those of one slice of what the bits can be.
-  double placed(const RuleWords& bits) {
+  double placed(const RuleWords& bits) { return judged(rules_, bits, slices_, kLeafRules); }
+
+ private:
+  static constexpr std::size_t kMostSampled = kSample * 4;
+
+  double judged(std::span<const RuleMatch* const> rules, const RuleWords& bits, std::size_t slices,
+                std::uint32_t most_in_a_leaf) {
+    const auto is_in_slice = [slices](std::uint64_t digest) { return slices == 1 || (digest >> 32) % slices == 0; };
     meetings_.clear();
     std::size_t sampled_copies = 0, end = 0;
-    for (; end < rules_.size() && sampled_copies < kMostSampled; ++end) {
-      for_each_copy(*rules_[end], words_, bits, [&](const RuleWords& copy) {
+    for (; end < rules.size() && sampled_copies < kMostSampled; ++end) {
+      for_each_copy(*rules[end], words_, bits, [&](const RuleWords& copy) {
         const std::uint64_t digest = digest_of(copy);
-        if (slices_ != 1 && (digest >> 32) % slices_ != 0) return;
+        if (!is_in_slice(digest)) return;
         ++meetings_[digest];
         ++sampled_copies;
       });
     }
     double placed = 0;
-    for (const RuleMatch* rule : rules_.first(end)) {
+    for (const RuleMatch* rule : rules.first(end)) {
       unsigned copies = 0, sampled = 0, crowded = 0;
       for_each_copy(*rule, words_, bits, [&](const RuleWords& copy) {
         const std::uint64_t digest = digest_of(copy);
         ++copies;
-        if (slices_ != 1 && (digest >> 32) % slices_ != 0) return;
+        if (!is_in_slice(digest)) return;
         ++sampled;
-        crowded += meetings_[digest] > kLeafRules ? 1 : 0;
+        crowded += meetings_[digest] > most_in_a_leaf ? 1 : 0;
       });
       if (sampled != 0 && crowded == 0) placed += static_cast<double>(sampled) / copies;
     }
-    return placed * static_cast<double>(slices_) / static_cast<double>(rules_.size());
+    return placed * static_cast<double>(slices) / static_cast<double>(rules.size());
   }
-
- private:
-  static constexpr std::size_t kMostSampled = kSample * 4;
 
   const std::span<const RuleMatch* const> rules_;
   const std::size_t words_;
@@ -172,28 +180,22 @@ class Judge {
 
 RuleWords choose_bits(std::span<const RuleMatch* const> rules, RuleFields fields) {
   struct Candidate {
-    double bound;
+    double placed;
     unsigned bits;
     RuleWords mask;
   };
   Judge judge(rules, fields);
   std::vector<Candidate> tried;
-  for (const RuleWords& bits : candidates(rules, fields)) tried.push_back({judge.covered(bits), bits_of(bits), bits});
-  std::ranges::sort(tried, [](const Candidate& a, const Candidate& b) {
-    return std::pair(a.bound, a.bits) > std::pair(b.bound, b.bits);
-  });
-  const double doubt = rules.size() <= kGlance ? 0 : 0.1;
-  RuleWords best{};
-  double most = -1;
-  for (const Candidate& candidate : tried) {
-    if (candidate.bound + doubt < most) break;
-    const double placed = judge.placed(candidate.mask);
-    if (placed > most) {
-      most = placed;
-      best = candidate.mask;
-    }
-  }
-  return best;
+  for (const RuleWords& bits : candidates(rules, fields)) tried.push_back({judge.glance(bits), bits_of(bits), bits});
+  // Of two that place as many rules, that with more bits is come to by fewer keys.
+  const auto is_better = [](const Candidate& a, const Candidate& b) {
+    return std::pair(a.placed, a.bits) > std::pair(b.placed, b.bits);
+  };
+  const std::size_t finalists = std::clamp<std::size_t>(kPassedOver / rules.size(), 4, 64);
+  std::ranges::sort(tried, is_better);
+  if (tried.size() > finalists) tried.resize(finalists);
+  for (Candidate& candidate : tried) candidate.placed = judge.placed(candidate.mask);
+  return std::ranges::min_element(tried, is_better)->mask;
 }
 
 }  // namespace penumbra::rules_fast

@@ -24,7 +24,9 @@ constexpr unsigned kNumberBits =
 static_assert(kTogether <= 1 << kNumberBits);
 /// Groups that are asked at once, without knowing what the others found. Most keys are decided by the first two, which
 /// are asked alone.
-constexpr std::uint32_t kAlone = 2, kAtOnce = 6;
+constexpr std::uint32_t kAlone = 3, kAtOnce = 6;
+/// Before the groups that have nothing better than this class, half of all, those keys are answered that have.
+constexpr std::uint32_t kLate = 32;
 constexpr std::uint32_t kMostSegments = kTogether / kLanes * kAtOnce;
 constexpr std::uint32_t kMostLooks = kMostSegments * kLanes * 2;
 constexpr unsigned kNarrowParts = RULES_NARROW_WORDS * 2;
@@ -33,15 +35,18 @@ static_assert(sizeof(rules_narrow_key) == 1 << kKeyShift && sizeof(rules_fast_na
 
 /// Looks of kLanes keys that stand beside each other, into the first blocks of leaves and into the second ones.
 struct Segment {
-  std::uint32_t at;                       ///< the first key
+  std::uint32_t at;                       ///< the first key's place
   std::uint32_t first_look, second_look;  ///< where each begins
   __mmask16 first_wanted, second_wanted;  ///< whose they are
 };
 
 /// Keys on their way.
 struct Way {
+  // Keys that are not decided yet: what they are, their numbers, and their entries.
   alignas(64) std::uint32_t part[kNarrowParts][kTogether];
-  alignas(64) std::uint32_t best[kTogether];  ///< entries
+  alignas(64) std::uint32_t number[kTogether];
+  alignas(64) std::uint32_t best[kTogether];
+  std::uint32_t count;
   // Looks. As they are noted: the block above the key's number. As they are carried out: at which byte of all
   // blocks and of all keys. What comes of it: a bit for each lane that is outside, and the entry that matches.
   alignas(64) std::uint32_t look[kMostLooks + kLanes];
@@ -62,9 +67,9 @@ struct Way {
 PENUMBRA_AVX512 __m512i all(std::uint32_t value) {
   return _mm512_set1_epi32(static_cast<int>(value));
 }
-/// The numbers of kLanes keys.
-PENUMBRA_AVX512 __m512i numbers(std::uint32_t at) {
-  return _mm512_add_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), all(at));
+/// Those of kLanes lanes that there are if `left` are left.
+PENUMBRA_AVX512 __mmask16 lanes_of(std::uint32_t left) {
+  return static_cast<__mmask16>(_bzhi_u32(0xFFFF, std::min(left, kLanes)));
 }
 PENUMBRA_AVX512 std::uint32_t count_of(__mmask16 lanes) {
   return static_cast<std::uint32_t>(std::popcount(static_cast<unsigned>(lanes)));
@@ -84,6 +89,28 @@ PENUMBRA_AVX512 void take_apart(const rules_narrow_key* key, std::uint32_t at, W
   }
 }
 
+/// Answers keys that no group with classes up to `limit` can do better for, and keeps the others.
+PENUMBRA_AVX512 void answer(std::uint32_t limit, std::uint32_t* rule, Way& way) {
+  std::uint32_t kept = 0;
+  for (std::uint32_t at = 0; at < way.count; at += kLanes) {
+    const __mmask16 lanes = lanes_of(way.count - at);
+    const __m512i best = _mm512_load_si512(way.best + at), number = _mm512_load_si512(way.number + at);
+    const __mmask16 open =
+        _mm512_mask_cmple_epu32_mask(lanes, _mm512_srli_epi32(best, RULES_FAST_COARSE_SHIFT), all(limit));
+    _mm512_mask_i32scatter_epi32(rule, static_cast<__mmask16>(lanes & ~open), number,
+                                 _mm512_and_si512(best, all(RULES_FAST_NUMBER_MASK)), 4);
+    // What is kept comes to lie before what is still to be read.
+    _mm512_storeu_si512(way.best + kept, _mm512_maskz_compress_epi32(open, best));
+    _mm512_storeu_si512(way.number + kept, _mm512_maskz_compress_epi32(open, number));
+#pragma GCC unroll 4
+    for (auto& part : way.part) {
+      _mm512_storeu_si512(part + kept, _mm512_maskz_compress_epi32(open, _mm512_load_si512(part + at)));
+    }
+    kept += count_of(open);
+  }
+  way.count = kept;
+}
+
 /// Appends looks of those of kLanes keys into the blocks of their slots. Returns where they begin.
 PENUMBRA_AVX512 std::uint32_t append(Way& way, __mmask16 wanted, __m512i look) {
   const std::uint32_t first = way.looks;
@@ -92,12 +119,12 @@ PENUMBRA_AVX512 std::uint32_t append(Way& way, __mmask16 wanted, __m512i look) {
   return first;
 }
 
-/// Finds the slots of `count` keys in a group, and notes who is to look.
-PENUMBRA_AVX512 void find_leaves(const rules_fast_view& view, const rules_fast_group& group, std::uint32_t count,
-                                 Way& way) {
+/// Finds the slots of keys in a group, and notes who is to look.
+PENUMBRA_AVX512 void find_leaves(const rules_fast_view& view, const rules_fast_group& group, Way& way) {
   const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(group.shift));
   const std::uint32_t* slots = view.slot + group.first_slot;
-  for (std::uint32_t at = 0; at < count; at += kLanes) {
+  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  for (std::uint32_t at = 0; at < way.count; at += kLanes) {
     __m512i hash = _mm512_setzero_si512();
 #pragma GCC unroll 4
     for (unsigned part = 0; part < kNarrowParts; ++part) {
@@ -106,18 +133,21 @@ PENUMBRA_AVX512 void find_leaves(const rules_fast_view& view, const rules_fast_g
     }
     const __m512i slot = gather_first(slots, _mm512_srl_epi32(hash, shift));
     const __m512i best = _mm512_load_si512(way.best + at);
-    const __mmask16 better = _mm512_cmpge_epu32_mask(_mm512_srli_epi32(slot, RULES_FAST_COARSE_SHIFT),
-                                                     _mm512_srli_epi32(best, RULES_FAST_COARSE_SHIFT));
+    const __m512i number = _mm512_load_si512(way.number + at);
+    const __mmask16 better =
+        _mm512_mask_cmpge_epu32_mask(lanes_of(way.count - at), _mm512_srli_epi32(slot, RULES_FAST_COARSE_SHIFT),
+                                     _mm512_srli_epi32(best, RULES_FAST_COARSE_SHIFT));
     __mmask16 wanted = _mm512_mask_test_epi32_mask(better, slot, slot);
     const __mmask16 special = _mm512_mask_test_epi32_mask(wanted, slot, all(RULES_FAST_MANY_BLOCKS | RULES_FAST_CHECK));
     if (special != 0) [[unlikely]] {
       _mm512_storeu_si512(way.special_slot + way.specials, _mm512_maskz_compress_epi32(special, slot));
-      _mm512_storeu_si512(way.special_key + way.specials, _mm512_maskz_compress_epi32(special, numbers(at)));
+      _mm512_storeu_si512(way.special_key + way.specials,
+                          _mm512_maskz_compress_epi32(special, _mm512_add_epi32(lane, all(at))));
       way.specials += count_of(special);
       wanted &= static_cast<__mmask16>(~special);
     }
     const __mmask16 longer = _mm512_mask_test_epi32_mask(wanted, slot, all(RULES_FAST_TWO_BLOCKS));
-    const __m512i look = _mm512_or_si512(_mm512_slli_epi32(slot, kNumberBits), numbers(at));
+    const __m512i look = _mm512_or_si512(_mm512_slli_epi32(slot, kNumberBits), number);
     Segment& segment = way.segment[way.segments++];
     segment.at = at;
     segment.first_wanted = wanted;
@@ -155,7 +185,7 @@ PENUMBRA_AVX512 void read_entries(const rules_fast_view& view, Way& way) {
     // The lowest byte that is 0 belongs to the best rule that matches; the lowest bit of `zeros` is its uppermost.
     const __m512i zeros =
         _mm512_and_si512(_mm512_andnot_si512(outside, _mm512_sub_epi32(outside, all(0x01010101))), all(0x80808080));
-    const auto noted = static_cast<__mmask16>(_bzhi_u32(0xFFFF, std::min(way.looks - i, kLanes)));
+    const __mmask16 noted = lanes_of(way.looks - i);
     const __mmask16 found = _mm512_mask_test_epi32_mask(noted, zeros, zeros);
     const __m512i lowest = _mm512_and_si512(zeros, _mm512_sub_epi32(_mm512_setzero_si512(), zeros));
     // Of row r that bit has 24 - 8 r zeros above it; the row begins 16 r bytes behind the block.
@@ -200,11 +230,47 @@ PENUMBRA_AVX512 void take_best(const rules_fast_view& view, Way& way) {
 /// Looks into the leaves that are special.
 inline void look_closely(const rules_fast_view& view, const rules_narrow_key* keys, std::uint32_t state, Way& way) {
   for (std::uint32_t i = 0; i < way.specials; ++i) {
-    const std::uint32_t number = way.special_key[i];
-    const std::uint32_t entry = rules_fast_find_narrow(&view, way.special_slot[i], keys[number].word, state);
-    way.best[number] = rules_fast_better(&view, entry, way.best[number]);
+    const std::uint32_t at = way.special_key[i];
+    const std::uint32_t entry = rules_fast_find_narrow(&view, way.special_slot[i], keys[way.number[at]].word, state);
+    way.best[at] = rules_fast_better(&view, entry, way.best[at]);
   }
   way.specials = 0;
+}
+
+/// Answers up to kTogether keys, a multiple of kLanes.
+PENUMBRA_AVX512 void classify(const rules_fast_view& view, const rules_narrow_key* key, std::uint32_t* rule,
+                              std::uint32_t count) {
+  const std::uint32_t state = penumbra_load_first(view.state);
+  Way way;
+  way.looks = way.segments = way.specials = 0;
+  way.count = count;
+  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  for (std::uint32_t at = 0; at < count; at += kLanes) {
+    take_apart(key + at, at, way);
+    _mm512_store_si512(way.best + at, _mm512_setzero_si512());
+    _mm512_store_si512(way.number + at, _mm512_add_epi32(lane, all(at)));
+  }
+  std::uint32_t late = view.groups, limit = 0;
+  for (; late > 0; --late) {
+    const std::uint32_t best = penumbra_load(&view.group[late - 1].best);
+    if (best > kLate) break;
+    limit = std::max(limit, best);
+  }
+  for (std::uint32_t group = 0; group < view.groups && way.count > 0;) {
+    if (group == late) answer(limit, rule, way);
+    const std::uint32_t together = group < kAlone ? 1 : kAtOnce;
+    const std::uint32_t end = std::min(group + together, group < late ? late : view.groups);
+    for (; group < end; ++group) find_leaves(view, view.group[group], way);
+    look(view, key, way);
+    read_entries(view, way);
+    take_best(view, way);
+    if (way.specials > 0) [[unlikely]]
+      look_closely(view, key, state, way);
+  }
+  for (std::uint32_t at = 0; at < way.count; at += kLanes) {
+    const __m512i best = _mm512_and_si512(_mm512_load_si512(way.best + at), all(RULES_FAST_NUMBER_MASK));
+    _mm512_mask_i32scatter_epi32(rule, lanes_of(way.count - at), _mm512_load_si512(way.number + at), best, 4);
+  }
 }
 
 /// The shader's arguments and answers.
@@ -212,26 +278,7 @@ inline void look_closely(const rules_fast_view& view, const rules_narrow_key* ke
                                                             std::uint32_t* rule, std::uint32_t n) {
   while (n >= kLanes) {
     const std::uint32_t count = std::min(n, kTogether) / kLanes * kLanes;
-    const std::uint32_t state = penumbra_load_first(view.state);
-    Way way;
-    way.looks = way.segments = way.specials = 0;
-    for (std::uint32_t at = 0; at < count; at += kLanes) {
-      take_apart(key + at, at, way);
-      _mm512_store_si512(way.best + at, _mm512_setzero_si512());
-    }
-    for (std::uint32_t group = 0; group < view.groups;) {
-      const std::uint32_t end = group < kAlone ? group + 1 : std::min(group + kAtOnce, view.groups);
-      for (; group < end; ++group) find_leaves(view, view.group[group], count, way);
-      look(view, key, way);
-      read_entries(view, way);
-      take_best(view, way);
-      if (way.specials > 0) [[unlikely]]
-        look_closely(view, key, state, way);
-    }
-    for (std::uint32_t at = 0; at < count; at += kLanes) {
-      const __m512i best = _mm512_load_si512(way.best + at);
-      _mm512_storeu_si512(rule + at, _mm512_and_si512(best, all(RULES_FAST_NUMBER_MASK)));
-    }
+    classify(view, key, rule, count);
     key += count;
     rule += count;
     n -= count;

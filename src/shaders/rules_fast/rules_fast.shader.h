@@ -54,6 +54,7 @@ struct rules_fast_group {
   uint32_t multiplier[RULES_FAST_PARTS];
   uint32_t first_slot;
   uint32_t shift; /* 32 less as many bits as the slots' numbers have */
+  uint32_t best;  /* no rule of the group is in a better class, as slots have it */
 };
 
 /* By the rule's number. */
@@ -83,9 +84,9 @@ struct rules_fast_view {
 /* The number of a key's slot in a group. */
 PENUMBRA_SHADER uint32_t rules_fast_slot(const struct rules_fast_group* group, const uint64_t* key, uint32_t words) {
   uint32_t hash = 0;
-  for (uint32_t word = 0; word < words; ++word) {
-    hash += ((uint32_t)(key[word] >> 32) & group->mask[2 * word]) * group->multiplier[2 * word];
-    hash += ((uint32_t)key[word] & group->mask[2 * word + 1]) * group->multiplier[2 * word + 1];
+  for (uint32_t part = 0; part < words * 2; ++part) {
+    const uint32_t bits = (uint32_t)(key[part / 2] >> (part % 2 == 0 ? 32 : 0)) & group->mask[part];
+    hash += bits * group->multiplier[part];
   }
   return group->first_slot + (hash >> group->shift);
 }
@@ -169,6 +170,7 @@ PENUMBRA_SHADER void rules_fast_narrow(struct rules_fast_view view, const struct
     const uint32_t state = penumbra_load_first(view.state);
     uint32_t best = 0;
     for (uint32_t group = 0; group < view.groups; ++group) {
+      if (penumbra_load(&view.group[group].best) < best >> RULES_FAST_COARSE_SHIFT) continue;
       const uint32_t* at = &view.slot[rules_fast_slot(&view.group[group], key[i].word, RULES_NARROW_WORDS)];
       g_expensive(at);
       const uint32_t slot = penumbra_load_first(at);
@@ -187,6 +189,7 @@ PENUMBRA_SHADER void rules_fast_wide(struct rules_fast_view view, const struct r
     const uint32_t state = penumbra_load_first(view.state);
     uint32_t best = 0;
     for (uint32_t group = 0; group < view.groups; ++group) {
+      if (penumbra_load(&view.group[group].best) < best >> RULES_FAST_COARSE_SHIFT) continue;
       const uint32_t* at = &view.slot[rules_fast_slot(&view.group[group], key[i].word, RULES_WORDS)];
       g_expensive(at);
       const uint32_t slot = penumbra_load_first(at);

@@ -3,72 +3,20 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
-#include <cstring>
 #include <limits>
 #include <utility>
-
-#include "base/random.h"
-#include "shaders/rules_fast/copies.h"
 
 namespace penumbra {
 namespace {
 
-constexpr std::size_t kMostGroups = 32;
-/// Slots are so many times the rules that stand in them, at least: most slots that nothing is found in are empty.
-constexpr std::size_t kSlotsPerRule = 2;
-constexpr unsigned kLeastSlotBits = 4, kMostSlotBits = 25;
 constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
-/// To look into a leaf that every key comes to costs as much as into so many others.
-constexpr std::size_t kEveryKeyCosts = 8;
-
-bool is_none(const RuleWords& bits) {
-  return bits == RuleWords{};
-}
 
 }  // namespace
 
-FastRules::Version::Version(RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods,
-                            std::vector<Entry>& entries, std::span<const std::uint32_t> numbers,
-                            std::span<const RuleWords> bits)
-    : fields_(fields),
-      words_(words_of(fields)),
-      seed_(seed),
-      grace_periods_(grace_periods),
-      entries_(entries),
-      leaves_(fields, grace_periods) {
-  groups_.reserve(kMostGroups + 1);
-  find_classes(numbers);
-  Standing standing = choose_groups(numbers, bits);
-  make_room(numbers, standing);
-  fill(numbers, std::move(standing));
-  placed_at_first_ = numbers.size();
-}
-
-/// Ranks that divide the rules into as many parts as there are classes, less one for what is below all of them.
-void FastRules::Version::find_classes(std::span<const std::uint32_t> numbers) {
-  const std::size_t count = std::min<std::size_t>(numbers.size(), RULES_FAST_CLASSES - 2);
-  for (std::size_t i = count; i-- > 0;) {
-    thresholds_.push_back(entries_[numbers[i * numbers.size() / count]].rank);
-  }
-}
-
 std::uint32_t FastRules::Version::class_of(std::uint64_t rank) const {
-  return 1 + static_cast<std::uint32_t>(std::ranges::upper_bound(thresholds_, rank) - thresholds_.begin());
-}
-
-void FastRules::Version::add_group(const RuleWords& bits, std::size_t copies) {
-  const auto slot_bits =
-      std::clamp(static_cast<unsigned>(std::bit_width(copies * kSlotsPerRule)), kLeastSlotBits, kMostSlotBits);
-  rules_fast_group group{};
-  for (std::size_t part = 0; part < RULES_FAST_PARTS; ++part) {
-    group.mask[part] = static_cast<std::uint32_t>(bits[part / 2] >> (part % 2 == 0 ? 32 : 0));
-    group.multiplier[part] = static_cast<std::uint32_t>(Random::mixed(++seed_)) | 1;
-  }
-  if (!groups_.empty()) group.first_slot = groups_.back().first_slot + (2U << (31 - groups_.back().shift));
-  group.shift = 32 - slot_bits;
-  groups_.push_back(group);
-  bits_.push_back(bits);
+  // Few parts have classes far apart: the upper bits of a class are to tell as much as they can.
+  const auto part = static_cast<std::size_t>(std::ranges::upper_bound(thresholds_, rank) - thresholds_.begin());
+  return 1 + static_cast<std::uint32_t>(part * (RULES_FAST_CLASSES - 2) / std::max<std::size_t>(thresholds_.size(), 1));
 }
 
 /// The slots of a group that a rule stands in, each once; none if they are too many.
@@ -82,110 +30,6 @@ std::span<const std::uint32_t> FastRules::Version::find_slots(std::uint32_t numb
   return std::span(found_).first(count);
 }
 
-/// Decides which group a rule goes to: the first that has room in its leaves, otherwise where it crowds least.
-/// crowd(slot) is how many rules are in a leaf. False if there is no group for it.
-template <class Crowd>
-bool FastRules::Version::choose_place(std::uint32_t number, Crowd crowd) {
-  std::size_t least = std::numeric_limits<std::size_t>::max();
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
-    std::size_t most = 0;
-    const auto slots = find_slots(number, group);
-    if (slots.empty()) continue;
-    for (const std::uint32_t slot : slots) most = std::max(most, crowd(slot));
-    if (most >= rules_fast::kLeafRules && is_none(bits_[group])) most *= kEveryKeyCosts;
-    if (most >= least) continue;
-    least = most;
-    entries_[number].group = static_cast<std::uint16_t>(group);
-    if (most < rules_fast::kLeafRules) return true;
-  }
-  return least != std::numeric_limits<std::size_t>::max();
-}
-
-/// Gives every rule a group.
-FastRules::Version::Standing FastRules::Version::choose_groups(std::span<const std::uint32_t> numbers,
-                                                               std::span<const RuleWords> bits) {
-  Standing standing;
-  std::vector<std::uint32_t> crowd;
-  std::vector<std::uint32_t> left(numbers.size());  // places in the order of ranks
-  for (std::size_t i = 0; i < left.size(); ++i) left[i] = static_cast<std::uint32_t>(i);
-  const auto stand = [&](std::uint32_t place, std::span<const std::uint32_t> slots) {
-    for (const std::uint32_t slot : slots) {
-      ++crowd[slot];
-      standing.push_back(std::uint64_t{slot} << 32 | place);
-    }
-  };
-  const auto begin_group = [&](const RuleWords& its_bits) {
-    std::size_t copies = 0;
-    for (const std::uint32_t place : left) {
-      rules_fast::for_each_copy(entries_[numbers[place]].match, words_, its_bits, [&](const RuleWords&) { ++copies; });
-    }
-    add_group(its_bits, copies);
-    crowd.resize(groups_.back().first_slot + (2UL << (31 - groups_.back().shift)));
-  };
-
-  while (!left.empty() && groups_.size() < kMostGroups) {
-    RuleWords its_bits{};
-    if (groups_.size() < bits.size()) {
-      its_bits = bits[groups_.size()];
-    } else {
-      std::vector<const RuleMatch*> matches;
-      for (const std::uint32_t place : left) matches.push_back(&entries_[numbers[place]].match);
-      its_bits = rules_fast::choose_bits(matches, fields_);
-    }
-    begin_group(its_bits);
-    const std::size_t group = groups_.size() - 1;
-    std::vector<std::uint32_t> still_left;
-    for (const std::uint32_t place : left) {
-      const auto slots = find_slots(numbers[place], group);
-      const bool fits = !slots.empty() && std::ranges::all_of(slots, [&](std::uint32_t slot) {
-        return crowd[slot] < rules_fast::kLeafRules;
-      });
-      if (!fits) {
-        still_left.push_back(place);
-        continue;
-      }
-      entries_[numbers[place]].group = static_cast<std::uint16_t>(group);
-      stand(place, slots);
-    }
-    const bool is_little = (left.size() - still_left.size()) * 64 < left.size();
-    left.swap(still_left);
-    if (is_little && groups_.size() >= bits.size()) break;
-  }
-  if (!left.empty() && std::ranges::none_of(bits_, is_none)) begin_group({});
-  for (const std::uint32_t place : left) {
-    choose_place(numbers[place], [&](std::uint32_t slot) { return std::size_t{crowd[slot]}; });
-    stand(place, find_slots(numbers[place], entries_[numbers[place]].group));
-  }
-  slots_ = HugeArray<std::uint32_t>(std::max<std::size_t>(crowd.size(), 1));
-  return standing;
-}
-
-/// Memory, with room for half as many more.
-void FastRules::Version::make_room(std::span<const std::uint32_t> numbers, const Standing& standing) {
-  std::size_t others = 0;
-  std::uint32_t last = 0;
-  for (const std::uint32_t number : numbers) {
-    last = std::max(last, number);
-    others += rules_fast::box_of(entries_[number].match, fields_).is_all ? 0 : 1;
-  }
-  leaves_.reserve(standing.size() * 2 + 4096);  // a block for each is enough
-  rules_ = HugeArray<rules_fast_rule>(std::bit_ceil(std::size_t{last} + std::size_t{last} / 2 + 1024));
-  masks_ = HugeArray<rules_fast_mask>(1 + others + others / 2 + 1024);
-  for (std::size_t mask = masks_.size(); mask-- > 1;) free_masks_.push_back(static_cast<std::uint32_t>(mask));
-}
-
-void FastRules::Version::fill(std::span<const std::uint32_t> numbers, Standing standing) {
-  for (const std::uint32_t number : numbers) describe(number, 0);
-  std::ranges::sort(standing);
-  for (std::size_t begin = 0, end = 0; begin < standing.size(); begin = end) {
-    leaf_.clear();
-    for (; end < standing.size() && standing[end] >> 32 == standing[begin] >> 32; ++end) {
-      leaf_.push_back(numbers[static_cast<std::uint32_t>(standing[end])]);
-    }
-    slots_[standing[begin] >> 32] = written(leaf_);
-  }
-}
-
 void FastRules::Version::publish_to(Table& table) {
   view_ = {.group = groups_.data(),
            .slot = slots_.data(),
@@ -194,17 +38,17 @@ void FastRules::Version::publish_to(Table& table) {
            .rule = rules_.data(),
            .mask = masks_.data(),
            .state = state_.data(),
-           .groups = static_cast<std::uint32_t>(groups_.size())};
+           .groups = static_cast<std::uint32_t>(bits_.size())};
   const auto bytes = [](const auto* data) { return reinterpret_cast<const std::byte*>(data); };
   const bool is_narrow = view_.narrow != nullptr;
-  table.publish(
-      view_, {{offsetof(rules_fast_view, group), bytes(groups_.data()), groups_.capacity() * sizeof(rules_fast_group)},
-              {offsetof(rules_fast_view, slot), bytes(slots_.data()), slots_.bytes()},
-              {is_narrow ? offsetof(rules_fast_view, narrow) : offsetof(rules_fast_view, wide),
-               is_narrow ? bytes(leaves_.narrow()) : bytes(leaves_.wide()), leaves_.region_bytes()},
-              {offsetof(rules_fast_view, rule), bytes(rules_.data()), rules_.bytes()},
-              {offsetof(rules_fast_view, mask), bytes(masks_.data()), masks_.bytes()},
-              {offsetof(rules_fast_view, state), bytes(state_.data()), sizeof state_}});
+  table.publish(view_,
+                {{offsetof(rules_fast_view, group), bytes(groups_.data()), groups_.size() * sizeof(rules_fast_group)},
+                 {offsetof(rules_fast_view, slot), bytes(slots_.data()), slots_.bytes()},
+                 {is_narrow ? offsetof(rules_fast_view, narrow) : offsetof(rules_fast_view, wide),
+                  is_narrow ? bytes(leaves_.narrow()) : bytes(leaves_.wide()), leaves_.region_bytes()},
+                 {offsetof(rules_fast_view, rule), bytes(rules_.data()), rules_.bytes()},
+                 {offsetof(rules_fast_view, mask), bytes(masks_.data()), masks_.bytes()},
+                 {offsetof(rules_fast_view, state), bytes(state_.data()), sizeof state_}});
   table_ = &table;
   leaves_.announce_to(table, kBlocks);
 }
@@ -246,9 +90,7 @@ std::uint32_t FastRules::Version::written(std::span<const std::uint32_t> numbers
   const std::uint32_t slot = leaves_.write(rows_);
   if (slot == 0) return 0;
   const std::uint32_t best_class = rows_.front().entry >> RULES_FAST_CLASS_SHIFT;
-  constexpr unsigned kDropped = 12 - (32 - RULES_FAST_COARSE_SHIFT);
-  static_assert(RULES_FAST_CLASSES == 1 << 12);
-  return slot | (is_checked ? RULES_FAST_CHECK : 0) | best_class >> kDropped << RULES_FAST_COARSE_SHIFT;
+  return slot | (is_checked ? RULES_FAST_CHECK : 0) | rules_fast::coarse(best_class) << RULES_FAST_COARSE_SHIFT;
 }
 
 /// Readers who come from now on find this in the slot.
@@ -271,6 +113,10 @@ bool FastRules::Version::add(std::uint32_t number) {
   if (!has_place) return false;
   entry.use = Use::fresh;
   ++added_since_;
+  if (rules_fast_group& group = groups_[entry.group]; group.best < rules_fast::coarse(class_of(entry.rank))) {
+    std::atomic_ref(group.best).store(rules_fast::coarse(class_of(entry.rank)), std::memory_order_relaxed);
+    group_changes_.add(*table_, entry.group);
+  }
   bool is_crowded = false;
   for (const std::uint32_t slot : find_slots(number, entry.group)) {
     leaf_.clear();
@@ -303,6 +149,7 @@ void FastRules::Version::let_die(std::uint32_t number) {
 }
 
 void FastRules::Version::commit() {
+  group_changes_.flush(*table_);
   mask_changes_.flush(*table_);
   rule_changes_.flush(*table_);
   leaves_.flush();
@@ -360,7 +207,7 @@ bool FastRules::Version::is_worn() const {
 }
 
 std::size_t FastRules::Version::bytes() const {
-  return groups_.capacity() * sizeof(rules_fast_group) + slots_.bytes() + leaves_.used_bytes() + rules_.bytes();
+  return groups_.size() * sizeof(rules_fast_group) + slots_.bytes() + leaves_.used_bytes() + rules_.bytes();
 }
 
 }  // namespace penumbra

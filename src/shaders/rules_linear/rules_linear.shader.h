@@ -24,7 +24,7 @@ PENUMBRA_SHADER uint32_t rules_linear_find(const struct rules_linear_view* view,
   uint32_t best = RULES_NONE;
   for (uint32_t number = 1; number < end; ++number) {
     const struct rules_record* record = &view->record[number];
-    const uint64_t* mask = &view->mask[number * words];
+    const uint64_t* mask = &view->mask[(uint64_t)(number * words)];
     uint64_t difference = 0;
     for (uint32_t word = 0; word < words; ++word) {
       difference |= (key[word] ^ penumbra_load(&record->value[word])) & penumbra_load(&mask[word]);

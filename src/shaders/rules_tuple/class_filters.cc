@@ -45,6 +45,20 @@ bool ClassFilters::is_coarse(const RuleClass& of) const {
   return of.filter != 0 && of.bits_per_rule < size_for(classes_.size()).bits_per_rule;
 }
 
+unsigned ClassFilters::bits_for(const RuleClass& of) const {
+  unsigned bits = 0;
+  while ((std::size_t{64} << bits) < (of.rules + 1) * std::size_t{size_for(classes_.size()).bits_per_rule}) ++bits;
+  return bits;
+}
+
+bool ClassFilters::make_room(const RuleClass& of) {
+  const unsigned bits = bits_for(of);
+  const std::size_t end = end_ + (std::size_t{1} << bits);
+  if (!free_[bits].empty() || end > kMostWords || end <= room_) return false;
+  while (room_ < end) room_ *= 2;
+  return true;
+}
+
 void ClassFilters::add(RuleClass& of, std::uint64_t hash) {
   if (of.filter != 0) count(of.filter, of.counts, hash);
 }
@@ -95,7 +109,6 @@ ClassFilters::Run ClassFilters::take(unsigned bits) {
   if (words > kMostWords - end_) return {};
   const Run run{.begin = end_, .bits = bits};
   end_ += words;
-  while (room_ < end_) room_ *= 2;
   return run;
 }
 

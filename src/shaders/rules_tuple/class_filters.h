@@ -48,11 +48,12 @@ class ClassFilters {
   bool has_to_grow(const RuleClass& of) const;
   /// Whether its filter lets more through than one that were made now.
   bool is_coarse(const RuleClass& of) const;
-  /// Gives a class another filter, with the hashes of its rules: for_each_hash(take) calls take(hash) for each. Returns
-  /// whether the region has grown, which then is to be published. If there is no place for a filter the class has none,
-  /// and everything may be there.
+  /// Whether the region has grown so that it holds a new filter of the class: then it is to be published before make().
+  bool make_room(const RuleClass& of);
+  /// Gives a class another filter, with the hashes of its rules: for_each_hash(take) calls take(hash) for each. If
+  /// there is no place for a filter the class has none, and everything may be there.
   template <class ForEachHash>
-  bool make(RuleClass& of, ForEachHash for_each_hash);
+  void make(RuleClass& of, ForEachHash for_each_hash);
   void add(RuleClass& of, std::uint64_t hash);
   void remove(RuleClass& of, std::uint64_t hash);
   /// A class that is going.
@@ -72,6 +73,8 @@ class ClassFilters {
 
   static std::uint64_t describe(Run run, std::uint32_t hashes);
   static Run run_of(std::uint64_t filter);
+  /// Of a new filter, for one rule more than the class has.
+  unsigned bits_for(const RuleClass& of) const;
   /// A run of words of zero; whose `begin` is 0 if there is no place.
   Run take(unsigned bits);
   void replace(RuleClass& of, std::uint64_t filter, std::uint32_t bits_per_rule, std::vector<std::uint8_t> counts);
@@ -92,21 +95,14 @@ class ClassFilters {
 };
 
 template <class ForEachHash>
-bool ClassFilters::make(RuleClass& of, ForEachHash for_each_hash) {
+void ClassFilters::make(RuleClass& of, ForEachHash for_each_hash) {
   const Size size = size_for(classes_.size());
-  unsigned bits = 0;
-  while ((std::size_t{64} << bits) < (of.rules + 1) * std::size_t{size.bits_per_rule}) ++bits;
-  std::vector<std::uint8_t> counts(std::size_t{64} << bits);
-  const std::uint32_t room_before = room_;
-  const Run run = take(bits);
-  if (run.begin != 0) {
-    const std::uint64_t filter = describe(run, size.hashes);
-    for_each_hash([&](std::uint64_t hash) { count(filter, counts, hash); });
-    replace(of, filter, size.bits_per_rule, std::move(counts));
-  } else {
-    replace(of, 0, 0, {});
-  }
-  return room_ != room_before;
+  const Run run = take(bits_for(of));
+  if (run.begin == 0) return replace(of, 0, 0, {});
+  std::vector<std::uint8_t> counts(std::size_t{64} << run.bits);
+  const std::uint64_t filter = describe(run, size.hashes);
+  for_each_hash([&](std::uint64_t hash) { count(filter, counts, hash); });
+  replace(of, filter, size.bits_per_rule, std::move(counts));
 }
 
 }  // namespace penumbra

@@ -10,8 +10,8 @@
  * costs one load, and the hash goes on to be the digest that the table is asked for. class_filters.h says how large
  * filters are. Where `filter` is 0 there is none: it leads to the first word, which is no filter's, and has all bits.
  *
- * First a group of classes is asked for, without a branch that depends on an answer; then the table for those that may
- * have the value. Their hashes are made again then: they are few, and keeping all would cost more. */
+ * First a group of classes is asked, without a branch that depends on an answer; then the table for those that may have
+ * the value. */
 #ifndef PENUMBRA_SHADERS_RULES_BLOOM_H
 #define PENUMBRA_SHADERS_RULES_BLOOM_H
 
@@ -48,34 +48,36 @@ PENUMBRA_SHADER uint32_t rules_bloom_may_have(const struct rules_tuple_view* vie
          1;
 }
 
-PENUMBRA_SHADER uint32_t rules_bloom_find(const struct rules_tuple_view* view, const uint64_t* key, uint32_t words) {
-  const uint32_t state = penumbra_load_first(view->state);
-  const uint64_t list = penumbra_load_first(view->list);
-  const uint32_t end = (uint32_t)(list >> 32) + (uint32_t)list;
-  uint32_t best = RULES_NONE;
-  for (uint32_t at = (uint32_t)(list >> 32); at < end; at += RULES_BLOOM_GROUP) {
-    if (penumbra_load(&view->classes[at].bound) <= view->record[best].rank) break;
-    const uint32_t group = end - at < RULES_BLOOM_GROUP ? end - at : (uint32_t)RULES_BLOOM_GROUP;
-    uint32_t may_have = 0;
-    for (uint32_t i = 0; i < group; ++i) {
-      may_have |= rules_bloom_may_have(view, at + i, rules_tuple_hash_in(view, at + i, key, words)) << i;
-    }
-    while (may_have != 0) {
-      const uint32_t each = at + penumbra_trailing_zeros(may_have);
-      const uint64_t digest = rules_tuple_digest(rules_tuple_hash_in(view, each, key, words));
-      best = rules_tuple_better(view, each, digest, key, words, state, best);
-      may_have &= may_have - 1;
-    }
+/* For which classes of the group that comes next their filters leave it open that they have a rule. */
+PENUMBRA_SHADER uint32_t rules_bloom_ask(const struct rules_tuple_view* view, const struct rules_walk* walk,
+                                         const uint64_t* key, uint32_t words) {
+  const uint32_t there = walk->end - walk->at;
+  const uint32_t group = there < RULES_BLOOM_GROUP ? there : (uint32_t)RULES_BLOOM_GROUP;
+  uint32_t may_have = 0;
+  for (uint32_t i = 0; i < group; ++i) {
+    const uint64_t hash = rules_tuple_hash_in(view, walk->at + i, key, words);
+    may_have |= rules_bloom_may_have(view, walk->at + i, hash) << i;
   }
-  return best;
+  return may_have;
 }
 
 /* Writes the number of the rule that wins of each key, or RULES_NONE. */
 PENUMBRA_SHADER void rules_bloom_narrow(struct rules_tuple_view view, const struct rules_narrow_key* key,
                                         uint32_t* rule, uint32_t n) {
   foreach (i, n) {
-    const uint32_t best = rules_bloom_find(&view, key[i].word, RULES_NARROW_WORDS);
-    rule[i] = best;
+    struct rules_walk walk = rules_walk_begin(&view);
+    for (; rules_walk_goes_on(&view, &walk); walk.at += RULES_BLOOM_GROUP) {
+      walk.may_have = rules_bloom_ask(&view, &walk, key[i].word, RULES_NARROW_WORDS);
+      for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
+        uint32_t number =
+            cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key[i].word, RULES_NARROW_WORDS));
+        while (number != RULES_NONE) {
+          g_expensive(&view.record[number]);
+          number = rules_walk_take(&view, &walk, number, key[i].word, RULES_NARROW_WORDS);
+        }
+      }
+    }
+    rule[i] = walk.best;
   }
 }
 
@@ -83,8 +85,18 @@ PENUMBRA_SHADER void rules_bloom_narrow(struct rules_tuple_view view, const stru
 PENUMBRA_SHADER void rules_bloom_wide(struct rules_tuple_view view, const struct rules_key* key, uint32_t* rule,
                                       uint32_t n) {
   foreach (i, n) {
-    const uint32_t best = rules_bloom_find(&view, key[i].word, RULES_WORDS);
-    rule[i] = best;
+    struct rules_walk walk = rules_walk_begin(&view);
+    for (; rules_walk_goes_on(&view, &walk); walk.at += RULES_BLOOM_GROUP) {
+      walk.may_have = rules_bloom_ask(&view, &walk, key[i].word, RULES_WORDS);
+      for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
+        uint32_t number = cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key[i].word, RULES_WORDS));
+        while (number != RULES_NONE) {
+          g_expensive(&view.record[number]);
+          number = rules_walk_take(&view, &walk, number, key[i].word, RULES_WORDS);
+        }
+      }
+    }
+    rule[i] = walk.best;
   }
 }
 

@@ -26,10 +26,9 @@
 #include "shaders/rules/rules.shader.h"
 
 enum {
-  RULES_TUPLE_SECRETS = 2 * RULES_WORDS,
   RULES_TUPLE_DIGEST_BITS = 53,
   RULES_TUPLE_HAS_RANGES = 1, /* in a record's `ranges`, below the number of its class */
-  RULES_TUPLE_GROUP = 4       /* classes that are looked at together */
+  RULES_TUPLE_GROUP = 8       /* classes that are looked at together */
 };
 
 struct rules_class {
@@ -48,20 +47,23 @@ struct rules_tuple_view {
   const struct rules_class* classes; /* the list's */
   const uint64_t* mask;              /* of each class as many words as a key has */
   const uint64_t* filter;            /* rules_bloom.shader.h's */
-  uint64_t secret[RULES_TUPLE_SECRETS];
+  uint64_t secret[RULES_WORDS];
 };
 
-/* A keyed hash of a key under a mask: the sum of the products of pairs of 32-bit words, a secret added to each, modulo
- * 2^64 (MULTILINEAR-HM of Lemire, Kaser: Strongly Universal String Hashing is Fast, The Computer Journal 2014). Its
- * upper 32 bits are strongly universal: two values meet there with a chance of 2^-32, whatever they are. */
+/* A keyed hash of a key under a mask. The sum is NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC: Fast and Secure
+ * Message Authentication, CRYPTO 1999) of its halves of words: whatever two values are, they have one sum with a chance
+ * of 2^-32 over the secrets. It takes a product of 32 bits a word, which a GPU has an instruction for. The factor
+ * spreads it: the upper bits depend on all. */
 PENUMBRA_SHADER uint64_t rules_tuple_hash(const uint64_t* secret, const uint64_t* key, const uint64_t* mask,
                                           uint32_t words, uint64_t salt) {
   uint64_t sum = salt;
   for (uint32_t word = 0; word < words; ++word) {
     const uint64_t masked = key[word] & mask[word];
-    sum += (secret[2 * word] + (uint32_t)masked) * (secret[2 * word + 1] + (masked >> 32));
+    const uint32_t lower = (uint32_t)masked + (uint32_t)secret[word];
+    const uint32_t upper = (uint32_t)(masked >> 32) + (uint32_t)(secret[word] >> 32);
+    sum += (uint64_t)lower * upper;
   }
-  return sum;
+  return sum * 0x9E3779B97F4A7C15U;
 }
 
 /* Of that hash, the upper bits at the bottom: they choose the bucket. */
@@ -72,7 +74,43 @@ PENUMBRA_SHADER uint64_t rules_tuple_digest(uint64_t hash) {
 
 PENUMBRA_SHADER uint64_t rules_tuple_hash_in(const struct rules_tuple_view* view, uint32_t at, const uint64_t* key,
                                              uint32_t words) {
-  return rules_tuple_hash(view->secret, key, &view->mask[at * words], words, view->classes[at].salt);
+  return rules_tuple_hash(view->secret, key, &view->mask[(uint64_t)(at * words)], words, view->classes[at].salt);
+}
+
+/* Where a look-up is. */
+struct rules_walk {
+  uint32_t state;    /* the one that decides */
+  uint32_t at, end;  /* the group of classes that it is at, and the end of the list */
+  uint32_t may_have; /* of the group, a bit for each class whose table is still to be asked */
+  uint32_t best;     /* the rule that wins so far; the record of RULES_NONE ranks 0, below all */
+};
+
+PENUMBRA_SHADER struct rules_walk rules_walk_begin(const struct rules_tuple_view* view) {
+  struct rules_walk walk;
+  walk.state = penumbra_load_first(view->state);
+  const uint64_t list = penumbra_load_first(view->list);
+  walk.at = (uint32_t)(list >> 32);
+  walk.end = walk.at + (uint32_t)list;
+  walk.may_have = 0;
+  walk.best = RULES_NONE;
+  return walk;
+}
+
+/* Whether classes from `at` on may have a rule that ranks higher than the best one so far. */
+PENUMBRA_SHADER uint32_t rules_walk_goes_on(const struct rules_tuple_view* view, const struct rules_walk* walk) {
+  return walk->at < walk->end && penumbra_load(&view->classes[walk->at].bound) > view->record[walk->best].rank;
+}
+
+/* The place of the class whose table is to be asked next. */
+PENUMBRA_SHADER uint32_t rules_walk_class(const struct rules_walk* walk) {
+  return walk->at + penumbra_trailing_zeros(walk->may_have);
+}
+
+/* The digest to ask it for. It was made when the group was looked at; these classes are few, and keeping it for all
+ * would cost more than making it anew. */
+PENUMBRA_SHADER uint64_t rules_walk_digest(const struct rules_tuple_view* view, const struct rules_walk* walk,
+                                           const uint64_t* key, uint32_t words) {
+  return rules_tuple_digest(rules_tuple_hash_in(view, rules_walk_class(walk), key, words));
 }
 
 PENUMBRA_SHADER uint32_t rules_tuple_matches(const struct rules_tuple_view* view, uint32_t number, uint32_t at,
@@ -86,64 +124,69 @@ PENUMBRA_SHADER uint32_t rules_tuple_matches(const struct rules_tuple_view* view
   return (record->ranges & RULES_TUPLE_HAS_RANGES) == 0 || rules_has_ports(&view->ports[number], key[words - 1]);
 }
 
-/* The rule that wins of `best` (RULES_NONE: none) and those of the class at that place of the list which match. The
- * record of RULES_NONE ranks 0, below all. */
-PENUMBRA_SHADER uint32_t rules_tuple_better(const struct rules_tuple_view* view, uint32_t at, uint64_t digest,
-                                            const uint64_t* key, uint32_t words, uint32_t state, uint32_t best) {
-  uint32_t better = best;
-  uint32_t number = cuckoo_table_find(&view->cuckoo, digest);
-  while (number != RULES_NONE) {
-    const struct rules_record* record = &view->record[number];
-    g_expensive(record);
-    if (record->rank > view->record[better].rank && rules_tuple_matches(view, number, at, key, words) &&
-        rules_is_there(record, state)) {
-      better = number;
-    }
-    number = penumbra_load_first(&record->next);
+/* Looks at a rule of the chain that the table led to; returns the next one, or RULES_NONE. */
+PENUMBRA_SHADER uint32_t rules_walk_take(const struct rules_tuple_view* view, struct rules_walk* walk, uint32_t number,
+                                         const uint64_t* key, uint32_t words) {
+  const struct rules_record* record = &view->record[number];
+  if (record->rank > view->record[walk->best].rank &&
+      rules_tuple_matches(view, number, rules_walk_class(walk), key, words) && rules_is_there(record, walk->state)) {
+    walk->best = number;
   }
-  return better;
+  return penumbra_load_first(&record->next);
 }
 
-/* Whether the marks of its first bucket, at that place, leave it open that a digest is there. */
-PENUMBRA_SHADER uint32_t rules_tuple_may_be(const struct rules_tuple_view* view, uint32_t place, uint64_t digest) {
-  const uint64_t marks = penumbra_load_first(&view->cuckoo.bucket[place].marks);
-  const uint64_t hits = cuckoo_table_hits(marks, cuckoo_table_mark(digest >> view->cuckoo.bits));
-  return (hits | marks >> CUCKOO_TABLE_ELSEWHERE_AT) != 0;
-}
-
-PENUMBRA_SHADER uint32_t rules_tuple_find(const struct rules_tuple_view* view, const uint64_t* key, uint32_t words) {
-  const uint32_t state = penumbra_load_first(view->state);
-  const uint64_t list = penumbra_load_first(view->list);
-  const uint32_t end = (uint32_t)(list >> 32) + (uint32_t)list;
-  const uint32_t places = (1U << view->cuckoo.bits) - 1;
-  uint32_t best = RULES_NONE;
-  for (uint32_t at = (uint32_t)(list >> 32); at < end; at += RULES_TUPLE_GROUP) {
-    if (penumbra_load(&view->classes[at].bound) <= view->record[best].rank) break;
-    uint64_t digest[RULES_TUPLE_GROUP];
-    for (uint32_t i = 0; i < RULES_TUPLE_GROUP; ++i) {
-      const uint32_t each = at + i < end ? at + i : at;
-      digest[i] = rules_tuple_digest(rules_tuple_hash_in(view, each, key, words));
-    }
-    g_expensive(&view->cuckoo.bucket[(uint32_t)digest[0] & places]);
-    g_expensive(&view->cuckoo.bucket[(uint32_t)digest[1] & places]);
-    g_expensive(&view->cuckoo.bucket[(uint32_t)digest[2] & places]);
-    g_expensive(&view->cuckoo.bucket[(uint32_t)digest[3] & places]);
-    for (uint32_t i = 0; i < RULES_TUPLE_GROUP; ++i) {
-      const uint32_t each = at + i < end ? at + i : at;
-      if (rules_tuple_may_be(view, (uint32_t)digest[i] & places, digest[i])) {
-        best = rules_tuple_better(view, each, digest[i], key, words, state, best);
-      }
-    }
+/* Of the group of classes that comes next, the digests to ask for; of a last one that is short, its first again. */
+PENUMBRA_SHADER void rules_tuple_digests(const struct rules_tuple_view* view, const struct rules_walk* walk,
+                                         const uint64_t* key, uint32_t words, uint64_t* digest) {
+  for (uint32_t i = 0; i < RULES_TUPLE_GROUP; ++i) {
+    const uint32_t each = walk->at + i < walk->end ? walk->at + i : walk->at;
+    digest[i] = rules_tuple_digest(rules_tuple_hash_in(view, each, key, words));
   }
-  return best;
 }
 
-/* Writes the number of the rule that wins of each key, or RULES_NONE. */
+/* For which classes of the group the marks of the digests' first buckets leave it open that they are there. */
+PENUMBRA_SHADER uint32_t rules_tuple_may_have(const struct rules_tuple_view* view, const struct rules_walk* walk,
+                                              const uint64_t* digest) {
+  uint32_t may_have = 0;
+  for (uint32_t i = 0; i < RULES_TUPLE_GROUP; ++i) {
+    const uint32_t place = (uint32_t)digest[i] & ((1U << view->cuckoo.bits) - 1);
+    const uint64_t marks = penumbra_load_first(&view->cuckoo.bucket[place].marks);
+    const uint64_t hits = cuckoo_table_hits(marks, cuckoo_table_mark(digest[i] >> view->cuckoo.bits));
+    may_have |= (uint32_t)((hits | marks >> CUCKOO_TABLE_ELSEWHERE_AT) != 0) << i;
+  }
+  const uint32_t there = walk->end - walk->at;
+  return there < RULES_TUPLE_GROUP ? may_have & ((1U << there) - 1) : may_have;
+}
+
+/* Writes the number of the rule that wins of each key, or RULES_NONE. The body stands here for each width of keys: gopt
+ * keeps what a function with hints is given, so that a width which it is given would be none that the compiler knows.
+ */
 PENUMBRA_SHADER void rules_tuple_narrow(struct rules_tuple_view view, const struct rules_narrow_key* key,
                                         uint32_t* rule, uint32_t n) {
   foreach (i, n) {
-    const uint32_t best = rules_tuple_find(&view, key[i].word, RULES_NARROW_WORDS);
-    rule[i] = best;
+    struct rules_walk walk = rules_walk_begin(&view);
+    for (; rules_walk_goes_on(&view, &walk); walk.at += RULES_TUPLE_GROUP) {
+      uint64_t digest[RULES_TUPLE_GROUP];
+      rules_tuple_digests(&view, &walk, key[i].word, RULES_NARROW_WORDS, digest);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[0] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[1] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[2] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[3] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[4] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[5] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[6] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[7] & ((1U << view.cuckoo.bits) - 1)]);
+      walk.may_have = rules_tuple_may_have(&view, &walk, digest);
+      for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
+        uint32_t number =
+            cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key[i].word, RULES_NARROW_WORDS));
+        while (number != RULES_NONE) {
+          g_expensive(&view.record[number]);
+          number = rules_walk_take(&view, &walk, number, key[i].word, RULES_NARROW_WORDS);
+        }
+      }
+    }
+    rule[i] = walk.best;
   }
 }
 
@@ -151,8 +194,28 @@ PENUMBRA_SHADER void rules_tuple_narrow(struct rules_tuple_view view, const stru
 PENUMBRA_SHADER void rules_tuple_wide(struct rules_tuple_view view, const struct rules_key* key, uint32_t* rule,
                                       uint32_t n) {
   foreach (i, n) {
-    const uint32_t best = rules_tuple_find(&view, key[i].word, RULES_WORDS);
-    rule[i] = best;
+    struct rules_walk walk = rules_walk_begin(&view);
+    for (; rules_walk_goes_on(&view, &walk); walk.at += RULES_TUPLE_GROUP) {
+      uint64_t digest[RULES_TUPLE_GROUP];
+      rules_tuple_digests(&view, &walk, key[i].word, RULES_WORDS, digest);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[0] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[1] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[2] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[3] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[4] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[5] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[6] & ((1U << view.cuckoo.bits) - 1)]);
+      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[7] & ((1U << view.cuckoo.bits) - 1)]);
+      walk.may_have = rules_tuple_may_have(&view, &walk, digest);
+      for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
+        uint32_t number = cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key[i].word, RULES_WORDS));
+        while (number != RULES_NONE) {
+          g_expensive(&view.record[number]);
+          number = rules_walk_take(&view, &walk, number, key[i].word, RULES_WORDS);
+        }
+      }
+    }
+    rule[i] = walk.best;
   }
 }
 

@@ -42,8 +42,8 @@ CuckooTable::Shape shape_of_values() {
           .most = kMostRules};
 }
 
-std::array<std::uint64_t, RULES_TUPLE_SECRETS> secrets_of_rules(std::uint64_t seed) {
-  std::array<std::uint64_t, RULES_TUPLE_SECRETS> secrets{};
+std::array<std::uint64_t, RULES_WORDS> secrets_of_rules(std::uint64_t seed) {
+  std::array<std::uint64_t, RULES_WORDS> secrets{};
   std::ranges::generate(secrets, [random = Random(seed)]() mutable { return random.next(); });
   return secrets;
 }
@@ -106,7 +106,7 @@ void TupleRules::insert(std::uint32_t number, const RuleMatch& match, std::uint6
   if (records_.make_room(number)) publish_and_wait();
   const RuleMatch nesting = nested(match);
   RuleClass& of = class_of(nesting.mask);
-  if (filters_ && filters_->has_to_grow(of)) make_filter(of);
+  if (filters_ && filters_->has_to_grow(of)) make_filter(*filters_, of);
   if (cuckoo_.size() * 4 >= cuckoo_.slots() * 3) cuckoo_.reserve(cuckoo_.slots());
   records_.add(number, nesting.value, match, rank, of.number << 1 | (match.has_ranges() ? RULES_TUPLE_HAS_RANGES : 0));
   try {
@@ -161,13 +161,13 @@ std::uint64_t TupleRules::hash(const RuleClass& of, const RuleWords& value) cons
   return rules_tuple_hash(secrets_.data(), value.data(), of.mask.data(), static_cast<std::uint32_t>(words_), of.salt);
 }
 
-void TupleRules::make_filter(RuleClass& of) {
-  const bool has_grown = filters_->make(of, [&](auto take) {
+void TupleRules::make_filter(ClassFilters& filters, RuleClass& of) {
+  if (filters.make_room(of)) publish_and_wait();
+  filters.make(of, [&](auto take) {
     for (std::uint32_t each = of.first; each != RULES_NONE; each = links_[each].after) {
       take(hash(of, std::to_array(records_[each].value)));
     }
   });
-  if (has_grown) publish_and_wait();
 }
 
 /// Puts a rule before its chain and into its class. Throws as CuckooTable::insert() does, before it has done anything.
@@ -218,7 +218,7 @@ void TupleRules::sort_classes() {
     if ((!of.best_has_gone && !is_coarse) || of.rules > credit_) return;
     credit_ -= of.rules;
     if (of.best_has_gone) find_best(of);
-    if (is_coarse) make_filter(of);
+    if (is_coarse) make_filter(*filters_, of);
   });
   classes_.sort([this](RuleClass& of) {
     if (filters_) filters_->drop(of);

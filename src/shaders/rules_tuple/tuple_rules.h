@@ -58,7 +58,7 @@ class TupleRules final : public RuleTable {
   RuleMatch nested(const RuleMatch& match) const;
   RuleClass& class_of(const RuleWords& mask);
   std::uint64_t hash(const RuleClass& of, const RuleWords& value) const;
-  void make_filter(RuleClass& of);
+  void make_filter(ClassFilters& filters, RuleClass& of);
   void link(std::uint32_t number, RuleClass& of);
   void unlink(std::uint32_t number);
   void sort_classes();
@@ -67,7 +67,7 @@ class TupleRules final : public RuleTable {
   const std::string shader_;
   const std::size_t words_;
   GracePeriods& grace_periods_;
-  const std::array<std::uint64_t, RULES_TUPLE_SECRETS> secrets_;
+  const std::array<std::uint64_t, RULES_WORDS> secrets_;
   RuleRecords records_;
   ClassList classes_;
   std::optional<ClassFilters> filters_;

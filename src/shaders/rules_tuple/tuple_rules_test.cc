@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/sanitizer_scale.h"
@@ -81,8 +83,30 @@ TEST(TupleRules, ForgetClassesWithoutRules) {
     EXPECT_EQ(lookup(table, {}), RULES_NONE);
     // Records take more with each round: their numbers do.
     if (round == 1) memory = table.memory_bytes() - number * sizeof(rules_record);
-    EXPECT_TRUE(round < 2 || table.memory_bytes() - number * sizeof(rules_record) < memory + number * 32) << round;
+    EXPECT_TRUE(round < 2 || table.memory_bytes() - number * sizeof(rules_record) < memory + std::size_t{number} * 32)
+        << round;
   }
+}
+
+/// Who is at a record while it is unlinked goes on from there.
+TEST(TupleRules, KeepAnUnlinkedRecordForAnotherGracePeriod) {
+  ManualGracePeriods grace_periods;
+  TupleRules table(Search::tuple, RuleFields::ipv4, kTupleSeed, grace_periods);
+  for (std::uint32_t i = 1; i <= 3; ++i) table.insert(i, {}, i);
+  table.commit();
+  table.remove(2);
+  table.commit();
+  const rules_record* const records = view_of(table).record;
+  EXPECT_EQ(records[3].next, 2U) << "readers of the state before may want it";
+  grace_periods.end_all();
+  table.commit();
+  EXPECT_EQ(records[3].next, 1U);
+  EXPECT_EQ(records[2].next, 1U);
+  EXPECT_EQ(grace_periods.waits, 0);
+  table.insert(2, {}, 5);
+  EXPECT_EQ(grace_periods.waits, 1);
+  table.commit();
+  EXPECT_EQ(lookup(table, {}), 2U);
 }
 
 /// A class's rule wins over those of classes behind it without their being asked: also when ranks have changed.
@@ -92,12 +116,13 @@ TEST(TupleRules, BoundClassesByTheirBestRules) {
   const auto bounds = [&] {
     std::vector<std::uint64_t> found;
     const rules_tuple_view& view = view_of(table);
+    found.reserve(static_cast<std::uint32_t>(*view.list));
     for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(*view.list); ++i) {
       found.push_back(view.classes[(*view.list >> 32) + i].bound);
     }
     return found;
   };
-  for (std::uint32_t i = 1; i <= 5; ++i) table.insert(i, match_of({}, {i}), 10 * i);
+  for (std::uint32_t i = 1; i <= 5; ++i) table.insert(i, match_of({}, {i}), std::uint64_t{10} * i);
   EXPECT_EQ(bounds(), (std::vector<std::uint64_t>{50, 50, 50, 50, 50})) << "in the order in which they came";
   table.commit();
   EXPECT_EQ(bounds(), (std::vector<std::uint64_t>{50, 40, 30, 20, 10}));
@@ -113,48 +138,38 @@ TEST(TupleRules, BoundClassesByTheirBestRules) {
   EXPECT_EQ(bounds(), (std::vector<std::uint64_t>{40, 35, 35, 10}));
 }
 
-/// Numbers u and v, near `u_near` and `v_near`, so that a u + b v = sum modulo 2^64 (Babai's rounding in a reduced
-/// basis of the lattice of those with sum 0). `a` is odd.
-struct Pair {
-  __int128 u, v;
-};
-Pair solve(std::uint64_t a, std::uint64_t b, std::uint64_t sum, __int128 u_near, __int128 v_near) {
-  std::uint64_t inverse = a;
-  for (int i = 0; i < 6; ++i) inverse *= 2 - a * inverse;
-  Pair one{static_cast<__int128>(1) << 64, 0}, other{static_cast<std::uint64_t>(0 - b * inverse), 1};
-  const auto length = [](const Pair& p) { return static_cast<double>(p.u) * p.u + static_cast<double>(p.v) * p.v; };
-  const auto round = [](double x) { return static_cast<__int128>(x < 0 ? x - 0.5 : x + 0.5); };
-  for (;;) {
-    if (length(one) < length(other)) std::swap(one, other);
-    const double along = (static_cast<double>(one.u) * other.u + static_cast<double>(one.v) * other.v) / length(other);
-    const __int128 times = round(along);
-    if (times == 0) break;
-    one = {one.u - times * other.u, one.v - times * other.v};
+/// x with x * a = 1 modulo m, which have no factor in common.
+std::uint64_t inverse(std::uint64_t a, std::uint64_t m) {
+  __int128 x = 1, y = 0, rest = a % m, modulus = m;
+  while (rest != 0) {
+    const __int128 times = modulus / rest;
+    modulus -= times * rest;
+    std::swap(modulus, rest);
+    y -= times * x;
+    std::swap(x, y);
   }
-  Pair found{static_cast<std::uint64_t>(sum * inverse), 0};
-  for (int i = 0; i < 4; ++i) {  // again, for a double has but 53 bits
-    const double u = static_cast<double>(u_near - found.u), v = static_cast<double>(v_near - found.v);
-    const double determinant = static_cast<double>(one.u) * static_cast<double>(other.v) -
-                               static_cast<double>(one.v) * static_cast<double>(other.u);
-    const __int128 ones = round((u * static_cast<double>(other.v) - v * static_cast<double>(other.u)) / determinant);
-    const __int128 others = round((static_cast<double>(one.u) * v - static_cast<double>(one.v) * u) / determinant);
-    found = {found.u + ones * one.u + others * other.u, found.v + ones * one.v + others * other.v};
-  }
-  return found;
+  return static_cast<std::uint64_t>((y % m + m) % m);
 }
 
 /// A value of the class at place 1 of the list that has the same hash as a value of the class at place 0: both have
 /// masks of whole words, the one at place 1 without the lower half of the second.
 std::optional<RuleWords> meeting(const rules_tuple_view& view, const RuleWords& value) {
-  const std::uint64_t hash = rules_tuple_hash_in(&view, 0, value.data(), 2);
-  for (std::uint64_t lowest = 0; lowest < 1000; ++lowest) {
-    const std::uint64_t a = view.secret[0] + lowest, b = view.secret[2];
-    if (a % 2 == 0) continue;
-    // hash = salt + a (secret1 + u) + b (secret3 + v)
-    const std::uint64_t sum = hash - view.classes[1].salt - a * view.secret[1] - b * view.secret[3];
-    const Pair found = solve(a, b, sum, 1LL << 31, 1LL << 31);
-    if (found.u < 0 || found.u >> 32 != 0 || found.v < 0 || found.v >> 32 != 0) continue;
-    return RuleWords{static_cast<std::uint64_t>(found.u) << 32 | lowest, static_cast<std::uint64_t>(found.v) << 32};
+  constexpr std::uint64_t kWord = std::uint64_t{1} << 32;
+  const auto lower = [](std::uint64_t word) { return word & (kWord - 1); };
+  std::uint64_t sum = view.classes[0].salt - view.classes[1].salt;  // of the products of the value that is looked for
+  for (int word = 0; word < 2; ++word) {
+    sum += lower(value[word] + view.secret[word]) * lower((value[word] >> 32) + (view.secret[word] >> 32));
+  }
+  // sum = a b + c d: c is known, a is tried, d makes the rest a multiple of a.
+  const std::uint64_t c = lower(view.secret[1]);
+  for (std::uint64_t a = kWord - 1; a > kWord - 1000; a -= 2) {
+    if (std::gcd(a, c) != 1) continue;
+    const std::uint64_t d = static_cast<std::uint64_t>(static_cast<unsigned __int128>(sum % a) * inverse(c, a) % a);
+    if (c * d > sum) continue;
+    const std::uint64_t b = (sum - c * d) / a;
+    if (b >= kWord) continue;
+    return RuleWords{lower(b - (view.secret[0] >> 32)) << 32 | lower(a - view.secret[0]),
+                     lower(d - (view.secret[1] >> 32)) << 32};
   }
   return std::nullopt;
 }

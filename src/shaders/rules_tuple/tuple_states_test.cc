@@ -25,7 +25,7 @@ constexpr std::uint32_t kLastState = 40;
 class RuleStates : public testing::TestWithParam<std::string> {
  protected:
   static void expect_no_wrong_answers(RuleTable& table, QuiescentStates& states) {
-    static const RuleScript kScript(RuleFields::ipv4, 8'000 / kSanitizerScale);
+    static const RuleScript kScript(RuleFields::ipv4, 3'000 / kSanitizerScale);
     conformance::ShaderRun run(GetParam(), table.shader(), table.table());
     EXPECT_EQ(wrong_answers(run, kScript, rules_testing::narrow_columns(kScript.keys()), table, states), 0U);
   }
