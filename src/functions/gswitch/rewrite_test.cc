@@ -54,7 +54,7 @@ std::uint64_t random_value(Random& random, Kind kind) {
     case Kind::set_destination_mac:
       return std::uint64_t{random.below(0x10000)} << 32 | random.below(0xFFFFFFFF);
     case Kind::set_tos:
-      return random.below(64) * 4;
+      return std::uint64_t{4} * random.below(64);
     case Kind::set_source_port:
     case Kind::set_destination_port:
       return random.below(65536);

@@ -34,6 +34,7 @@ inline std::uint16_t checksum_of(const Bytes& bytes) {
 /// UDP over IPv4, unless told otherwise.
 struct FrameSpec {
   std::uint64_t destination_mac = 0x020000000002, source_mac = 0x020000000001;
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::optional<std::uint16_t> tag = {};
   std::uint16_t tag_type = kTagType;
   std::uint16_t type = kIpv4Type;  ///< of another one the payload follows at once
