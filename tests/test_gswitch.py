@@ -16,6 +16,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, LLC, SNAP, Dot1AD, Dot1Q, Dot3, Ether
 
 import captures
+import conftest
 import netns
 import ovs
 from conftest import penumbra
@@ -302,6 +303,41 @@ def test_tags_are_pushed_and_popped(bench, network):  # noqa: F811
         assert heard == {"h1": [bytes(plain), tagged(9)], "h2": [], "h3": [], "h4": [tagged(8)]}
         summary = router.stop()
     assert summary.reasons[("drop", "miss")] == 1
+
+
+def test_a_reload_under_load_loses_nothing(bench):
+    """A thousand of three thousand flows and what they set change; by flows of either table each packet leaves."""
+
+    def some(first, count):
+        """Each matches a few of what comes, and sets what no other sets."""
+        return "".join(
+            f"priority={priority},udp,nw_dst={priority % 256}.0.0.0/255.0.{priority >> 8}.0"
+            f" actions=mod_nw_src:192.0.{priority >> 8}.{priority & 255},output:2\n"
+            for priority in range(first, first + count)
+        )
+
+    tables = [
+        some(1, 2000) + some(3001, 1000) + "priority=0 actions=output:2\n",
+        some(4001, 1000) + some(1, 2000) + "priority=0,in_port=1 actions=mod_vlan_vid:7,output:2\n",
+    ]
+    (bench.folder / "flows").write_text(tables[0])
+    ports = [
+        {"name": "wan", "device": "synth:dst=uniform,seed=3", "sink": "count"},
+        {"name": "lan", "device": "none", "sink": "count"},
+    ]
+    bench.configure(ports, pipeline="  - gswitch: {flows: flows}")
+    with bench.start() as router:
+        router.wait_for_packets()
+        for i in range(4 if conftest.SANITIZED else 12):
+            (bench.folder / "flows").write_text(tables[(i + 1) % 2])
+            done = penumbra("reload", "--socket", router.socket)
+            assert done.returncode == 0, done.stderr
+            assert "flows added: 1001" in done.stdout and "flows removed: 1001" in done.stdout
+            router.wait_for_packets(count=router.received() + 1000)
+        summary = router.stop()
+    assert summary.received > 10_000
+    assert {reason for reason in summary.reasons if reason[0] == "drop"} == set()
+    assert summary.sent_by_port["lan"] == summary.sent
 
 
 @pytest.mark.parametrize("engine", ["auto,max_delay=50", "scalar"])
