@@ -23,7 +23,7 @@ def sources(*folders):
 def leaves(kind):
     """By name; what functions share is none of them."""
     names = {path.parent.name for path in (ROOT / "src" / kind).glob("*/CMakeLists.txt")}
-    return sorted(names - {"forwarding", "learning"})
+    return sorted(names - {"forwarding", "learning", "rule_list"})
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,7 @@ def leaves(kind):
         ("src/functions", r"^(io|runtime|cli|engines|scalar)/"),
         ("src/functions/forwarding", r"^shaders/|^functions/(?!forwarding/)"),
         ("src/functions/learning", r"^shaders/|^control/|^functions/(?!learning/)"),
+        ("src/functions/rule_list", r"^control/|^rte_|^functions/(?!rule_list/)"),
         ("src/control", r"^(io|runtime|functions|engines|shaders|cli)/|^rte_"),
         ("src/io", r"^(runtime|functions|engines|shaders|cli)/"),
         ("src/runtime", r"^(functions|shaders|cli)/"),

@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "base/row_limit.h"
-#include "functions/acl/hits.h"
-#include "functions/acl/list.h"
 #include "functions/acl/settings.h"
+#include "functions/rule_list/hits.h"
+#include "functions/rule_list/list.h"
 #include "penumbra/errors.h"
 #include "penumbra/function.h"
 #include "shaders/flows/flow_packet.h"
@@ -54,7 +54,7 @@ class Acl final : public Function {
         structure_(settings.structure.empty() ? costs.front().structure : settings.structure),
         is_chosen_(settings.structure.empty()),
         costs_(std::move(costs)),
-        list_(family_, structure_, std::random_device{}(), grace_periods) {
+        list_(fields_of(family_), structure_, std::random_device{}(), grace_periods) {
     put_in_force(std::move(settings.entries));
   }
 
@@ -114,7 +114,7 @@ class Acl final : public Function {
     if (!other.is_chosen_ && other.structure_ != structure_) {
       throw config.get("shader").error("another shader than '" + structure_ + "' takes a restart");
     }
-    const Changes changes = compare(list_.entries(), other.list_.entries());
+    const rule_list::Changes changes = rule_list::compare<Entry>(list_.entries(), other.list_.entries());
     std::vector<std::string> lines;
     if (changes.added != 0) lines.push_back(fmt::format("entries added: {}", changes.added));
     if (changes.removed != 0) lines.push_back(fmt::format("entries removed: {}", changes.removed));
@@ -181,7 +181,7 @@ class Acl final : public Function {
     const std::size_t total = list_.entries().size();
     for (std::size_t i = 0; i < std::min(limit.most(), total); ++i) {
       const Entry& entry = list_.entries()[i];
-      const Hits hits = hits_.of(list_.number(i));
+      const rule_list::Hits hits = hits_.of(list_.number(i));
       auto& row = rows.emplace_back();
       row["line"] = entry.line == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(entry.line);
       row["entry"] = entry.text;
@@ -210,9 +210,9 @@ class Acl final : public Function {
   const std::string structure_;
   const bool is_chosen_;
   const std::vector<RuleStructureCost> costs_;  ///< none if nothing was chosen
-  List list_;
+  rule_list::List<Entry> list_;
   HugeArray<Decision> decisions_{kMostRules + 1};  ///< by number
-  mutable HitCounters hits_;
+  mutable rule_list::HitCounters hits_;
   std::atomic<std::size_t> entries_{0};
 };
 

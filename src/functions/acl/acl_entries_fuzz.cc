@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "functions/acl/entry.h"
-#include "functions/acl/list.h"
+#include "functions/rule_list/list.h"
 #include "penumbra/errors.h"
 
 namespace {
@@ -37,7 +37,7 @@ void check(std::string_view text, acl::Family family) {
   for (const acl::Entry& entry : entries) again += entry.text + "\n";
   if (!are_like(entries, acl::parse_entries(again, "again", family))) std::abort();
   const std::vector<acl::Entry> turned(entries.rbegin(), entries.rend());
-  const acl::Changes changes = acl::compare(entries, turned);
+  const penumbra::rule_list::Changes changes = penumbra::rule_list::compare<acl::Entry>(entries, turned);
   std::uint32_t last = 0;
   for (std::size_t i = 0; i < turned.size(); ++i) {
     if (changes.kept[i] == 0) continue;

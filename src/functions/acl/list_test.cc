@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "functions/acl/list.h"
+#include "functions/rule_list/list.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,17 @@
 #include <vector>
 
 #include "base/random.h"
+#include "functions/acl/entry.h"
 #include "penumbra/engine.h"
 #include "shaders/rules/rule_lookup.h"
 #include "shaders/rules/rule_structures.h"
 
 namespace penumbra::acl {
 namespace {
+
+using rule_list::Changes;
+using rule_list::compare;
+using List = rule_list::List<Entry>;
 
 /// Of some twenty different entries, so that many are alike.
 std::vector<Entry> random_entries(Random& random, std::size_t count) {
@@ -32,15 +37,15 @@ TEST(AclCompare, FindsWhatGoesOn) {
   const auto list = [](const char* text) { return parse_entries(text, "list", Family::both); };
   const auto before = list("permit src 10.0.0.1\ndeny src 10.0.0.2\npermit src 10.0.0.3\ndeny\n");
   const auto after = list("deny src 10.0.0.9\npermit src 10.0.0.1\npermit src 10.0.0.3\ndeny src 10.0.0.2\ndeny\n");
-  const Changes changes = compare(before, after);
+  const Changes changes = compare<Entry>(before, after);
   EXPECT_EQ(changes.added, 2U);
   EXPECT_EQ(changes.removed, 1U);
   EXPECT_EQ(changes.kept[0], 0U);
   EXPECT_EQ(changes.kept[1], 1U);
   EXPECT_EQ(changes.kept[4], 4U);
-  EXPECT_EQ(compare(before, before).added, 0U);
-  EXPECT_EQ(compare(before, {}).removed, 4U);
-  EXPECT_EQ(compare({}, after).added, 5U);
+  EXPECT_EQ(compare<Entry>(before, before).added, 0U);
+  EXPECT_EQ(compare<Entry>(before, {}).removed, 4U);
+  EXPECT_EQ(compare<Entry>({}, after).added, 5U);
 }
 
 /// Of one of the others it is the longest sequence that both have, as a slower way finds it too.
@@ -65,7 +70,7 @@ TEST(AclCompare, KeepsAsManyAsItCan) {
                                                            : std::max(common[i - 1][j], common[i][j - 1]);
       }
     }
-    EXPECT_EQ(after.size() - compare(before, after).added, common.back().back());
+    EXPECT_EQ(after.size() - compare<Entry>(before, after).added, common.back().back());
   }
 }
 
@@ -75,7 +80,7 @@ class AclList : public testing::TestWithParam<std::string> {};
 /// it had if it was there before.
 TEST_P(AclList, DecidesAsTheListInForceSays) {
   NoReaders no_readers;
-  List list(Family::both, GetParam(), 1, no_readers);
+  List list(fields_of(Family::both), GetParam(), 1, no_readers);
   const auto engine = create_engine(engine_at_once(list.shader()));
   engine->use_table(list.table());
   const auto queue = engine->open_queue();
@@ -83,7 +88,7 @@ TEST_P(AclList, DecidesAsTheListInForceSays) {
   std::map<std::uint32_t, Entry> by_number;
   for (int round = 0; round < 60; ++round) {
     const std::vector<Entry> entries = random_entries(random, random.below(40));
-    const std::size_t added = compare(list.entries(), entries).added;
+    const std::size_t added = compare<Entry>(list.entries(), entries).added;
     std::size_t begun = 0;
     list.replace(entries, [&](std::uint32_t number, const Entry& entry) {
       by_number[number] = entry;
@@ -116,7 +121,7 @@ TEST_P(AclList, DecidesAsTheListInForceSays) {
 /// Every new entry comes between the same two, until there is no room between their ranks.
 TEST_P(AclList, FindsRoomForEntriesAtOnePlace) {
   NoReaders no_readers;
-  List list(Family::both, GetParam(), 1, no_readers);
+  List list(fields_of(Family::both), GetParam(), 1, no_readers);
   std::vector<Entry> entries = parse_entries("permit proto udp dport 1\n", "list", Family::both);
   entries.push_back({.permits = false, .match = {}, .text = "default", .line = 0});
   for (std::uint32_t i = 0; i < 150; ++i) {

@@ -9,12 +9,12 @@
 #include "penumbra/huge_memory.h"
 #include "shaders/rules/rule_table.h"
 
-namespace penumbra::acl {
+namespace penumbra::rule_list {
 
-/// What an entry has decided.
+/// What an entry of a list has decided.
 struct Hits {
   std::uint64_t packets;
-  std::uint64_t bytes;    ///< of IP packets, headers included
+  std::uint64_t bytes;    ///< of packets, as their function counts them
   std::uint64_t last_ms;  ///< when the last one came, of a steady clock; 0: none did
 };
 
@@ -55,4 +55,4 @@ class HitCounters {
   HugeArray<Hits> parts_{kParts * kNumbers};
 };
 
-}  // namespace penumbra::acl
+}  // namespace penumbra::rule_list

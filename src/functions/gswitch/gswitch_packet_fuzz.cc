@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any bytes as a frame: what is read of it lies within it, and its fields are ones that the syntax of flows can say and
+// reads back as the same. The first byte says how much of the frame lies in its first segment.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "control/rules/flow_syntax.h"
+#include "functions/gswitch/packet_key.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace penumbra;
+  if (size == 0) return 0;
+  const std::size_t bytes = size - 1;
+  // A copy that ends where the segment does, for AddressSanitizer.
+  const std::vector<std::uint8_t> segment(data + 1, data + 1 + std::min<std::size_t>(bytes, data[0]));
+  rules_key key;
+  gswitch::PacketLayers layers;
+  if (!gswitch::read_packet(segment.data(), segment.size(), bytes, 5, key, layers)) {
+    require(segment.size() < gswitch::kEthernetBytes + gswitch::kTagBytes);
+    return 0;
+  }
+  RuleWords words;
+  std::ranges::copy(key.word, words.begin());
+  const std::string file = "fuzz", text = control::rules::flow_key_text(words);
+  control::Line line(&file, 1, text);
+  require(control::rules::parse_flow_key(line) == words);
+  // What is rewritten is there.
+  require(layers.ipv4 == 0 || layers.ipv4 + 20 <= segment.size());
+  require(layers.tcp == 0 || (layers.tcp >= layers.ipv4 + 20 && layers.tcp + 20 <= segment.size()));
+  require(layers.udp == 0 || (layers.udp >= layers.ipv4 + 20 && layers.udp + 8 <= segment.size()));
+  require(layers.ipv4 != 0 || (layers.tcp == 0 && layers.udp == 0));
+  require(!layers.has_ports || layers.tcp + layers.udp != 0);
+  return 0;
+}

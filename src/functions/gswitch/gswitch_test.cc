@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The function as a pipeline uses it.
+#include "functions/gswitch/gswitch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rte_mempool.h>
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/scratch_folder.h"
+#include "engines/conformance.h"
+#include "functions/gswitch/testing.h"
+#include "io/eal.h"
+#include "io/packet_pool.h"
+#include "penumbra/errors.h"
+#include "shaders/rules/rule_structures.h"
+
+namespace penumbra::gswitch {
+
+rte_mempool* testing_support::packet_memory() {
+  static const io::PacketPool kPool = [] {
+    io::start_eal({}, 1);
+    return io::create_pool({.packets = 1023, .data_room = 2048 + RTE_PKTMBUF_HEADROOM});
+  }();
+  return kPool.get();
+}
+
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::Bytes;
+using testing_support::FrameSpec;
+
+/// What became of a frame: what left by which port, or why it did not.
+struct Fate {
+  std::map<std::uint16_t, Bytes> sent;
+  std::string reason;
+  unsigned too_long = 0;  ///< copies
+
+  bool operator==(const Fate&) const = default;
+};
+
+Fate dropped(std::string reason) {
+  return {.sent = {}, .reason = std::move(reason)};
+}
+
+class GSwitchTest : public testing::Test {
+ protected:
+  GSwitchTest() : ports_(4) {
+    for (std::uint16_t i = 0; i < 4; ++i) {
+      ports_[i].name = "p" + std::to_string(i + 1);
+      ports_[i].index = i;
+    }
+    ports_[3].mtu = 500;
+  }
+  ~GSwitchTest() override { EXPECT_EQ(rte_mempool_in_use_count(testing_support::packet_memory()), 0U); }
+
+  ConfigNode config(const std::string& more) {
+    return ConfigNode::parse("{flows: table" + more + "}", "test.yaml", folder_.path());
+  }
+  std::unique_ptr<Function> make(const std::string& flows, const std::string& more = "") {
+    std::ofstream(folder_.path() / "table") << flows;
+    return find_function("gswitch")->create(config(more), {ports_, no_readers_});
+  }
+  void create(const std::string& flows, const std::string& more = "", const std::string& engine = "scalar") {
+    run_.reset();
+    function_ = make(flows, more);
+    function_->bind(ports_);
+    run_ = std::make_unique<conformance::ShaderRun>(engine, function_->shader(), *function_->table());
+  }
+  /// By its port's index.
+  Fate fate(const Bytes& frame, std::uint16_t rx_port = 0) {
+    chunk_.size = 1;
+    chunk_.rx_port = rx_port;
+    chunk_.verdicts.fill({});
+    chunk_.columns.clear();
+    chunk_.packets[0] = testing_support::packet_of(frame);
+    function_->pre_shade(chunk_);
+    const std::uint32_t items = chunk_.batch.items;
+    if (items > 0) (*run_)({chunk_.batch.inputs[0]}, {chunk_.batch.outputs[0]}, items, items);
+    function_->post_shade(chunk_);
+    trace_ = function_->trace(chunk_, 0);
+    return take();
+  }
+  Fate fate(const FrameSpec& spec, std::uint16_t rx_port = 0) { return fate(spec.bytes(), rx_port); }
+  std::string reason(const FrameSpec& spec, std::uint16_t rx_port = 0) { return fate(spec, rx_port).reason; }
+  nlohmann::ordered_json row(std::size_t place) { return function_->show("gswitch", {})["gswitch"].at(place); }
+
+  ScratchFolder folder_;
+  NoReaders no_readers_;
+  std::vector<PortInfo> ports_;
+  std::unique_ptr<Function> function_;
+  std::unique_ptr<conformance::ShaderRun> run_;
+  Chunk chunk_;
+  std::string trace_;
+  Bytes left_;  ///< the packet when it had its verdict
+
+ private:
+  Fate take() {
+    Fate fate;
+    const Verdict verdict = chunk_.verdicts[0];
+    const Replication& replication = chunk_.replications[0];
+    left_ = testing_support::bytes_of(*chunk_.packets[0]);
+    const auto add = [&](std::span<const std::uint16_t> ports, const rte_mbuf& packet) {
+      for (const std::uint16_t port : ports) {
+        if (port == chunk_.rx_port) continue;
+        EXPECT_TRUE(fate.sent.emplace(port, testing_support::bytes_of(packet)).second);
+      }
+    };
+    if (verdict.kind == Verdict::Kind::send) {
+      fate.sent.emplace(verdict.value, left_);
+    } else if (verdict.kind == Verdict::Kind::replicate) {
+      add(replication.ports, *chunk_.packets[0]);
+      if (replication.other != nullptr) add(replication.other_ports, *replication.other);
+      rte_pktmbuf_free(replication.other);
+      fate.too_long = replication.dropped;
+      EXPECT_FALSE(fate.sent.empty());
+      EXPECT_GT(fate.sent.size() + fate.too_long, 1U) << "one copy is simply sent";
+      EXPECT_EQ(function_->reasons().at(replication.reason).name, "too_long");
+    } else {
+      EXPECT_NE(verdict.kind, Verdict::Kind::pass);
+      const Reason& reason = function_->reasons().at(verdict.value);
+      fate.reason = (reason.kind == Verdict::Kind::punt ? "punt " : "") + reason.name;
+      EXPECT_EQ(reason.kind, verdict.kind);
+    }
+    rte_pktmbuf_free(chunk_.packets[0]);
+    return fate;
+  }
+};
+
+/// A flow with each field alone, a frame that it matches, and one that differs in the field.
+TEST_F(GSwitchTest, MatchesOnEachOfTheTwelveFields) {
+  struct Case {
+    std::string match;
+    FrameSpec hit, other;
+    std::uint16_t other_port = 0;
+  };
+  const FrameSpec plain, tagged{.tag = 0x6005};
+  const std::vector<Case> cases{
+      {.match = "in_port=1", .hit = plain, .other = plain, .other_port = 1},
+      {.match = "dl_src=02:00:00:00:00:01", .hit = plain, .other = {.source_mac = 0x020000000003}},
+      {.match = "dl_dst=02:00:00:00:00:02", .hit = plain, .other = {.destination_mac = 0xFFFFFFFFFFFF}},
+      {.match = "dl_vlan=5", .hit = tagged, .other = {.tag = 0x6006}},
+      {.match = "dl_vlan=0xffff", .hit = plain, .other = tagged},
+      {.match = "dl_vlan=5,dl_vlan_pcp=3", .hit = tagged, .other = {.tag = 0x8005}},
+      {.match = "dl_type=0x86dd", .hit = {.type = 0x86DD}, .other = plain},
+      {.match = "ip,nw_tos=16", .hit = {.tos = 17}, .other = {.tos = 20}},
+      {.match = "ip,nw_proto=6", .hit = {.protocol = kTcp}, .other = plain},
+      {.match = "ip,nw_src=10.0.0.0/31", .hit = plain, .other = {.source = 0x0A000002}},
+      {.match = "ip,nw_dst=10.0.0.2", .hit = plain, .other = {.destination = 0x0A000003}},
+      {.match = "udp,tp_src=1024", .hit = plain, .other = {.source_port = 1025}},
+      {.match = "udp,tp_dst=53", .hit = plain, .other = {.destination_port = 54}},
+      {.match = "icmp,icmp_type=8",
+       .hit = {.protocol = kIcmp, .source_port = 8, .destination_port = 0},
+       .other = {.protocol = kIcmp, .source_port = 0, .destination_port = 0}},
+  };
+  for (const Case& each : cases) {
+    create(each.match + " actions=output:3\n");
+    EXPECT_EQ(fate(each.hit), (Fate{.sent = {{2, each.hit.bytes()}}, .reason = ""})) << each.match;
+    EXPECT_EQ(fate(each.other, each.other_port), dropped("miss")) << each.match;
+  }
+}
+
+TEST_F(GSwitchTest, TheHighestPriorityDecidesAndAmongEqualOnesTheFirst) {
+  create(
+      "priority=1 actions=output:2\n"
+      "priority=9,udp,tp_dst=53 actions=drop\n"
+      "priority=5,udp,nw_src=10.0.0.1 actions=output:3\n"
+      "priority=5,udp,nw_dst=10.0.0.2 actions=output:4\n");
+  EXPECT_EQ(reason({}), "dropped_by_flow");
+  EXPECT_EQ(trace_, "flow of line 2: drop");
+  EXPECT_TRUE(fate(FrameSpec{.destination_port = 54}).sent.contains(2));
+  EXPECT_EQ(trace_, "flow of line 3: output:3");
+  EXPECT_TRUE(fate(FrameSpec{.source = 1, .destination_port = 54}).sent.contains(3));
+  EXPECT_TRUE(fate(FrameSpec{.protocol = kTcp}).sent.contains(1));
+}
+
+TEST_F(GSwitchTest, WhatNoFlowMatchesIsTheMisses) {
+  create("arp actions=output:2\n");
+  EXPECT_EQ(reason({}), "miss");
+  EXPECT_EQ(trace_, "miss: drop");
+  create("arp actions=output:2\n", ", miss: punt");
+  EXPECT_EQ(reason({}), "punt miss_punted");
+  create("", ", miss: flood");
+  EXPECT_EQ(fate(FrameSpec{}).sent.size(), 3U);
+}
+
+TEST_F(GSwitchTest, OutputsToOneOrSeveral) {
+  const FrameSpec spec;
+  const Bytes bytes = spec.bytes();
+  create("in_port=1 actions=output:2,output:4\nin_port=2 actions=all\nin_port=3 actions=in_port\n");
+  EXPECT_EQ(fate(spec), (Fate{.sent = {{1, bytes}, {3, bytes}}, .reason = ""}));
+  EXPECT_EQ(fate(spec, 1), (Fate{.sent = {{0, bytes}, {2, bytes}, {3, bytes}}, .reason = ""}));
+  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{2, bytes}}, .reason = ""}));
+}
+
+TEST_F(GSwitchTest, WhereItCameFromGetsItOnlyByInPort) {
+  const FrameSpec spec;
+  create("actions=output:2,output:1\n");
+  EXPECT_EQ(fate(spec), (Fate{.sent = {{1, spec.bytes()}}, .reason = ""}));
+  EXPECT_EQ(fate(spec, 1), (Fate{.sent = {{0, spec.bytes()}}, .reason = ""}));
+  EXPECT_EQ(fate(spec, 2).sent.size(), 2U);
+  create("actions=output:1\n");
+  EXPECT_EQ(reason(spec), "same_port");
+}
+
+TEST_F(GSwitchTest, EachOutputGetsWhatWasSetBeforeIt) {
+  const FrameSpec spec;
+  FrameSpec tagged = spec, translated = spec;
+  tagged.tag = 7;
+  translated.tag = 7;
+  translated.destination = 0x0A000009;
+  create("actions=mod_vlan_vid:7,output:1,output:2,mod_nw_dst:10.0.0.9,output:3\n");
+  const Fate both{.sent = {{1, tagged.bytes()}, {2, translated.bytes()}}, .reason = ""};
+  EXPECT_EQ(fate(spec), both);
+  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{0, tagged.bytes()}, {1, tagged.bytes()}}, .reason = ""}));
+  create("actions=output:1,mod_vlan_vid:7,output:2\n");
+  EXPECT_EQ(fate(spec), (Fate{.sent = {{1, tagged.bytes()}}, .reason = ""})) << "the first likeness goes nowhere";
+  EXPECT_EQ(fate(spec, 1), (Fate{.sent = {{0, spec.bytes()}}, .reason = ""})) << "nor does the second";
+  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{0, spec.bytes()}, {1, tagged.bytes()}}, .reason = ""}));
+}
+
+TEST_F(GSwitchTest, TheHostGetsItWithItsNewHeader) {
+  const FrameSpec spec;
+  FrameSpec other = spec;
+  other.destination_mac = 0x0A0000000001;
+  create("in_port=1 actions=mod_dl_dst:0a:00:00:00:00:01,controller\nin_port=2 actions=local\n");
+  EXPECT_EQ(reason(spec), "punt controller");
+  EXPECT_EQ(left_, other.bytes());
+  EXPECT_EQ(reason(spec, 1), "punt local");
+  EXPECT_EQ(left_, spec.bytes());
+}
+
+TEST_F(GSwitchTest, ShortMtusGetNoLongPackets) {
+  FrameSpec spec{.tag = 5, .payload = Bytes(472)};  // 500 bytes of IP
+  const auto sent_to = [&](std::uint16_t rx_port) { return fate(spec, rx_port).sent.size(); };
+  create(
+      "in_port=1 actions=all\nin_port=2 actions=mod_vlan_vid:7,output:4\nin_port=3 "
+      "actions=output:4,strip_vlan,output:1\n");
+  EXPECT_EQ(sent_to(0), 3U);
+  EXPECT_EQ(sent_to(1), 1U);
+  EXPECT_EQ(sent_to(2), 2U);
+  spec.payload.push_back(0);
+  EXPECT_EQ(sent_to(0), 2U);
+  EXPECT_EQ(fate(spec).too_long, 1U);
+  EXPECT_EQ(reason(spec, 1), "too_long");
+  EXPECT_EQ(fate(spec, 2).too_long, 1U);
+  spec.tag.reset();
+  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{0, spec.bytes()}}, .reason = "", .too_long = 1}));
+}
+
+TEST_F(GSwitchTest, AFrameWithoutAHeaderIsDropped) {
+  create("actions=output:2\n");
+  EXPECT_EQ(fate(Bytes(13)).reason, "runt");
+  EXPECT_EQ(trace_, "no flow was looked for");
+  EXPECT_EQ(fate(Bytes(14)).sent.size(), 1U);
+}
+
+TEST_F(GSwitchTest, CountsByFlow) {
+  create("udp,tp_dst=53 actions=output:2\npriority=40000,arp actions=flood\n");
+  const FrameSpec spec;
+  for (int i = 0; i < 3; ++i) fate(spec);
+  EXPECT_EQ(row(0)["line"], 2);
+  EXPECT_EQ(row(0)["flow"], "priority=40000,arp actions=FLOOD");
+  EXPECT_EQ(row(0)["packets"], 0);
+  EXPECT_TRUE(row(0)["last_hit_seconds_ago"].is_null());
+  EXPECT_EQ(row(1)["flow"], "priority=32768,udp,tp_dst=53 actions=output:2");
+  EXPECT_EQ(row(1)["packets"], 3);
+  EXPECT_EQ(row(1)["bytes"], 3 * spec.bytes().size());
+  EXPECT_GE(row(1)["last_hit_seconds_ago"], 0);
+  EXPECT_EQ(row(2)["flow"], "miss: drop");
+  EXPECT_TRUE(row(2)["line"].is_null());
+  const std::vector<std::string> two{"--limit", "2"};
+  EXPECT_EQ(function_->show("gswitch", two)["gswitch"].size(), 2U);
+  EXPECT_THROW(function_->show("gswitch", std::vector<std::string>{"x"}), std::invalid_argument);
+  EXPECT_THROW(function_->show("flows", {}), std::invalid_argument);
+  EXPECT_EQ(function_->metrics().front().value, 2U);
+}
+
+TEST_F(GSwitchTest, AReloadKeepsWhatBothTablesHave) {
+  create("udp,tp_dst=53 actions=mod_vlan_vid:7,output:2\nudp actions=output:3\n");
+  const FrameSpec spec;
+  FrameSpec tagged = spec;
+  tagged.tag = 7;
+  fate(spec);
+  const auto next = make("# moved down\npriority=7 actions=output:4\nudp,tp_dst=53 actions=mod_vlan_vid:7,output:2\n",
+                         ", miss: punt");
+  EXPECT_THAT(function_->differences(*next, config("")), ElementsAre("flows added: 2", "flows removed: 2"));
+  for (int i = 0; i < 5; ++i) {
+    function_->exchange(*next);
+    EXPECT_EQ(row(0)["line"], 3);
+    EXPECT_EQ(row(0)["packets"], 1 + 2 * i) << "its count goes on";
+    EXPECT_EQ(fate(spec), (Fate{.sent = {{1, tagged.bytes()}}, .reason = ""}));
+    EXPECT_EQ(trace_, "flow of line 3: mod_vlan_vid:7,output:2");
+    EXPECT_TRUE(fate(FrameSpec{.destination_port = 9}).sent.contains(3));
+    function_->exchange(*next);
+    EXPECT_EQ(fate(spec), (Fate{.sent = {{1, tagged.bytes()}}, .reason = ""}));
+    EXPECT_TRUE(fate(FrameSpec{.destination_port = 9}).sent.contains(2));
+    EXPECT_EQ(reason(FrameSpec{.protocol = kTcp}), "miss");
+  }
+}
+
+TEST_F(GSwitchTest, WhatTakesARestartIsSaid) {
+  create("actions=drop\n", ", shader: linear");
+  EXPECT_THROW(function_->differences(*make("actions=drop\n", ", shader: tuple"), config(", shader: tuple")),
+               InputError);
+  EXPECT_TRUE(function_->differences(*make("actions=drop\n"), config("")).empty());
+}
+
+TEST_F(GSwitchTest, SaysHowItSearches) {
+  create("actions=drop\n", ", shader: tuple");
+  EXPECT_EQ(function_->show("gswitch-shader", {})["structure"], "tuple");
+  EXPECT_EQ(function_->show("gswitch-shader", {})["why"], "the configuration");
+  create("actions=drop\n");
+  const auto chosen = function_->show("gswitch-shader", {});
+  EXPECT_TRUE(chosen["measured"].contains(chosen["structure"].get<std::string>()));
+  EXPECT_EQ(chosen["flows"], 1);
+}
+
+TEST_F(GSwitchTest, EveryStructureOnEveryEngineDecidesAlike) {
+  for (const RuleStructure& structure : rule_structures()) {
+    for (const std::string& engine : conformance::available_engines()) {
+      create("priority=2,udp,tp_dst=53 actions=output:2\npriority=1,ip,nw_src=10.0.0.0/8 actions=output:3\n",
+             ", shader: " + structure.name, engine);
+      EXPECT_TRUE(fate(FrameSpec{}).sent.contains(1)) << structure.name << engine;
+      EXPECT_TRUE(fate(FrameSpec{.protocol = kTcp}).sent.contains(2)) << structure.name << engine;
+      EXPECT_EQ(reason({.source = 1, .protocol = kTcp}), "miss") << structure.name << engine;
+    }
+  }
+}
+
+TEST_F(GSwitchTest, AWrongConfigurationIsRefusedWithItsPlace) {
+  const auto expect_refusal = [this](const std::string& flows, const std::string& text, const std::string& message) {
+    std::ofstream(folder_.path() / "table") << flows;
+    try {
+      find_function("gswitch")->create(ConfigNode::parse(text, "test.yaml", folder_.path()), {ports_, no_readers_});
+      FAIL() << text << flows;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(message)) << text << flows;
+    }
+  };
+  expect_refusal("", "{}", "test.yaml:1");
+  expect_refusal("", "{flows: nowhere}", "nowhere");
+  expect_refusal("", "{flows: table, miss: forward}", "drop");
+  expect_refusal("", "{flows: table, shader: tupel}", "did you mean 'tuple'?");
+  expect_refusal("", "{flows: table, flow: x}", "flow");
+  expect_refusal("# ok\nactions=outptu:1\n", "{flows: table}", "table:2:");
+  expect_refusal("actions=drop\nactions=output:5\n", "{flows: table}", "table:2: there is no port 5");
+  expect_refusal("actions=drop\n\narp actions=normal\n", "{flows: table}", "table:3: 'normal' cannot be done");
+}
+
+}  // namespace
+}  // namespace penumbra::gswitch

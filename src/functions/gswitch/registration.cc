@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the function presents itself.
+#include <random>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "base/row_limit.h"
+#include "functions/gswitch/gswitch.h"
+
+namespace penumbra::gswitch {
+namespace {
+
+std::unique_ptr<Function> create_gswitch(const ConfigNode& config, const FunctionContext& context) {
+  Settings settings = read_settings(config, context.ports.size());
+  try {
+    std::vector<RuleStructureCost> costs;
+    if (settings.structure.empty()) {
+      std::vector<Rule> rules;
+      rules.reserve(settings.entries.size());
+      for (const FlowEntry& entry : settings.entries) rules.push_back({.match = entry.match, .priority = 0});
+      costs = measure_rule_structures(RuleFields::openflow, rules, std::random_device{}());
+    }
+    return std::make_unique<GSwitch>(std::move(settings), std::move(costs), context);
+  } catch (const std::length_error& error) {
+    throw config.at("flows").error(error.what());
+  } catch (const std::system_error& error) {
+    throw config.error(error.what());
+  }
+}
+
+[[maybe_unused]] const bool kGSwitchRegistered =
+    register_function({.name = "gswitch",
+                       .summary = "a switch of OpenFlow 1.0: what a table of flows says",
+                       .topics = {{"gswitch", "[all]: the flows, and what each has matched", {RowLimit::flag()}},
+                                  {"gswitch-shader", "how the flows are searched, and why so"}},
+                       .create = create_gswitch});
+
+}  // namespace
+}  // namespace penumbra::gswitch

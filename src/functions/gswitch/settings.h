@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "functions/gswitch/plan.h"
+#include "penumbra/config_node.h"
+#include "penumbra/rule.h"
+
+namespace penumbra::gswitch {
+
+/// A flow of the table, in the order in which they decide.
+struct FlowEntry {
+  RuleMatch match;             ///< normalised, of RuleFields::openflow
+  std::uint16_t priority = 0;  ///< of what is done on a miss 0
+  std::uint32_t line = 0;      ///< in the file; 0: of what is done on a miss
+  std::shared_ptr<const Plan> plan;
+
+  /// Whether they do the same.
+  bool is_like(const FlowEntry& other) const {
+    return priority == other.priority && match == other.match && plan->text == other.plan->text;
+  }
+};
+/// As ovs-ofctl writes it.
+std::string text_of(const FlowEntry& entry);
+
+/// The configuration of a table.
+struct Settings {
+  std::string structure;           ///< in which it is searched; empty: whichever is found fastest
+  std::vector<FlowEntry> entries;  ///< by falling priority, the file's order among equal ones; last comes the miss
+};
+
+/// Reads `{flows: FILE, miss: drop|punt|flood, shader: NAME|auto}` for a router with so many ports. Throws InputError.
+Settings read_settings(const ConfigNode& config, std::size_t router_ports);
+
+}  // namespace penumbra::gswitch

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches by tables of flows: against Open vSwitch with the same flows and frames, and what hosts around one see."""
+
+import collections
+import contextlib
+import json
+import pathlib
+import random
+import shutil
+import socket
+import tempfile
+
+import pytest
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import ARP, LLC, SNAP, Dot1AD, Dot1Q, Dot3, Ether
+
+import captures
+import conftest
+import netns
+import ovs
+from conftest import penumbra
+from test_switch import BROADCAST, A, B, C, ears, hear, network  # noqa: F401 - a fixture
+from test_twin import ping
+
+PORTS = 4
+MACS = (A, B, C, BROADCAST)
+ADDRESSES = ("10.0.0.1", "10.0.0.2", "10.0.1.1", "192.0.2.1")
+PROTOCOLS = {"tcp": 6, "udp": 17, "icmp": 1}
+in_namespaces = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+
+
+def random_match(generator):
+    """Any of the twelve fields, with those that it needs."""
+    words = []
+
+    def maybe(odds, *choices):
+        if generator.random() < odds:
+            words.append(generator.choice(choices))
+
+    def networks():
+        address, length = generator.choice(ADDRESSES), generator.choice((8, 24, 31, 32))
+        return f"{address}/{length}"
+
+    maybe(0.4, *(f"in_port={port}" for port in range(1, PORTS + 1)))
+    maybe(0.2, *(f"dl_src={mac}" for mac in MACS))
+    maybe(0.2, "dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", *(f"dl_dst={mac}" for mac in MACS))
+    maybe(0.3, "dl_vlan=0xffff", "dl_vlan=5", "dl_vlan=9", "dl_vlan=5,dl_vlan_pcp=3", "dl_vlan=0", "vlan_tci=0x1000/0x1000")
+    kind = generator.choice(("", "ip", "tcp", "udp", "icmp", "arp", "ipv6", "dl_type=0x88b5", "dl_type=0x05ff"))
+    if kind:
+        words.append(kind)
+    if kind in ("ip", "arp", *PROTOCOLS):
+        maybe(0.4, f"nw_src={networks()}")
+        maybe(0.4, f"nw_dst={networks()}")
+    if kind in ("ip", *PROTOCOLS):
+        maybe(0.2, "nw_tos=0", "nw_tos=184")
+    if kind == "ip":
+        maybe(0.2, "nw_proto=47", "nw_proto=132")
+    if kind == "arp":
+        maybe(0.3, "arp_op=1", "arp_op=2")
+    if kind in ("tcp", "udp"):
+        maybe(0.3, "tp_src=0", "tp_src=1024", "tp_src=1024/0xfffe")
+        maybe(0.3, "tp_dst=53", "tp_dst=80", "tp_dst=0")
+    if kind == "icmp":
+        maybe(0.4, "icmp_type=8", "icmp_type=0,icmp_code=0")
+    return words, kind
+
+
+def random_sets(generator, kind):
+    choices = ["mod_vlan_vid:7", "mod_vlan_vid:5", "mod_vlan_pcp:6", "strip_vlan"]
+    choices += [f"mod_dl_src:{A}", f"mod_dl_dst:{B}"]
+    choices += ["mod_nw_src:198.51.100.7", "mod_nw_dst:203.0.113.9"]
+    if kind in ("ip", *PROTOCOLS):
+        choices += ["mod_nw_tos:40"]
+    if kind in ("tcp", "udp"):
+        choices += ["mod_tp_src:4000", "mod_tp_dst:8080"]
+    return generator.sample(choices, generator.randint(1, 4))
+
+
+def random_actions(generator, kind):
+    alone = generator.random()
+    if alone < 0.1:
+        return "drop"
+    if alone < 0.25:
+        sets = random_sets(generator, kind) if generator.random() < 0.5 else []
+        return ",".join([*sets, generator.choice(("in_port", "local", "controller"))])
+    if alone < 0.4:
+        return ",".join([*random_sets(generator, kind), generator.choice(("flood", "all"))])
+    ports = generator.sample(range(1, PORTS + 1), generator.randint(1, PORTS))
+    middle = generator.randint(0, len(ports))
+    words = random_sets(generator, kind) if generator.random() < 0.5 else []
+    words += [f"output:{port}" for port in ports[:middle]]
+    words += random_sets(generator, kind) if generator.random() < 0.7 else []
+    words += [f"output:{port}" for port in ports[middle:]]
+    return ",".join(words) or "drop"
+
+
+def random_flows(generator, count):
+    """No two of one priority; the more a flow says, the higher its priority, so that many of them decide."""
+    lines = []
+    for number in range(count):
+        words, kind = random_match(generator)
+        priority = 1 + number + 1000 * len(words) + 3000 * sum("/" in word or "=" in word for word in words)
+        lines.append(",".join([f"priority={priority}", *words]) + f" actions={random_actions(generator, kind)}")
+    generator.shuffle(lines)
+    return "\n".join(lines) + "\n"
+
+
+def random_frame(generator):
+    def transport():
+        ports = {"sport": generator.choice((0, 1024, 1025)), "dport": generator.choice((53, 80))}
+        kind = generator.random()
+        if kind < 0.3:
+            return TCP(**ports) / bytes(generator.randint(0, 30))
+        if kind < 0.6:
+            checksum = {"chksum": 0} if generator.random() < 0.3 else {}
+            return UDP(**ports, **checksum) / bytes(generator.randint(0, 30))
+        if kind < 0.8:
+            return ICMP(type=generator.choice((0, 8)), code=0) / b"ping"
+        return generator.randbytes(generator.randint(0, 30))
+
+    def ip():
+        options = {"options": b"\x01\x01\x01\x01"} if generator.random() < 0.2 else {}
+        part = generator.choice(({}, {}, {}, {"flags": "DF"}, {"flags": "MF"}, {"flags": "MF", "frag": 3}, {"frag": 7}))
+        # Where a later fragment has room for a header of TCP or UDP, Open vSwitch 3.1 takes what stands there for one when
+        # it changes addresses, and changes the payload.
+        body = generator.randbytes(7) if "frag" in part else transport()
+        protocol = {"proto": generator.choice((47, 132, 17, 6, 1))} if isinstance(body, bytes) else {}
+        ends = {"src": generator.choice(ADDRESSES), "dst": generator.choice(ADDRESSES)}
+        return IP(tos=generator.choice((0, 184, 186)), **ends, **part, **options, **protocol) / body
+
+    def payload():
+        kind = generator.random()
+        if kind < 0.7:
+            return ip()
+        if kind < 0.85:
+            return ARP(op=generator.choice((1, 2)), psrc=generator.choice(ADDRESSES), pdst=generator.choice(ADDRESSES))
+        return IPv6(src="2001:db8::1", dst="2001:db8::2") / transport()
+
+    ends = {"src": generator.choice(MACS[:3]), "dst": generator.choice(MACS)}
+    kind = generator.random()
+    if kind < 0.05:
+        return bytes(Dot3(**ends) / LLC(dsap=0xAA, ssap=0xAA, ctrl=3) / SNAP(OUI=0, code=0x0800) / ip())
+    if kind < 0.08:
+        return bytes(Dot3(**ends) / LLC(dsap=0x42, ssap=0x42, ctrl=3) / bytes(40))
+    if kind < 0.1:
+        return bytes(Ether(**ends, type=0x88B5) / bytes(46))
+    packet = Ether(**ends)
+    if kind < 0.5:
+        packet = packet / Dot1Q(vlan=generator.choice((0, 5, 7)), prio=generator.choice((0, 3)))
+    elif kind < 0.55:
+        # Of a VLAN that no flow sets: Open vSwitch leaves a tag alone that is stripped and then set as it was, also if it
+        # is of another kind than those that are set.
+        packet = packet / Dot1AD(vlan=9) / Dot1Q(vlan=7)
+    elif kind < 0.6:
+        packet = packet / Dot1Q(vlan=5) / Dot1Q(vlan=7)
+    frame = bytes(packet / payload())
+    cut = generator.random()
+    if cut < 0.1:
+        return frame[: generator.randint(18, len(frame))]
+    return frame + bytes(generator.randint(1, 20)) if cut < 0.3 else frame
+
+
+def switched(bench, flows, frames):
+    """What leaves by each port, of what came in by each."""
+    (bench.folder / "flows").write_text(flows)
+    ports = []
+    for port, some in frames.items():
+        captures.write_pcap(bench.folder / f"p{port}.pcap", captures.frames_of(some))
+        ports.append({"name": f"p{port}", "device": f"pcap:p{port}.pcap"})
+    bench.configure(ports, pipeline="  - gswitch: {flows: flows}")
+    summary = bench.run()
+    outputs = bench.outputs()
+    return {port: outputs[f"p{port}"] for port in frames}, summary
+
+
+@pytest.mark.skipif(ovs.unavailable() is not None, reason=f"{ovs.unavailable()}")
+@pytest.mark.parametrize("seed", range(6))
+def test_open_vswitch_does_the_same(bench, seed):
+    generator = random.Random(seed)
+    flows = random_flows(generator, 100)
+    frames = {port: [random_frame(generator) for _ in range(250)] for port in range(1, PORTS + 1)}
+    with tempfile.TemporaryDirectory(prefix="ovs") as folder, ovs.bridge(pathlib.Path(folder), PORTS) as bridge:
+        bridge.set_flows(flows)
+        wanted = bridge.forward(frames)
+    found, summary = switched(bench, flows, frames)
+    for port in frames:
+        ours, theirs = collections.Counter(found[port]), collections.Counter(wanted[port])
+        assert {f.hex() for f in ours - theirs} == set() and {f.hex() for f in theirs - ours} == set(), f"port {port}"
+    assert summary.sent > 500
+    assert len(summary.reasons) >= 3
+
+
+class Switch:
+    """Hosts' ports are 1 to 4, in their order."""
+
+    def __init__(self, bench, hosts, flows):
+        self.bench = bench
+        self.write(flows)
+        bench.configure(hosts.ports(), pipeline="  - gswitch: {flows: flows}")
+        self.command = hosts.switch.command()
+
+    def write(self, flows):
+        (self.bench.folder / "flows").write_text(flows)
+
+    def start(self):
+        return self.bench.start(command=self.command)
+
+
+def packets_by_line(router):
+    return {row["line"]: row["packets"] for row in router.show("gswitch", "all")["gswitch"]}
+
+
+@in_namespaces
+@pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
+def test_a_table_makes_hosts_reach_each_other(bench, network):  # noqa: F811
+    """What it says of them is so, also after a reload."""
+    flows = "arp actions=flood\n" + "".join(f"ip,nw_dst=10.0.0.{i} actions=output:{i}\n" for i in (1, 2, 3, 4))
+    network.address()
+    switch = Switch(bench, network, flows)
+    h1 = network.hosts["h1"]
+    with switch.start() as router:
+        for i in (2, 3, 4):
+            ping(h1, f"10.0.0.{i}")
+        before = packets_by_line(router)
+        assert before[1] >= 2 and all(before[line] >= 1 for line in (2, 3, 4, 5))
+
+        switch.write(flows + "priority=40000,icmp,nw_dst=10.0.0.3 actions=drop\n")
+        done = penumbra("reload", "--socket", router.socket)
+        assert done.returncode == 0 and "flows added: 1" in done.stdout, done.stderr
+        lost = h1.run("ping", "-c", "2", "-i", "0.05", "-W", "1", "10.0.0.3", check=False).stdout
+        assert "100% packet loss" in lost
+        ping(h1, "10.0.0.4")
+        after = packets_by_line(router)
+        assert after[6] == 2 and after[4] == before[4] and after[5] > before[5]
+
+        switch.write(flows + "ip actions=normal\n")
+        done = penumbra("reload", "--socket", router.socket)
+        assert done.returncode == 3 and "flows:6: 'normal' cannot be done" in done.stderr
+        summary = router.stop()
+    assert summary.reasons[("drop", "dropped_by_flow")] == 2
+
+
+@in_namespaces
+@pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
+def test_addresses_and_ports_are_translated_both_ways(bench, network):  # noqa: F811
+    """h1 speaks to 10.0.0.100 port 80, which is h2's port 8080; the hosts' stacks check the checksums."""
+    network.address()
+    h1, h2 = network.hosts["h1"], network.hosts["h2"]
+    there, back = "mod_nw_dst:10.0.0.2", "mod_nw_src:10.0.0.100"
+    flows = (
+        "arp actions=flood\n"
+        f"in_port=1,icmp,nw_dst=10.0.0.100 actions={there},mod_dl_dst:{h2.mac('eth0')},output:2\n"
+        f"in_port=2,icmp,nw_src=10.0.0.2 actions={back},output:1\n"
+        f"in_port=1,tcp,nw_dst=10.0.0.100,tp_dst=80 actions={there},mod_tp_dst:8080,mod_dl_dst:{h2.mac('eth0')},output:2\n"
+        f"in_port=2,tcp,nw_src=10.0.0.2,tp_src=8080 actions={back},mod_tp_src:80,output:1\n"
+    )
+    h1.ip("neighbour", "add", "10.0.0.100", "lladdr", "02:00:00:00:01:00", "dev", "eth0")
+    with Switch(bench, network, flows).start() as router:
+        ping(h1, "10.0.0.100")
+        with contextlib.ExitStack() as stack:
+            with h2.inside():
+                server = stack.enter_context(socket.create_server(("10.0.0.2", 8080)))
+            with h1.inside():
+                client = stack.enter_context(socket.create_connection(("10.0.0.100", 80), netns.PATIENCE))
+            peer, _ = server.accept()
+            stack.enter_context(peer)
+            sent = random.Random(1).randbytes(30_000)
+            client.sendall(sent)
+            client.shutdown(socket.SHUT_WR)
+            received = b"".join(iter(lambda: peer.recv(65536), b""))
+            assert received == sent
+            peer.sendall(b"thanks")
+            assert client.recv(100) == b"thanks"
+        counts = packets_by_line(router)
+        assert all(counts[line] > 0 for line in (2, 3, 4, 5))
+        router.stop()
+
+
+@in_namespaces
+def test_tags_are_pushed_and_popped(bench, network):  # noqa: F811
+    flows = (
+        "in_port=1 actions=output:2,mod_vlan_vid:7,mod_vlan_pcp:3,output:3,output:4\n"
+        "in_port=3,dl_vlan=7 actions=strip_vlan,output:1\n"
+        "in_port=3,dl_vlan=8 actions=output:4,mod_vlan_vid:9,output:1\n"
+    )
+    plain = Ether(src=A, dst=B, type=0x88B5) / bytes(60)
+
+    def tagged(vlan, priority=0):
+        return bytes(Ether(src=A, dst=B) / Dot1Q(vlan=vlan, prio=priority, type=0x88B5) / bytes(60))
+
+    with Switch(bench, network, flows).start() as router, ears(network) as sockets:
+        sockets["h1"].send(bytes(plain))
+        assert {name: hear(raw) for name, raw in sockets.items()} == {
+            "h1": [],
+            "h2": [bytes(plain)],
+            "h3": [tagged(7, 3)],
+            "h4": [tagged(7, 3)],
+        }
+        for vlan in (7, 8, 9):
+            sockets["h3"].send(tagged(vlan))
+        heard = {name: hear(raw) for name, raw in sockets.items()}
+        assert heard == {"h1": [bytes(plain), tagged(9)], "h2": [], "h3": [], "h4": [tagged(8)]}
+        summary = router.stop()
+    assert summary.reasons[("drop", "miss")] == 1
+
+
+def test_a_reload_under_load_loses_nothing(bench):
+    """A thousand of three thousand flows and what they set change; by flows of either table each packet leaves."""
+
+    def some(first, count):
+        """Each matches a few of what comes, and sets what no other sets."""
+        return "".join(
+            f"priority={priority},udp,nw_dst={priority % 256}.0.0.0/255.0.{priority >> 8}.0"
+            f" actions=mod_nw_src:192.0.{priority >> 8}.{priority & 255},output:2\n"
+            for priority in range(first, first + count)
+        )
+
+    tables = [
+        some(1, 2000) + some(3001, 1000) + "priority=0 actions=output:2\n",
+        some(4001, 1000) + some(1, 2000) + "priority=0,in_port=1 actions=mod_vlan_vid:7,output:2\n",
+    ]
+    (bench.folder / "flows").write_text(tables[0])
+    ports = [
+        {"name": "wan", "device": "synth:dst=uniform,seed=3", "sink": "count"},
+        {"name": "lan", "device": "none", "sink": "count"},
+    ]
+    bench.configure(ports, pipeline="  - gswitch: {flows: flows}")
+    with bench.start() as router:
+        router.wait_for_packets()
+        for i in range(4 if conftest.SANITIZED else 12):
+            (bench.folder / "flows").write_text(tables[(i + 1) % 2])
+            done = penumbra("reload", "--socket", router.socket)
+            assert done.returncode == 0, done.stderr
+            assert "flows added: 1001" in done.stdout and "flows removed: 1001" in done.stdout
+            router.wait_for_packets(count=router.received() + 1000)
+        summary = router.stop()
+    assert summary.received > 10_000
+    assert {reason for reason in summary.reasons if reason[0] == "drop"} == set()
+    assert summary.sent_by_port["lan"] == summary.sent
+
+
+@pytest.mark.parametrize("engine", ["auto,max_delay=50", "scalar"])
+def test_it_is_configured_with_an_engine(bench, engine):
+    """How long a batch may wait or take is the engine's to know."""
+    (bench.folder / "flows").write_text("actions=output:2\n")
+    ports = [{"name": name, "device": "none", "sink": "count"} for name in ("a", "b")]
+    bench.configure(ports, pipeline=f"  - gswitch: {json.dumps({'flows': 'flows', 'miss': 'punt', 'engine': engine})}")
+    done = penumbra("check", bench.config)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_wrong_table_is_refused_with_its_place(bench):
+    (bench.folder / "flows").write_text("actions=output:2\n\narp actions=output:3\n")
+    ports = [{"name": name, "device": "none", "sink": "count"} for name in ("a", "b")]
+    bench.configure(ports, pipeline="  - gswitch: {flows: flows}")
+    done = penumbra("check", bench.config)
+    assert done.returncode == 3
+    assert "flows:3: there is no port 3: the router's are 1 to 2" in done.stderr
