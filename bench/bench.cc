@@ -116,19 +116,24 @@ std::vector<Benchmark> by_name(const std::vector<std::string>& names) {
   return result;
 }
 
-std::vector<Benchmark> chosen(const Options& options) {
-  std::vector<Benchmark> result = by_name(options.names);
-  if (!options.routes) return result;
-  const auto without = std::ranges::find(result, false, &Benchmark::takes_routes);
-  if (without == result.end()) return result;
+/// Throws if one of these has no use for the files that were given.
+void require_takers(const std::vector<Benchmark>& asked, bool Benchmark::* takes, const char* makes,
+                    const char* files) {
+  const auto without = std::ranges::find(asked, false, takes);
+  if (without == asked.end()) return;
   std::vector<std::string> takers;
   for (const Benchmark& benchmark : list()) {
-    if (benchmark.takes_routes) takers.push_back(benchmark.name);
+    if (benchmark.*takes) takers.push_back(benchmark.name);
   }
-  throw std::invalid_argument(
-      fmt::format("the benchmark '{}' makes a table of its own; name those that take a route "
-                  "file: {}",
-                  without->name, fmt::join(takers, " ")));
+  throw std::invalid_argument(fmt::format("the benchmark '{}' makes {} of its own; name those that take {}: {}",
+                                          without->name, makes, files, fmt::join(takers, " ")));
+}
+
+std::vector<Benchmark> chosen(const Options& options) {
+  std::vector<Benchmark> result = by_name(options.names);
+  if (options.routes) require_takers(result, &Benchmark::takes_routes, "a table", "a route file");
+  if (!options.rules.empty()) require_takers(result, &Benchmark::takes_rules, "its rules", "a file of rules");
+  return result;
 }
 
 void print_bars(const BarCount& bars) {

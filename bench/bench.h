@@ -45,6 +45,7 @@ struct Benchmark {
   std::string needs;          ///< what must be there besides the program; empty if nothing
   unsigned seconds = 0;       ///< about how long it takes
   bool takes_routes = false;  ///< whether Options::routes has a meaning for it
+  bool takes_rules = false;   ///< likewise Options::rules
   void (*run)(const Options& options, Report& report) = nullptr;
 };
 

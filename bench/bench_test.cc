@@ -146,6 +146,8 @@ TEST(Run, RefusesARouteFileThatABenchmarkHasNoUseFor) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(run(options, "0"), Outcome::ok);
   EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("file: file"));
+  options.rules = {"other"};
+  EXPECT_THROW(run(options, "0"), std::invalid_argument) << "and rules, which it has none for either";
 }
 
 TEST(Oracle, GivesTheLongestMatch) {

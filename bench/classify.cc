@@ -205,7 +205,7 @@ void run_classify(const Options& options, Report& report) {
                         .measures = "packets classified on one core: every structure for rules beside rte_acl",
                         .needs = "2 GB of memory",
                         .seconds = 60,
-                        .takes_routes = false,
+                        .takes_rules = true,
                         .run = &run_classify});
 
 }  // namespace
