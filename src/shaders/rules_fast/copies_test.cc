@@ -89,9 +89,12 @@ TEST(Plan, PlacesRulesOfOneMaskByTheirMask) {
   Rules source(
       {.fields = RuleFields::ipv4, .masks = 1, .values = 1000, .priorities = 1, .ranged = 1'000'000, .any_bits = false},
       3);
+  constexpr std::size_t kRules = 500;
   std::vector<Rule> rules;
   std::vector<const RuleMatch*> pointers;
-  for (int i = 0; i < 500; ++i) rules.push_back(source.rule());
+  rules.reserve(kRules);
+  pointers.reserve(kRules);
+  for (std::size_t i = 0; i < kRules; ++i) rules.push_back(source.rule());
   for (const Rule& rule : rules) pointers.push_back(&rule.match);
   const RuleWords bits = choose_bits(pointers, RuleFields::ipv4);
   EXPECT_EQ(both(bits, rules.front().match.mask), bits);
