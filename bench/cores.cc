@@ -139,7 +139,7 @@ class CoresBench {
   }
   System ipv6() const {
     constexpr unsigned kNextHops = 16;
-    const Ipv6InputTable table = ipv6_input_table({.names = {}, .routes = {}, .seed = options_.seed});
+    const Ipv6InputTable table = ipv6_input_table({.names = {}, .routes = {}, .rules = {}, .seed = options_.seed});
     std::string routes, neighbours;
     for (std::size_t i = 0; i < table.entries.size(); ++i) {
       routes +=

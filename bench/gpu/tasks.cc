@@ -77,7 +77,7 @@ Task ipv4_task(const Options& options) {
 }
 
 std::vector<Task> more_tasks(const Options& options) {
-  const Ipv6InputTable input = ipv6_input_table({.names = {}, .routes = {}, .seed = options.seed});
+  const Ipv6InputTable input = ipv6_input_table({.names = {}, .routes = {}, .rules = {}, .seed = options.seed});
   const auto addresses = prefix_addresses(input, kKeys, options.seed);
   const std::vector<std::uint16_t> answers = OracleOf<Ipv6>(input.entries).match(addresses.addresses);
   const std::string ipv6 = fmt::format("{}; {}", input.description, addresses.description);
