@@ -5,9 +5,11 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -66,6 +68,14 @@ class ConfigNode {
       throw error(refusal.what());
     }
     return found;
+  }
+  /// One of these words; the first one if there is no node.
+  template <class Words>
+  std::string one_of(const Words& words) const {
+    if (!present()) return std::string(*std::begin(words));
+    const std::string found = text();
+    if (std::ranges::find(words, found) != std::end(words)) return found;
+    throw error("found " + quote(found) + ": " + did_you_mean_or_list(found, words));
   }
   bool boolean() const;
   /// A whole number between the bounds, both included.

@@ -11,6 +11,7 @@
 
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/engine_choice.h"
 #include "cli/input_lines.h"
 #include "cli/output.h"
 #include "control/rules/rule_file.h"
@@ -44,9 +45,7 @@ class Classifier {
     set_.feed(*table_);
     for (const Rule& rule : list_.rules) set_.add(rule);
     set_.commit();
-    const std::string& shader = table_->shader();
-    engine_ = create_engine(engine_name(options.engine) == kAuto ? engine_at_once(shader)
-                                                                 : resolve_engine(options.engine, shader));
+    engine_ = create_engine_for_one_batch(options.engine, table_->shader());
     lookup_ = std::make_unique<RuleLookup>(*table_, *engine_);
   }
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/engine_choice.h"
 
 namespace penumbra::cli {
 namespace {
@@ -35,8 +36,7 @@ std::vector<PortInfo> ports_of(const RouteList& routes) {
 template <class Family>
 RouteLookup<Family>::RouteLookup(const RouteList& routes, const std::string& engine)
     : fib_(ports_of(routes), grace_periods_),
-      engine_(create_engine(engine_name(engine) == kAuto ? engine_at_once(fib_.shader())
-                                                         : resolve_engine(engine, fib_.shader()))),
+      engine_(create_engine_for_one_batch(engine, fib_.shader())),
       shader_(engine_->find_shader(fib_.shader())) {
   fib_.load(routes);
   engine_->use_table(fib_.table());

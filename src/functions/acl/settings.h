@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "functions/acl/entry.h"
+#include "functions/rule_list/structure.h"
 #include "penumbra/config_node.h"
 
 namespace penumbra::acl {
@@ -12,7 +13,7 @@ namespace penumbra::acl {
 /// The configuration of a list.
 struct Settings {
   Family family = Family::both;
-  std::string structure;       ///< in which it is searched; empty: whichever is found fastest
+  rule_list::Structure structure;
   std::vector<Entry> entries;  ///< the file's, and behind them the default
 };
 

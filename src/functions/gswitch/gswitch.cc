@@ -9,14 +9,13 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <random>
 #include <stdexcept>
 #include <unordered_set>
 #include <utility>
 
-#include "base/row_limit.h"
 #include "functions/gswitch/rewrite.h"
+#include "functions/rule_list/show.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::gswitch {
@@ -40,36 +39,21 @@ enum Outcome : std::uint16_t {
 struct Columns {
   std::array<rules_key, Chunk::kCapacity> keys;
   std::array<std::uint32_t, Chunk::kCapacity> numbers;
+  std::array<PacketLayers, Chunk::kCapacity> layers;
 };
-
-std::uint64_t now_ms() {
-  using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::steady_clock;
-  return static_cast<std::uint64_t>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
-}
 
 /// The first of the ports that is not this one.
 std::uint16_t first_but(std::span<const std::uint16_t> ports, std::uint16_t but) {
   return ports[0] != but ? ports[0] : ports[1];
 }
 
-bool read_mbuf(const rte_mbuf& packet, std::uint16_t rx_port, rules_key& key, PacketLayers& layers) {
-  return read_packet(rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len, packet.pkt_len,
-                     static_cast<std::uint16_t>(rx_port + 1), key, layers);
-}
-
-std::uint32_t line_of(const std::uint32_t& line) {
-  return std::atomic_ref(const_cast<std::uint32_t&>(line)).load(std::memory_order_relaxed);
-}
-
 }  // namespace
 
-GSwitch::GSwitch(Settings settings, std::vector<RuleStructureCost> costs, const FunctionContext& context)
-    : structure_(settings.structure.empty() ? costs.front().structure : settings.structure),
-      is_chosen_(settings.structure.empty()),
-      costs_(std::move(costs)),
+GSwitch::GSwitch(Settings settings, const FunctionContext& context)
+    : structure_(std::move(settings.structure)),
       grace_periods_(context.grace_periods),
       ports_(context.ports.begin(), context.ports.end()),
-      list_(RuleFields::openflow, structure_, std::random_device{}(), context.grace_periods) {
+      list_(RuleFields::openflow, structure_.name(), std::random_device{}(), context.grace_periods) {
   put_in_force(std::move(settings.entries));
 }
 
@@ -99,10 +83,11 @@ void GSwitch::bind(std::span<const PortInfo> ports) {
 void GSwitch::pre_shade(Chunk& chunk) noexcept {
   auto& columns = *chunk.columns.take<Columns>(1);
   std::uint32_t items = 0;
-  PacketLayers layers;
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
     if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
-    if (!read_mbuf(*chunk.packets[i], chunk.rx_port, columns.keys[items], layers)) {
+    const rte_mbuf* const packet = chunk.packets[i];
+    if (!read_packet(rte_pktmbuf_mtod(packet, const std::uint8_t*), packet->data_len, packet->pkt_len,
+                     static_cast<std::uint16_t>(chunk.rx_port + 1), columns.keys[items], columns.layers[items])) {
       chunk.verdicts[i] = drop(kRunt);
       continue;
     }
@@ -116,21 +101,19 @@ void GSwitch::pre_shade(Chunk& chunk) noexcept {
 
 void GSwitch::post_shade(Chunk& chunk) noexcept {
   const auto& columns = *static_cast<const Columns*>(chunk.kept);
-  const std::uint64_t now = now_ms();
+  const std::uint64_t now = rule_list::now_ms();
   for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
     const std::uint32_t number = columns.numbers[item];
     const std::uint8_t packet = chunk.packet_of_item[item];
-    hits_.count(chunk.worker, number, chunk.packets[packet]->pkt_len, now);
-    const std::uint16_t outcome = carry_out(*decisions_[number].plan, chunk, packet);
+    list_.count(chunk.worker, number, chunk.packets[packet]->pkt_len, now);
+    const std::uint16_t outcome = carry_out(*plan_of_[number], columns.layers[item], chunk, packet);
     if (outcome != kDone) chunk.verdicts[packet] = drop_or_punt(outcome);
   }
 }
 
 /// Gives the packet its header, and its verdict if it is output.
-std::uint16_t GSwitch::carry_out(const Plan& plan, Chunk& chunk, std::uint8_t packet) const noexcept {
-  rte_mbuf& mbuf = *chunk.packets[packet];
-  PacketLayers layers;
-  rules_key key;
+std::uint16_t GSwitch::carry_out(const Plan& plan, PacketLayers layers, Chunk& chunk,
+                                 std::uint8_t packet) const noexcept {
   switch (plan.kind) {
     case Plan::Kind::drop:
       return kDroppedByFlow;
@@ -139,26 +122,20 @@ std::uint16_t GSwitch::carry_out(const Plan& plan, Chunk& chunk, std::uint8_t pa
     case Plan::Kind::miss_punted:
       return kMissPunted;
     case Plan::Kind::output:
-      return output(plan, chunk, packet);
+      return output(plan, layers, chunk, packet);
     case Plan::Kind::to_controller:
     case Plan::Kind::to_local:
     case Plan::Kind::in_port:
       break;
   }
-  if (plan.sets_fields) {
-    read_mbuf(mbuf, chunk.rx_port, key, layers);
-    if (!set_fields(mbuf, layers, plan.likenesses[0].sets)) return kNoBuffer;
-  }
+  if (!set_fields(*chunk.packets[packet], layers, plan.likenesses[0].sets)) return kNoBuffer;
   if (plan.kind != Plan::Kind::in_port) return plan.kind == Plan::Kind::to_local ? kLocal : kController;
   chunk.verdicts[packet] = Verdict::send(chunk.rx_port);
   return kDone;
 }
 
-std::uint16_t GSwitch::output(const Plan& plan, Chunk& chunk, std::uint8_t packet) const noexcept {
+std::uint16_t GSwitch::output(const Plan& plan, PacketLayers layers, Chunk& chunk, std::uint8_t packet) const noexcept {
   rte_mbuf& mbuf = *chunk.packets[packet];
-  PacketLayers layers;
-  rules_key key;
-  read_mbuf(mbuf, chunk.rx_port, key, layers);
   const std::size_t header_bytes = kEthernetBytes + (layers.is_tagged ? kTagBytes : 0);
   const auto payload_bytes = static_cast<std::uint32_t>(mbuf.pkt_len - header_bytes);
   const Plan::Takers first = plan.takers(0, payload_bytes, chunk.rx_port, ports_);
@@ -190,9 +167,7 @@ std::uint16_t GSwitch::output(const Plan& plan, Chunk& chunk, std::uint8_t packe
 
 std::vector<std::string> GSwitch::differences(const Function& next, const ConfigNode& config) const {
   const auto& other = dynamic_cast<const GSwitch&>(next);
-  if (!other.is_chosen_ && other.structure_ != structure_) {
-    throw config.get("shader").error("another shader than '" + structure_ + "' takes a restart");
-  }
+  structure_.require_same(other.structure_, config);
   const rule_list::Changes changes = rule_list::compare<FlowEntry>(list_.entries(), other.list_.entries());
   std::vector<std::string> lines;
   if (changes.added != 0) lines.push_back(fmt::format("flows added: {}", changes.added));
@@ -221,14 +196,8 @@ void GSwitch::put_in_force(std::vector<FlowEntry> entries) {
     own[entry.plan.get()] = plan.get();
     used.insert(plan.get());
   }
-  list_.replace(std::move(entries), [&](std::uint32_t number, const FlowEntry& entry) {
-    hits_.clear(number);
-    decisions_[number] = {.plan = own.at(entry.plan.get()), .line = entry.line};
-  });
-  // Those that go on may stand elsewhere now.
-  for (std::size_t i = 0; i < list_.entries().size(); ++i) {
-    std::atomic_ref(decisions_[list_.number(i)].line).store(list_.entries()[i].line, std::memory_order_relaxed);
-  }
+  list_.replace(std::move(entries),
+                [&](std::uint32_t number, const FlowEntry& entry) { plan_of_[number] = own.at(entry.plan.get()); });
   flows_.store(list_.entries().size() - 1, std::memory_order_relaxed);
   if (plans_.size() == used.size()) return;
   grace_periods_.elapsed(grace_periods_.start(), true);  // packets in flight may leave by what is not used any more
@@ -240,50 +209,18 @@ std::string GSwitch::trace(const Chunk& chunk, std::uint16_t packet) const {
   const auto* const item = std::find(items, items + chunk.batch.items, packet);
   if (item == items + chunk.batch.items) return "no flow was looked for";
   const auto& columns = *static_cast<const Columns*>(chunk.kept);
-  const Decision& decision = decisions_[columns.numbers[static_cast<std::size_t>(item - items)]];
-  const std::uint32_t line = line_of(decision.line);
-  return line == 0 ? decision.plan->text : fmt::format("flow of line {}: {}", line, decision.plan->text);
+  const std::uint32_t number = columns.numbers[static_cast<std::size_t>(item - items)];
+  const std::uint32_t line = list_.line(number);
+  return line == 0 ? plan_of_[number]->text : fmt::format("flow of line {}: {}", line, plan_of_[number]->text);
 }
 
 nlohmann::ordered_json GSwitch::show(std::string_view topic, std::span<const std::string> arguments) const {
-  if (topic == "gswitch") return show_flows(arguments);
+  if (topic == "gswitch") return rule_list::show_entries(list_, "gswitch", "flow", arguments, text_of);
   if (topic != "gswitch-shader") {
     throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
   }
   if (!arguments.empty()) throw std::invalid_argument("gswitch-shader takes no arguments");
-  return show_structure();
-}
-
-nlohmann::ordered_json GSwitch::show_flows(std::span<const std::string> arguments) const {
-  using nlohmann::ordered_json;
-  const RowLimit limit(arguments);
-  if (!limit.rest().empty()) throw std::invalid_argument("gswitch does not take " + quote(limit.rest().front()));
-  const std::uint64_t now = now_ms();
-  auto rows = ordered_json::array();
-  const std::size_t total = list_.entries().size();
-  for (std::size_t i = 0; i < std::min(limit.most(), total); ++i) {
-    const FlowEntry& entry = list_.entries()[i];
-    const rule_list::Hits hits = hits_.of(list_.number(i));
-    auto& row = rows.emplace_back();
-    row["line"] = entry.line == 0 ? ordered_json() : ordered_json(entry.line);
-    row["flow"] = text_of(entry);
-    row["packets"] = hits.packets;
-    row["bytes"] = hits.bytes;
-    row["last_hit_seconds_ago"] =
-        hits.last_ms == 0 ? ordered_json() : ordered_json(static_cast<double>(now - hits.last_ms) / 1000);
-  }
-  return RowLimit::answer("gswitch", std::move(rows), std::min(limit.most(), total), total);
-}
-
-nlohmann::ordered_json GSwitch::show_structure() const {
-  nlohmann::ordered_json shown{{"structure", structure_},
-                               {"why", is_chosen_ ? "the fastest when the flows were loaded" : "the configuration"},
-                               {"flows", flows_.load(std::memory_order_relaxed)},
-                               {"memory_bytes", list_.memory_bytes()}};
-  for (const RuleStructureCost& cost : costs_) {
-    shown["measured"][cost.structure] = {{"ns_per_packet", cost.ns_per_key}, {"memory_bytes", cost.memory_bytes}};
-  }
-  return shown;
+  return structure_.show(list_.entries().size(), list_.memory_bytes());
 }
 
 std::vector<FunctionMetric> GSwitch::metrics() const {

@@ -126,7 +126,6 @@ Plan plan_of(const FlowActions& actions, std::size_t router_ports) {
   Planner planner(router_ports);
   for (const FlowAction& action : actions) planner.take(action);
   Plan plan = std::move(planner).finish();
-  plan.sets_fields = !plan.likenesses[0].sets.empty() || !plan.likenesses[1].sets.empty();
   plan.text = to_string(actions);
   return plan;
 }

@@ -36,8 +36,7 @@ struct Plan {
 
   Kind kind = Kind::drop;
   std::array<Likeness, 2> likenesses;  ///< of other kinds than `output` the first one's fields are set
-  bool sets_fields = false;
-  std::string text;  ///< the actions as ovs-ofctl writes them
+  std::string text;                    ///< the actions as ovs-ofctl writes them
 
   /// Of likeness `index`, without where the packet came from: how many ports take `payload_bytes` behind the Ethernet
   /// header, and all of them.

@@ -15,14 +15,8 @@ namespace {
 std::unique_ptr<Function> create_gswitch(const ConfigNode& config, const FunctionContext& context) {
   Settings settings = read_settings(config, context.ports.size());
   try {
-    std::vector<RuleStructureCost> costs;
-    if (settings.structure.empty()) {
-      std::vector<Rule> rules;
-      rules.reserve(settings.entries.size());
-      for (const FlowEntry& entry : settings.entries) rules.push_back({.match = entry.match, .priority = 0});
-      costs = measure_rule_structures(RuleFields::openflow, rules, std::random_device{}());
-    }
-    return std::make_unique<GSwitch>(std::move(settings), std::move(costs), context);
+    settings.structure.choose<FlowEntry>(RuleFields::openflow, settings.entries, std::random_device{}());
+    return std::make_unique<GSwitch>(std::move(settings), context);
   } catch (const std::length_error& error) {
     throw config.at("flows").error(error.what());
   } catch (const std::system_error& error) {

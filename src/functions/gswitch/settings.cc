@@ -10,19 +10,9 @@
 
 #include "control/rules/flow_syntax.h"
 #include "penumbra/errors.h"
-#include "shaders/rules/rule_structures.h"
 
 namespace penumbra::gswitch {
 namespace {
-
-/// One of the words; the first one if there is no node.
-template <class Words>
-std::string word_of(const ConfigNode& node, const Words& words) {
-  if (!node.present()) return *words.begin();
-  std::string found = node.text();
-  if (std::ranges::find(words, found) != words.end()) return found;
-  throw node.error("found " + quote(found) + ": " + did_you_mean_or_list(found, words));
-}
 
 std::vector<FlowEntry> read_entries(const std::filesystem::path& file, std::size_t router_ports) {
   const control::rules::FlowList flows = control::rules::read_flows(file);
@@ -55,12 +45,8 @@ std::string text_of(const FlowEntry& entry) {
 Settings read_settings(const ConfigNode& config, std::size_t router_ports) {
   config.require_map({"flows", "miss", "shader", "engine"});
   constexpr std::array kMisses{"drop", "punt", "flood"};
-  const std::string miss = word_of(config.get("miss"), kMisses);
-  std::vector<std::string> structures{"auto"};
-  for (const RuleStructure& structure : rule_structures()) structures.push_back(structure.name);
-  Settings settings;
-  settings.structure = word_of(config.get("shader"), structures);
-  if (settings.structure == structures.front()) settings.structure.clear();
+  const std::string miss = config.get("miss").one_of(kMisses);
+  Settings settings{.structure = rule_list::Structure(config), .entries = {}};
   settings.entries = read_entries(config.at("flows").path(), router_ports);
   const auto place = static_cast<Miss>(std::ranges::find(kMisses, miss) - kMisses.begin());
   settings.entries.push_back(

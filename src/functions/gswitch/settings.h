@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "functions/gswitch/plan.h"
+#include "functions/rule_list/structure.h"
 #include "penumbra/config_node.h"
 #include "penumbra/rule.h"
 
@@ -30,7 +31,7 @@ std::string text_of(const FlowEntry& entry);
 
 /// The configuration of a table.
 struct Settings {
-  std::string structure;           ///< in which it is searched; empty: whichever is found fastest
+  rule_list::Structure structure;
   std::vector<FlowEntry> entries;  ///< by falling priority, the file's order among equal ones; last comes the miss
 };
 

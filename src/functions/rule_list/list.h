@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A list of rules in force, the first of which that matches decides: its entries in order, and the structure that is
-// searched. An entry is whatever has a `match` (RuleMatch, normalised) and says by is_like() whether another one does
-// the same.
+// searched. An entry is whatever has a `match` (RuleMatch, normalised) and a `line` in a file (0: it stands in none),
+// and says by is_like() whether another one does the same.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "functions/rule_list/hits.h"
+#include "penumbra/huge_memory.h"
 #include "penumbra/table.h"
 #include "shaders/rules/rule_set.h"
 #include "shaders/rules/rule_structures.h"
@@ -44,27 +46,23 @@ std::vector<std::uint64_t> ranks_after(const Changes& changes, std::span<const s
 /// Entries that do the same and stand in the same order in both go on: of these as many as there can be.
 template <class Entry>
 Changes compare(std::span<const Entry> before, std::span<const Entry> after) {
-  std::unordered_multimap<std::uint64_t, std::uint32_t> places;
-  for (std::size_t i = before.size(); i-- > 0;) {
-    places.emplace(hash_of(before[i].match), static_cast<std::uint32_t>(i + 1));
-  }
+  constexpr auto kHash = [](const Entry* entry) { return hash_of(entry->match); };
+  constexpr auto kIsLike = [](const Entry* a, const Entry* b) { return a->is_like(*b); };
+  // Of entries that are alike, however many, all places, the last one first.
+  std::unordered_map<const Entry*, std::vector<std::uint32_t>, decltype(kHash), decltype(kIsLike)> places;
+  for (std::size_t i = before.size(); i-- > 0;) places[&before[i]].push_back(static_cast<std::uint32_t>(i + 1));
   std::vector<std::uint32_t> like(after.size());
   for (std::size_t i = 0; i < after.size(); ++i) {
-    auto [first, last] = places.equal_range(hash_of(after[i].match));
-    auto least = last;  // of several that are alike the first one that is left
-    for (; first != last; ++first) {
-      const bool is_less = least == last || first->second < least->second;
-      if (is_less && before[first->second - 1].is_like(after[i])) least = first;
-    }
-    if (least == last) continue;
-    like[i] = least->second;
-    places.erase(least);
+    const auto found = places.find(&after[i]);
+    if (found == places.end() || found->second.empty()) continue;
+    like[i] = found->second.back();
+    found->second.pop_back();
   }
   return keep_most(like, before.size());
 }
 
-/// Entries that decide in their order. One thread changes and asks it; lookups on any thread go through table() and an
-/// engine. Answers are numbers of entries.
+/// Entries that decide in their order, and what each has decided. One thread changes and asks it; lookups on any thread
+/// go through table() and an engine. Answers are numbers of entries.
 template <class Entry>
 class List {
  public:
@@ -76,13 +74,26 @@ class List {
   }
 
   /// Takes over other entries, all at once: each packet is decided by the list before or by this one. Entries that both
-  /// have keep their numbers; `begin` is told of the others before they can be answers. Throws std::length_error if the
-  /// two together are too many, and then nothing has changed.
+  /// have keep their numbers and count on; `begin` is told of the others before they can be answers. Throws
+  /// std::length_error if the two together are too many. If it throws, nothing has changed.
   void replace(std::vector<Entry> entries, const std::function<void(std::uint32_t number, const Entry& entry)>& begin);
 
   const std::vector<Entry>& entries() const { return entries_; }
+  /// What an entry has decided, by its place in entries(); from the thread that changes it.
+  Hits hits(std::size_t place) const { return hits_.of(numbers_[place]); }
   /// The number by which lookups name an entry, by its place in entries().
   std::uint32_t number(std::size_t place) const { return numbers_[place]; }
+
+  // Any worker.
+
+  /// The entry of this number has decided on a packet.
+  void count(std::size_t worker, std::uint32_t number, std::uint32_t bytes, std::uint64_t now_ms) noexcept {
+    hits_.count(worker, number, bytes, now_ms);
+  }
+  /// The line of the entry of this number.
+  std::uint32_t line(std::uint32_t number) const {
+    return std::atomic_ref(lines_[number]).load(std::memory_order_relaxed);
+  }
 
   const std::string& shader() const { return table_->shader(); }
   Table& table() { return table_->table(); }
@@ -94,6 +105,8 @@ class List {
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> numbers_;  ///< of each entry
   std::vector<std::uint64_t> ranks_;    ///< likewise, falling
+  mutable HitCounters hits_;
+  mutable HugeArray<std::uint32_t> lines_{kMostRules + 1};  ///< by number
 };
 
 template <class Entry>
@@ -113,13 +126,16 @@ void List<Entry>::replace(std::vector<Entry> entries,
       numbers[i] = kept != 0 ? numbers_[kept - 1] : rules_.add_ranked(entries[i].match, ranks[i]);
       if (kept == 0) added.push_back(numbers[i]);
     }
-  } catch (const std::length_error&) {
+  } catch (...) {
     for (const std::uint32_t number : added) rules_.remove(number);
     rules_.commit();
     throw;
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (changes.kept[i] == 0) begin(numbers[i], entries[i]);
+    std::atomic_ref(lines_[numbers[i]]).store(entries[i].line, std::memory_order_relaxed);
+    if (changes.kept[i] != 0) continue;
+    hits_.clear(numbers[i]);
+    begin(numbers[i], entries[i]);
   }
   std::vector<bool> goes_on(entries_.size());
   for (const std::uint32_t kept : changes.kept) {

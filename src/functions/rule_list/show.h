@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "base/row_limit.h"
+#include "functions/rule_list/list.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::rule_list {
+
+/// What `show TOPIC [all] [--limit N]` answers with: the entries with what each has decided, its words under `column`.
+template <class Entry, class Text>
+nlohmann::ordered_json show_entries(const List<Entry>& list, const std::string& topic, const char* column,
+                                    std::span<const std::string> arguments, const Text& text_of) {
+  using nlohmann::ordered_json;
+  const RowLimit limit(arguments);
+  if (!limit.rest().empty()) throw std::invalid_argument(topic + " does not take " + quote(limit.rest().front()));
+  const std::uint64_t now = now_ms();
+  auto rows = ordered_json::array();
+  const std::size_t total = list.entries().size(), shown = std::min(limit.most(), total);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Entry& entry = list.entries()[i];
+    const Hits hits = list.hits(i);
+    auto& row = rows.emplace_back();
+    row["line"] = entry.line == 0 ? ordered_json() : ordered_json(entry.line);
+    row[column] = text_of(entry);
+    row["packets"] = hits.packets;
+    row["bytes"] = hits.bytes;
+    row["last_hit_seconds_ago"] =
+        hits.last_ms == 0 ? ordered_json() : ordered_json(static_cast<double>(now - hits.last_ms) / 1000);
+  }
+  return RowLimit::answer(topic, std::move(rows), shown, total);
+}
+
+}  // namespace penumbra::rule_list
