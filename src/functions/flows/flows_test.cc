@@ -70,6 +70,15 @@ class FlowsTest : public testing::Test {
   void wait_for_flows(std::size_t count) {
     while (exporter("flows", "open") != count) std::this_thread::sleep_for(milliseconds(1));
   }
+  /// Until so many packets of all flows have been counted.
+  void wait_for_packets(int count) {
+    const auto counted = [this] {
+      int packets = 0;
+      for (const Json& flow : show("flows")["flows"]) packets += flow["packets"].get<int>();
+      return packets;
+    };
+    while (counted() != count) std::this_thread::sleep_for(milliseconds(1));
+  }
 
   NoReaders no_readers_;
   std::vector<PortInfo> ports_{1};
@@ -83,7 +92,8 @@ TEST_F(FlowsTest, CountsAndLeavesPacketsAsTheyAre) {
   create("{}");
   process({tcp_frame(1000, 80), Bytes(60), tcp_frame(1000, 80), Bytes(13)});
   EXPECT_EQ(trace_, "10.0.0.1:1000 > 10.0.0.2:80 tcp, not known yet");
-  wait_for_flows(1);
+  // The second packet may be told of after the flow has been opened by the first one.
+  wait_for_packets(2);
   process({tcp_frame(1000, 80)});
   EXPECT_EQ(trace_, "10.0.0.1:1000 > 10.0.0.2:80 tcp, record 1");
   process({Bytes(60)});
