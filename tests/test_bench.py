@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What benchmarks do before they measure; their figures are no matter of tests."""
+"""What benchmarks do before they measure, and what comes of their figures; the figures are no matter of tests."""
 
 import glob
 import json
@@ -9,6 +9,9 @@ import re
 import pytest
 
 from conftest import SANITIZED, penumbra
+
+#: The papers' measurements (E1 to E22).
+MEASUREMENTS = {f"E{i}" for i in range(1, 23)}
 
 
 @pytest.mark.skipif(SANITIZED, reason="measures nothing worth the time")
@@ -20,16 +23,60 @@ def test_the_whole_routers_benchmark_checks_its_answers(monkeypatch):
     assert done.returncode == 0, done.stderr
     (report,) = json.loads(done.stdout)["results"]
     assert report["checked"] and [bar["met"] for bar in report["bars"]] == [None]
+    assert report["rounds"] == 1 and report["seconds"] > 0
 
 
-def test_the_gpus_benchmark_says_that_there_is_none():
+def test_every_measurement_is_listed():
+    document = json.loads(penumbra("bench", "list", "-j").stdout)
+    there = {each["measurement"] for each in document["benchmarks"]} - {None}
+    later = {each["measurement"] for each in document["planned"]}
+    assert there.isdisjoint(later)
+    assert there | later <= MEASUREMENTS
+    assert later == {"E12", "E16", "E20"}
+    assert all(each["seconds"] > 0 and each["measures"] for each in document["benchmarks"])
+    text = penumbra("bench", "list").stdout
+    assert [word for word in re.findall(r"^(E\d+) ", text, re.MULTILINE) if word in later] == ["E12", "E16", "E20"]
+
+
+def test_the_gpus_benchmarks_say_that_there_is_none(tmp_path):
     if glob.glob("/dev/nvidia[0-9]*"):
         pytest.skip("there is a GPU")
-    done = penumbra("bench", "gpu", "--rounds", 1, "-j")
+    results = tmp_path / "results.json"
+    done = penumbra("bench", "gpu", "E15", "-o", results)
     assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert document["met"] is None
-    (report,) = document["results"]
-    assert len(report["bars"]) == 13 and not report["comparisons"]
-    for bar in report["bars"]:
-        assert bar["met"] is None and re.search("no NVIDIA driver|shows no GPU|driver says|built without", bar["not_shown"])
+    document = json.loads(results.read_text())
+    assert document["schema"] == "penumbra-bench/1" and document["met"] is None
+    assert "gpu" not in document["machine"]
+    assert len(document["results"]) > 9
+    for entry in document["results"]:
+        assert re.search("no NVIDIA driver|shows no GPU|driver says|built without", entry["absent"])
+        assert "comparisons" not in entry
+    assert f"0 met, 0 missed, {len(document['results'])} not shown" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["E12"], "E12 .*is not there yet: it waits for"),
+        (["E99"], "E99"),
+        (["gpu", "list"], "'list' stands alone"),
+        ([], "NAME is required"),
+        (["E1", "--rounds", 3, "--budget", "1m"], "--budget excludes --rounds|--rounds excludes --budget"),
+        (["E1", "--budget", "soon"], "soon"),
+        (["E1", "--routes", "/dev/null"], "makes a table of its own"),
+        (["E1", "-o", "/dev/null/x"], "cannot|Not a directory"),
+    ],
+)
+def test_what_cannot_be_run(arguments, complaint):
+    done = penumbra("bench", *arguments)
+    assert done.returncode not in (0, 4) and not done.stdout.startswith("bars")
+    assert re.search(complaint, done.stderr), done.stderr
+    assert len(done.stderr.splitlines()) < 4
+
+
+def test_results_of_another_kind_are_not_overwritten(tmp_path):
+    results = tmp_path / "results.json"
+    results.write_text("mine")
+    done = penumbra("bench", "E1", "-o", results)
+    assert done.returncode == 2 and "is no document of results" in done.stderr
+    assert results.read_text() == "mine"

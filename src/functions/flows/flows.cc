@@ -18,7 +18,6 @@
 #include "penumbra/errors.h"
 #include "penumbra/function.h"
 #include "shaders/flows/flow_packet.h"
-#include "shaders/flows/flows_ahead.h"
 
 namespace penumbra::flows {
 namespace {
@@ -55,7 +54,6 @@ class Flows final : public Function {
   void pre_shade(Chunk& chunk) noexcept override {
     auto& columns = *chunk.columns.take<Columns>(1);
     const std::uint32_t now = accounts_.now();
-    const FlowsAhead ahead(accounts_.table());
     std::uint32_t items = 0;
     for (std::uint16_t i = 0; i < chunk.size; ++i) {
       if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
@@ -68,7 +66,6 @@ class Flows final : public Function {
         continue;
       }
       columns.packets[items].time = now;
-      if (chunk.fetch_ahead) ahead.fetch(columns.keys[items]);
       chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
     }
     chunk.batch.items = items;

@@ -74,7 +74,8 @@ class FlowsTest : public testing::Test {
   void wait_for_packets(int count) {
     const auto counted = [this] {
       int packets = 0;
-      for (const Json& flow : show("flows")["flows"]) packets += flow["packets"].get<int>();
+      const Json shown = show("flows");
+      for (const Json& flow : shown["flows"]) packets += flow["packets"].get<int>();
       return packets;
     };
     while (counted() != count) std::this_thread::sleep_for(milliseconds(1));
