@@ -261,13 +261,13 @@ void run_e22(const Options& options, Report& report) {
                         .measurement = "E8",
                         .measures = "whole routers by function, engine and number of workers",
                         .needs = "4 GiB of memory",
-                        .cost = {20, 40},
+                        .cost = {6, 18},
                         .run = &run_e8}),
     register_benchmark({.name = "cores",
                         .measurement = "E22",
                         .measures = "accounting for flows and forwarding them, by engine and number of workers",
                         .needs = "4 GiB of memory",
-                        .cost = {2, 4},
+                        .cost = {2, 5},
                         .run = &run_e22})};
 
 }  // namespace

@@ -19,7 +19,7 @@ struct Tuned {
   std::uint32_t size = 0;
 };
 
-/// Goes over all items in each way with each of its sizes, several times, and returns each way's fastest. Throws
+/// Goes over all items in each way with each of its sizes, then over parts of them, and returns each way's fastest. Throws
 /// WrongAnswer if an answer is not the oracle's.
 std::vector<Tuned> check_and_tune(Workload& workload);
 
