@@ -51,7 +51,7 @@ std::array<std::uint64_t, RULES_WORDS> secrets_of_rules(std::uint64_t seed) {
 }  // namespace
 
 TupleRules::TupleRules(Search search, RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods,
-                       std::uint32_t last_state)
+                       std::uint32_t last_state, std::optional<ClassFilters::Size> filter_size)
     : shader_(shader_name(search, fields)),
       words_(words_of(fields)),
       grace_periods_(grace_periods),
@@ -60,13 +60,14 @@ TupleRules::TupleRules(Search search, RuleFields fields, std::uint64_t seed, Gra
           grace_periods, [this](std::uint32_t number) { unlink(number); }, last_state),
       classes_(words_, Random::mixed(seed), grace_periods),
       links_(kMostRules + 1),
-      cuckoo_(shader_, shape_of_values(), seed, grace_periods,
-              [this, search](Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions) {
-                if (search == Search::bloom && !filters_) filters_.emplace(classes_, grace_periods_);
-                cuckoo_view_ = cuckoo;
-                cuckoo_regions_ = std::move(regions);
-                publish(table);
-              }) {}
+      cuckoo_(
+          shader_, shape_of_values(), seed, grace_periods,
+          [this, search, filter_size](Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions) {
+            if (search == Search::bloom && !filters_) filters_.emplace(classes_, grace_periods_, filter_size);
+            cuckoo_view_ = cuckoo;
+            cuckoo_regions_ = std::move(regions);
+            publish(table);
+          }) {}
 
 /// The view that was current before the last one is read by nobody: who publishes waits for that.
 void TupleRules::publish(Table& table) {
