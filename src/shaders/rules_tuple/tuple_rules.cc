@@ -79,7 +79,7 @@ void TupleRules::publish(Table& table) {
           .state = records_.state(),
           .list = classes_.arrays().list.data(),
           .classes = classes_.arrays().classes.data(),
-          .mask = classes_.arrays().masks.data(),
+          .group = classes_.arrays().groups.data(),
           .filter = filters_ ? filters_->words() : nullptr,
           .secret = {}};
   std::ranges::copy(secrets_, next.secret);
@@ -92,7 +92,7 @@ void TupleRules::publish(Table& table) {
   classes_.append_regions(table,
                           {.list = offsetof(rules_tuple_view, list),
                            .classes = offsetof(rules_tuple_view, classes),
-                           .mask = offsetof(rules_tuple_view, mask)},
+                           .group = offsetof(rules_tuple_view, group)},
                           regions);
   if (filters_) filters_->append_region(table, offsetof(rules_tuple_view, filter), regions);
   table.publish(next, std::move(regions));
@@ -159,7 +159,8 @@ RuleClass& TupleRules::class_of(const RuleWords& mask) {
 }
 
 std::uint64_t TupleRules::hash(const RuleClass& of, const RuleWords& value) const {
-  return rules_tuple_hash(secrets_.data(), value.data(), of.mask.data(), static_cast<std::uint32_t>(words_), of.salt);
+  return rules_tuple_hash(secrets_.data(), value.data(), of.mask.data(), 1, static_cast<std::uint32_t>(words_),
+                          of.salt);
 }
 
 void TupleRules::make_filter(ClassFilters& filters, RuleClass& of) {
