@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "penumbra/engine.h"
 #include "report.h"
 
 namespace penumbra::bench {
@@ -26,32 +27,61 @@ namespace penumbra::bench {
 /// How reports call lookups through an engine.
 inline constexpr char kScalarWay[] = "penumbra scalar";
 inline constexpr char kGoptWay[] = "penumbra gopt";
+/// What a contender with this name is, among Penumbra's and DPDK's.
+inline Role role_of(const std::string& contender) {
+  return contender.starts_with("rte_") ? Role::rival : Role::ours;
+}
+
+inline constexpr unsigned kRounds = 7;  ///< of each comparison: so many for figures to quote
 
 /// What a person may ask for.
 struct Options {
-  std::vector<std::string> names;               ///< the benchmarks to run; empty: all
+  std::vector<std::string> names;               ///< benchmarks and measurements ("E6"), or kAll; empty: nothing
   std::optional<std::filesystem::path> routes;  ///< a route file in place of the generated table
   std::vector<std::filesystem::path> rules;     ///< ClassBench files in place of generated rules (classify)
-  unsigned rounds = 7;                          ///< measured rounds of each comparison, at least 7 for figures to quote
+  unsigned rounds = kRounds;                    ///< measured rounds of each comparison
+  std::optional<double> budget = {};            ///< seconds for all of it: fewer rounds, and what does not fit is left
+                                                ///< out
   std::uint64_t seed = 1;                       ///< of every generated input
   bool large = false;                           ///< sizes too that take many times the memory and time
-  bool json = false;                            ///< one document with every sample in place of text
+  bool json = false;                            ///< the document on standard output in place of text
+  std::optional<std::filesystem::path> output =
+      {};  ///< the document's file; what is in it already is not measured again
 };
 
-/// One benchmark. Registers itself by a namespace-scope constant.
+/// In place of names: every benchmark.
+inline constexpr char kAll[] = "all";
+
+/// About how long a benchmark takes: seconds to begin and check, and for each round.
+struct Cost {
+  double once = 0, a_round = 0;
+
+  double of(unsigned rounds) const { return once + a_round * rounds; }
+};
+
+/// One benchmark. Registers itself by a namespace-scope constant. Several may have one name: those that measure
+/// different things with one set-up.
 struct Benchmark {
   std::string name;
-  std::string measures;       ///< one line
-  std::string needs;          ///< what must be there besides the program; empty if nothing
-  unsigned seconds = 0;       ///< about how long it takes
-  bool takes_routes = false;  ///< whether Options::routes has a meaning for it
-  bool takes_rules = false;   ///< likewise Options::rules
+  std::string measurement = {};  ///< of the papers, "E6"; empty if it is ours alone
+  std::string measures;          ///< one line
+  std::string needs;             ///< what must be there besides the program; empty if nothing
+  Cost cost = {};
+  bool takes_routes = false;          ///< whether Options::routes has a meaning for it
+  bool takes_rules = false;           ///< likewise Options::rules
+  Availability (*probe)() = nullptr;  ///< whether this machine can; null: any can
   void (*run)(const Options& options, Report& report) = nullptr;
 };
 
+/// One of the papers' measurements whose functions are yet to come.
+struct Planned {
+  std::string measurement, measures, waits_for;
+};
+const std::vector<Planned>& planned();
+
 /// Adds a benchmark to the list. Returns true.
 bool register_benchmark(Benchmark benchmark);
-/// Every benchmark of this build, by name.
+/// Every benchmark of this build: the papers' measurements by number, then the others by name.
 const std::vector<Benchmark>& benchmarks();
 
 enum class Outcome {
@@ -61,15 +91,18 @@ enum class Outcome {
 };
 
 /// Runs the chosen benchmarks, each in a process of its own so that none inherits another's memory, and prints machine,
-/// build and results on standard output; the JSON's "met" is true, false for a missed bar, or null if none is missed
-/// but one not shown. `version` is what `penumbra --version` prints. Throws std::invalid_argument for an unknown name
-/// and for a route file that one of the benchmarks has no use for; nothing is run then.
+/// build and results on standard output, or the document (docs/bench-results.md), and on standard error how far it is.
+/// `version` is what `penumbra --version` prints. Throws std::invalid_argument for an unknown name, for a file that one
+/// of the benchmarks has no use for, and for an output file that holds another machine's, build's or input's results;
+/// nothing is run then.
 Outcome run(const Options& options, const std::string& version);
 
 /// Something measured in turn with others: `sample` does a fixed piece of work and returns the figure.
 struct Contender {
   std::string name;
   std::function<double()> sample;
+  Role role = Role::ours;
+  std::string curve = {};  ///< as Series::curve
 };
 
 /// Measures the contenders by turns: one round unmeasured, then `rounds`. The samples stand in order of rounds.

@@ -6,14 +6,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <random>
+#include <system_error>
 #include <tuple>
 
+#include "base/scratch_folder.h"
 #include "churn_script.h"
 #include "churn_truth.h"
 #include "inputs.h"
 #include "process.h"
+#include "schedule.h"
 
 namespace penumbra::bench {
 namespace {
@@ -70,6 +75,33 @@ TEST(Report, ComparesByTheMedianOfRatios) {
   EXPECT_THROW(report.compare("t", "u", series, "c"), std::invalid_argument);
 }
 
+nlohmann::json comparison_of(Report& report) {
+  return report.json()["comparisons"].back();
+}
+
+TEST(Report, SaysWhereComparisonsStandInPlots) {
+  Report report("x", true);
+  const std::vector<Series> series{{"a", {1}, Role::ours, "first"}, {"b", {2}, Role::rival}};
+  const Plot plot{"E6", "p", "table", "B"};
+  report.compare("t", "u", series, "", Place{plot, 8.0});
+  nlohmann::json found = comparison_of(report);
+  EXPECT_EQ(found["plot"],
+            nlohmann::json({{"measurement", "E6"}, {"title", "p"}, {"x", "table"}, {"x_unit", "B"}, {"at", 8.0}}));
+  EXPECT_EQ(found["contenders"][0]["curve"], "first");
+  EXPECT_FALSE(found["contenders"][1].contains("curve"));
+  EXPECT_EQ(found["contenders"][1]["role"], "rival");
+  report.compare("t", "u", series, "", Places{plot, "all", {1.0, "many"}});
+  found = comparison_of(report);
+  EXPECT_FALSE(found["plot"].contains("at"));
+  EXPECT_EQ(found["contenders"][0]["at"], 1.0);
+  EXPECT_EQ(found["contenders"][0]["curve"], "first") << "its own goes before that of all";
+  EXPECT_EQ(found["contenders"][1]["at"], "many");
+  EXPECT_EQ(found["contenders"][1]["curve"], "all");
+  EXPECT_THROW(report.compare("t", "u", series, "", Places{plot, "all", {1.0}}), std::invalid_argument);
+  report.compare("t", "u", series, "");
+  EXPECT_FALSE(comparison_of(report).contains("plot"));
+}
+
 TEST(Report, CountsBars) {
   Report report("x", true);
   report.bar("high enough", 2, 2, true);
@@ -77,17 +109,52 @@ TEST(Report, CountsBars) {
   report.bar("low enough", 1, 2, false);
   report.bar("too high", 3, 2, false);
   report.bar_not_shown("without a rival", "it is not installed");
-  const BarCount count =
-      count_bars(nlohmann::json::array({report.json(), {{"benchmark", "y"}, {"error", "no"}}, report.json()}));
+  const BarCount count = count_bars(nlohmann::json::array({report.json(),
+                                                           {{"benchmark", "y"}, {"error", "no"}},
+                                                           {{"benchmark", "z"}, {"absent", "no GPU"}},
+                                                           report.json()}));
   EXPECT_EQ(count.met, 4U);
   EXPECT_EQ(count.missed, 4U);
-  EXPECT_EQ(count.not_shown, 2U);
+  EXPECT_EQ(count.not_shown, 3U);
+}
+
+TEST(Schedule, GivesAllTheRoundsThatAreAskedFor) {
+  const Schedule schedule({{1, 1}, {100, 1}}, 5, {});
+  EXPECT_EQ(schedule.rounds_of_next(), 5U);
+  EXPECT_EQ(schedule.left(0), 111);
+  EXPECT_EQ(schedule.left(2), 109);
+  EXPECT_EQ(schedule.left(1000), 105) << "one that takes longer does not shorten the others";
+}
+
+TEST(Schedule, GivesAsManyRoundsAsTheBudgetHas) {
+  EXPECT_EQ(Schedule({{1, 1}, {1, 2}}, 7, 100).rounds_of_next(), 7U);
+  EXPECT_EQ(Schedule({{1, 1}, {1, 2}}, 7, 14).rounds_of_next(), 4U);
+  EXPECT_EQ(Schedule({{1, 1}, {1, 2}}, 7, 5).rounds_of_next(), 1U);
+}
+
+TEST(Schedule, LeavesOutTheDearestOnes) {
+  Schedule schedule({{50, 1}, {1, 1}, {2, 1}}, 7, 6);
+  EXPECT_EQ(schedule.rounds_of_next(), 0U);
+  schedule.took(0, 0);
+  EXPECT_EQ(schedule.rounds_of_next(), 1U);
+  schedule.took(1, 2);
+  EXPECT_EQ(schedule.rounds_of_next(), 2U);
+  schedule.took(2, 4);
+  EXPECT_EQ(schedule.done(), schedule.size());
+  EXPECT_EQ(schedule.left(0), 0);
+}
+
+TEST(Schedule, LearnsHowFastTheMachineIs) {
+  Schedule schedule({{0, 10}, {0, 10}}, 4, 100);
+  EXPECT_EQ(schedule.rounds_of_next(), 4U);
+  schedule.took(4, 80);
+  EXPECT_EQ(schedule.rounds_of_next(), 1U) << "20 s are left, and a round takes 20";
+  EXPECT_EQ(schedule.left(0), 20);
 }
 
 // What `run` makes of a benchmark; these measure nothing.
 bool add(const std::string& name, bool takes_routes, void (*run)(const Options&, Report&)) {
-  return register_benchmark(
-      {.name = name, .measures = "", .needs = "", .seconds = 0, .takes_routes = takes_routes, .run = run});
+  return register_benchmark({.name = name, .measures = "", .needs = "", .takes_routes = takes_routes, .run = run});
 }
 const bool kMet = add("test met", false, [](const Options&, Report& report) { report.bar("easy", 2, 1, true); });
 const bool kMissed = add("test missed", false, [](const Options&, Report& report) { report.bar("hard", 1, 2, true); });
@@ -113,6 +180,13 @@ std::pair<Outcome, nlohmann::json> run_quietly(std::vector<std::string> names) {
   return {outcome, nlohmann::json::parse(testing::internal::GetCapturedStdout())};
 }
 
+const bool kAbsent = register_benchmark({.name = "test absent",
+                                         .measurement = "E99",
+                                         .measures = "",
+                                         .needs = "",
+                                         .probe = [] { return Availability{false, "not on this machine"}; },
+                                         .run = nullptr});
+
 TEST(Run, TellsHowTheBarsStand) {
   ASSERT_TRUE(kMet && kMissed && kNotShown && kFails);
   auto [outcome, document] = run_quietly({"test met"});
@@ -127,6 +201,69 @@ TEST(Run, TellsHowTheBarsStand) {
   EXPECT_TRUE(document["met"].is_null());
   std::tie(outcome, document) = run_quietly({"test fails", "test missed"});
   EXPECT_EQ(outcome, Outcome::failed);
+}
+
+TEST(Run, TellsWhatIsAbsent) {
+  ASSERT_TRUE(kAbsent);
+  auto [outcome, document] = run_quietly({"E99", "test met"});
+  EXPECT_EQ(outcome, Outcome::ok);
+  EXPECT_TRUE(document["met"].is_null());
+  ASSERT_EQ(document["results"].size(), 2U);
+  EXPECT_EQ(document["results"][0]["absent"], "not on this machine");
+  EXPECT_EQ(document["results"][0]["measurements"], nlohmann::json::array({"E99"}));
+}
+
+TEST(Run, RefusesWhatIsNotThereYet) {
+  for (const char* name : {"E12", "nonsense", ""}) EXPECT_THROW(run(named({name}), "0"), std::invalid_argument) << name;
+}
+
+nlohmann::json read_document(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return nlohmann::json::parse(stream);
+}
+
+TEST(Run, GoesOnWhereItWasCutOff) {
+  const ScratchFolder folder;
+  Options options = named({"test met"});
+  options.json = true;
+  options.output = folder / "results.json";
+  const auto run_it = [&options] {
+    testing::internal::CaptureStdout();
+    const Outcome outcome = run(options, "0");
+    testing::internal::GetCapturedStdout();
+    return outcome;
+  };
+  EXPECT_EQ(run_it(), Outcome::ok);
+  const nlohmann::json first = read_document(*options.output);
+  EXPECT_EQ(first["schema"], "penumbra-bench/1");
+  options.names = {"test met", "test fails"};
+  EXPECT_EQ(run_it(), Outcome::failed);
+  const nlohmann::json second = read_document(*options.output);
+  ASSERT_EQ(second["results"].size(), 2U);
+  EXPECT_EQ(second["results"][0], first["results"][0]) << "it was not measured again";
+  EXPECT_EQ(run_it(), Outcome::failed) << "what failed is tried again";
+  EXPECT_EQ(read_document(*options.output)["results"].size(), 2U);
+  options.rounds = kRounds + 1;
+  options.names = {"test met"};
+  run_it();
+  EXPECT_EQ(read_document(*options.output)["results"].back()["rounds"], kRounds + 1) << "more rounds are measured anew";
+}
+
+TEST(Run, OverwritesNoFileOfAnother) {
+  const ScratchFolder folder;
+  Options options = named({"test met"});
+  options.json = true;
+  options.output = folder / "results.json";
+  for (const char* text : {"", "text", "{}", "[]", R"({"schema": "penumbra-bench/2", "results": []})",
+                           R"({"schema": "penumbra-bench/1", "results": {}})",
+                           R"({"schema": "penumbra-bench/1", "machine": {"processor": "another"}, "results": []})"}) {
+    std::ofstream(*options.output) << text;
+    EXPECT_THROW(run(options, "0"), std::invalid_argument) << text;
+    std::ifstream stream(*options.output);
+    EXPECT_EQ(std::string(std::istreambuf_iterator(stream), {}), text);
+  }
+  options.output = folder / "no such folder" / "results.json";
+  EXPECT_THROW(run(options, "0"), std::system_error);
 }
 
 TEST(Run, SaysAtTheEndHowTheBarsStand) {

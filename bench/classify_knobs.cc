@@ -24,7 +24,7 @@ using control::rules::RuleGeneratorOptions;
 
 constexpr std::size_t kKnobHeaders = 65'536;
 constexpr std::size_t kKnobBatch = 1024;
-constexpr std::size_t kLinearRules = 32'768;         // more take it a tenth of a millisecond a header
+constexpr std::size_t kLinearRules = 8192;           // what it takes a header grows with them
 constexpr std::uint64_t kCheckedLinearly = 1 << 27;  // rules, by the shader `linear` on each engine
 constexpr double kWantedGain = 1.5;                  // of gopt, on many rules
 
@@ -36,7 +36,7 @@ struct Setting {
   std::optional<ClassFilters::Size> filter = std::nullopt;  ///< of `bloom`, in place of its own choice
 };
 
-struct Plot {
+struct Sweep {
   std::string title, axis;
   std::vector<Setting> settings;
   bool is_of_filters = false;  ///< `bloom` alone
@@ -47,81 +47,82 @@ RuleGeneratorOptions rules_of(std::uint32_t rules, std::uint32_t classes, std::u
 }
 
 /// Figure 5.
-Plot by_batch(std::uint64_t seed) {
-  Plot plot{.title = "rate by batch, 1024 rules in 128 classes", .axis = "batch", .settings = {}};
+Sweep by_batch(std::uint64_t seed) {
+  Sweep sweep{.title = "rate by batch, 1024 rules in 128 classes", .axis = "batch", .settings = {}};
   for (const std::size_t batch : {32, 64, 128, 256, 1024, 4096, 16'384}) {
-    plot.settings.push_back({.at = static_cast<double>(batch), .rules = rules_of(1024, 128, seed), .batch = batch});
+    sweep.settings.push_back({.at = static_cast<double>(batch), .rules = rules_of(1024, 128, seed), .batch = batch});
   }
-  return plot;
+  return sweep;
 }
 
-Plot by_filter(std::uint64_t seed) {
-  Plot plot{.title = "rate by Bloom filter, 32 K rules in 128 classes",
-            .axis = "bits a rule",
-            .settings = {},
-            .is_of_filters = true};
+Sweep by_filter(std::uint64_t seed) {
+  Sweep sweep{.title = "rate by Bloom filter, 32 K rules in 128 classes",
+              .axis = "bits a rule",
+              .settings = {},
+              .is_of_filters = true};
   for (const std::uint32_t bits : {2, 4, 8, 16, 32, 64}) {
-    plot.settings.push_back({.at = static_cast<double>(bits),
-                             .rules = rules_of(32'768, 128, seed),
-                             .filter = ClassFilters::Size{.bits_per_rule = bits, .hashes = bits < 16 ? 3U : 4U}});
+    sweep.settings.push_back({.at = static_cast<double>(bits),
+                              .rules = rules_of(32'768, 128, seed),
+                              .filter = ClassFilters::Size{.bits_per_rule = bits, .hashes = bits < 16 ? 3U : 4U}});
   }
-  return plot;
+  return sweep;
 }
 
 /// Figure 7: 256 rules a class.
-Plot by_rules(RuleFields fields, std::uint64_t seed) {
-  Plot plot{.title = fmt::format("rate by rules, 256 a class, {} fields", fields == RuleFields::openflow ? 12 : 5),
-            .axis = "rules",
-            .settings = {}};
+Sweep by_rules(RuleFields fields, std::uint64_t seed) {
+  Sweep sweep{.title = fmt::format("rate by rules, 256 a class, {} fields", fields == RuleFields::openflow ? 12 : 5),
+              .axis = "rules",
+              .settings = {}};
   for (const std::uint32_t classes : {1, 4, 16, 64, 256, 512, 1024}) {
     Setting setting{.at = classes * 256.0, .rules = rules_of(classes * 256, classes, seed)};
     setting.rules.fields = fields;
-    plot.settings.push_back(setting);
+    sweep.settings.push_back(setting);
   }
-  return plot;
+  return sweep;
 }
 
 /// Figure 8.
-Plot by_classes(std::uint32_t rules, std::uint64_t seed) {
-  Plot plot{.title = fmt::format("rate by classes, {} K rules", rules / 1024), .axis = "classes", .settings = {}};
+Sweep by_classes(std::uint32_t rules, std::uint64_t seed) {
+  Sweep sweep{.title = fmt::format("rate by classes, {} K rules", rules / 1024), .axis = "classes", .settings = {}};
   for (std::uint32_t classes = std::max<std::uint32_t>(rules / 256, 4); classes <= 1024; classes *= 4) {
-    plot.settings.push_back({.at = static_cast<double>(classes), .rules = rules_of(rules, classes, seed)});
+    sweep.settings.push_back({.at = static_cast<double>(classes), .rules = rules_of(rules, classes, seed)});
   }
-  return plot;
+  return sweep;
 }
 
 /// Figure 9.
-Plot by_full_classes(std::uint64_t seed) {
-  Plot plot{.title = "rate by full classes, 1024 rules in 128 classes", .axis = "full classes", .settings = {}};
+Sweep by_full_classes(std::uint64_t seed) {
+  Sweep sweep{.title = "rate by full classes, 1024 rules in 128 classes", .axis = "full classes", .settings = {}};
   for (const std::uint32_t full : {1, 4, 16, 64, 128}) {
     Setting setting{.at = static_cast<double>(full), .rules = rules_of(1024, 128, seed)};
     setting.rules.full_classes = full;
-    plot.settings.push_back(setting);
+    sweep.settings.push_back(setting);
   }
-  return plot;
+  return sweep;
 }
 
-Plot by_matching_classes(std::uint64_t seed) {
-  Plot plot{.title = "rate by matching classes, 1024 rules in 128 classes", .axis = "matching classes", .settings = {}};
+Sweep by_matching_classes(std::uint64_t seed) {
+  Sweep sweep{
+      .title = "rate by matching classes, 1024 rules in 128 classes", .axis = "matching classes", .settings = {}};
   for (const std::uint32_t matching : {1, 4, 16, 64, 128}) {
     Setting setting{.at = static_cast<double>(matching), .rules = rules_of(1024, 128, seed)};
     setting.rules.matching_classes = matching;
-    plot.settings.push_back(setting);
+    sweep.settings.push_back(setting);
   }
-  return plot;
+  return sweep;
 }
 
-Plot by_fields(std::uint64_t seed) {
-  Plot plot{.title = "rate by fields, 1024 rules in 128 classes", .axis = "fields", .settings = {}};
+Sweep by_fields(std::uint64_t seed) {
+  Sweep sweep{.title = "rate by fields, 1024 rules in 128 classes", .axis = "fields", .settings = {}};
   for (const double fields : {5, 12}) {
     Setting setting{.at = fields, .rules = rules_of(1024, 128, seed)};
     if (fields < 12) setting.rules.fields = RuleFields::ipv4;
-    plot.settings.push_back(setting);
+    sweep.settings.push_back(setting);
   }
-  return plot;
+  return sweep;
 }
 
-std::vector<Plot> plots_of(std::uint64_t seed) {
+std::vector<Sweep> sweeps_of(std::uint64_t seed) {
   return {by_batch(seed),
           by_filter(seed),
           by_rules(RuleFields::openflow, seed),
@@ -135,8 +136,8 @@ std::vector<Plot> plots_of(std::uint64_t seed) {
 }
 
 /// A structure that has to show something at this place.
-bool has_turn(const RuleStructure& structure, const Plot& plot, const Setting& setting) {
-  if (plot.is_of_filters) return structure.name == "bloom";
+bool has_turn(const RuleStructure& structure, const Sweep& sweep, const Setting& setting) {
+  if (sweep.is_of_filters) return structure.name == "bloom";
   return structure.name != "linear" || setting.rules.rules <= kLinearRules;
 }
 
@@ -147,10 +148,10 @@ std::unique_ptr<RuleTable> create(const RuleStructure& structure, const Setting&
 }
 
 /// At 128 K rules in 512 classes gopt is to gain something.
-void show_gain(const Plot& plot, const Setting& setting, std::span<const Series> series, Report& report) {
+void show_gain(const Sweep& sweep, const Setting& setting, std::span<const Series> series, Report& report) {
   if (setting.rules.classes != 512 || setting.rules.rules != 512 * 256) return;
   for (const std::string structure : {"tuple", "bloom"}) {
-    const std::string what = fmt::format("gopt / scalar, {}, {}: {:g}", structure, plot.title, setting.at);
+    const std::string what = fmt::format("gopt / scalar, {}, {}: {:g}", structure, sweep.title, setting.at);
     const std::string gopt = classifier_name("gopt", structure);
     if (std::ranges::find(series, gopt, &Series::name) == series.end()) {
       report.bar_not_shown(what, "this build has no gopt");
@@ -160,14 +161,14 @@ void show_gain(const Plot& plot, const Setting& setting, std::span<const Series>
   }
 }
 
-void measure(const Plot& plot, const Setting& setting, const Options& options, Report& report) {
-  const std::string place = fmt::format("{}: {:g} {}", plot.title, setting.at, plot.axis);
+void measure(const Sweep& sweep, const Setting& setting, const Options& options, Report& report) {
+  const std::string place = fmt::format("{}: {:g} {}", sweep.title, setting.at, sweep.axis);
   const RuleTask task = make_rule_task(place, setting.rules, kKnobHeaders);
   NoReaders no_readers;
   std::vector<std::unique_ptr<FilledRuleTable>> tables;
   std::vector<RuleClassifier> classifiers;
   for (const RuleStructure& structure : rule_structures()) {
-    if (!has_turn(structure, plot, setting)) continue;
+    if (!has_turn(structure, sweep, setting)) continue;
     FilledRuleTable& table = *tables.emplace_back(
         std::make_unique<FilledRuleTable>(structure.name, create(structure, setting, no_readers), task));
     std::vector<RuleClassifier> on_engines;
@@ -181,13 +182,14 @@ void measure(const Plot& plot, const Setting& setting, const Options& options, R
   turns.reserve(classifiers.size());
   for (const RuleClassifier& classifier : classifiers) turns.push_back(classifying(task, classifier, setting.batch));
   const auto series = interleave(turns, options.rounds);
-  report.compare(place, "M headers/s/core", series, classifier_name("scalar", tables.back()->structure()));
-  show_gain(plot, setting, series, report);
+  report.compare(place, "M headers/s/core", series, classifier_name("scalar", tables.back()->structure()),
+                 {.plot = {.measurement = "E13", .title = sweep.title, .x = sweep.axis}, .at = setting.at});
+  show_gain(sweep, setting, series, report);
 }
 
 void run_knobs(const Options& options, Report& report) {
   pin_to_first_core();
-  const auto plots = plots_of(options.seed);
+  const auto sweeps = sweeps_of(options.seed);
   report.input("rules", fmt::format("generated, of 12 fields unless a plot says 5, one class matches a header unless a "
                                     "plot says more, seed {}",
                                     options.seed));
@@ -196,9 +198,9 @@ void run_knobs(const Options& options, Report& report) {
                            "otherwise",
                            kKnobHeaders, kKnobBatch));
   std::size_t places = 0;
-  for (const Plot& plot : plots) {
-    for (const Setting& setting : plot.settings) measure(plot, setting, options, report);
-    places += plot.settings.size();
+  for (const Sweep& sweep : sweeps) {
+    for (const Setting& setting : sweep.settings) measure(sweep, setting, options, report);
+    places += sweep.settings.size();
   }
   report.checked(
       fmt::format("{} rule sets: each structure on each engine against linear search, for as many headers as "
@@ -208,9 +210,10 @@ void run_knobs(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kKnobsBenchmark =
     register_benchmark({.name = "classify-knobs",
+                        .measurement = "E13",
                         .measures = "classification by batch, Bloom filter, rules, classes and fields (GSwitch, 5-9)",
                         .needs = "2 GB of memory",
-                        .seconds = 150,
+                        .cost = {120, 8},
                         .run = &run_knobs});
 
 }  // namespace

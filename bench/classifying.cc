@@ -113,7 +113,8 @@ Contender classifying(const RuleTask& task, const RuleClassifier& classifier, st
     keep(pace->places.data());
     pace->at += batch;
   };
-  return {classifier.name, [pace, batch, classify_next] {
+  return {classifier.name,
+          [pace, batch, classify_next] {
             const double begin = thread_time();
             std::size_t batches = 0;
             if (pace->batches != 0) {
@@ -127,7 +128,8 @@ Contender classifying(const RuleTask& task, const RuleClassifier& classifier, st
               pace->batches = static_cast<std::size_t>(kSampleSeconds / each) + 1;
             }
             return static_cast<double>(batches * batch) / (thread_time() - begin) * 1e-6;
-          }};
+          },
+          role_of(classifier.name)};
 }
 
 double ratio_between(std::span<const Series> series, const std::string& of, const std::string& to) {

@@ -176,7 +176,7 @@ void compare_accounting(std::size_t flows, const Options& options, Report& repor
                      }});
   }
   report.compare(title + ", chunks of 64, known flows at random", "M packets/s/core", interleave(turns, options.rounds),
-                 kScalarWay);
+                 kScalarWay, Place{{"E22", "accounting of flows as a whole", "flows"}, static_cast<double>(flows)});
 }
 
 }  // namespace penumbra::bench

@@ -67,7 +67,7 @@ void compare_flows(std::size_t flows, const Options& options, Report& report) {
   auto rival = std::make_unique<RivalSearcher<flow_key, std::uint32_t, RivalFlowKey>>(heap, flows, searches);
   for (std::size_t i = 0; i < flows; ++i) rival->insert(numbered_flow(i), table.find(numbered_flow(i)));
   searchers.push_back(std::move(rival));
-  compare_searchers(searchers, searches, title, flows == kGibibyteOfFlows, options.rounds, report);
+  compare_searchers(searchers, searches, title, "flows", flows, flows == kGibibyteOfFlows, options.rounds, report);
   searchers.pop_back();  // the rival counts nothing
   const auto count_all = [&table](std::size_t, std::size_t count_of, const std::uint32_t* records) {
     for (std::size_t i = 0; i < count_of; ++i) {
@@ -75,7 +75,8 @@ void compare_flows(std::size_t flows, const Options& options, Report& report) {
     }
   };
   report.compare(title + ", looked up and counted, batches of 64", "M packets/s/core",
-                 measure_searchers(searchers, searches, kSearchBatches[0], count_all, options.rounds), kScalarWay);
+                 measure_searchers(searchers, searches, kSearchBatches[0], count_all, options.rounds), kScalarWay,
+                 Place{{"E22", "flows looked up and counted", "flows"}, static_cast<double>(flows)});
 }
 
 void run_flows(const Options& options, Report& report) {
@@ -90,9 +91,10 @@ void run_flows(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kFlowsBenchmark =
     register_benchmark({.name = "flows",
+                        .measurement = "E22",
                         .measures = "flows looked up by their 5-tuples on one core: every engine beside rte_hash",
                         .needs = "3 GB of memory; with --large 18 GB",
-                        .seconds = 420,
+                        .cost = {30, 5},
                         .takes_routes = false,
                         .run = &run_flows});
 

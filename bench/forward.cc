@@ -252,7 +252,7 @@ void run_forward(const Options& options, Report& report) {
     register_benchmark({.name = "forward",
                         .measures = "the whole router on one core beside dpdk-testpmd, and its cycles by step",
                         .needs = "two cores and dpdk-testpmd (Debian: dpdk-dev) for the comparison",
-                        .seconds = 240,
+                        .cost = {10, 33},
                         .run = &run_forward});
 
 }  // namespace

@@ -178,7 +178,9 @@ void compare_switching(l2::Switch& function, std::size_t stations, const std::st
   report.checked(fmt::format("{}: every frame leaves by the port of its destination", title));
   const std::vector<Series> series = interleave(turns, options.rounds);
   const std::string what = title + ", the function as a whole, chunks of 64";
-  const auto ratios = report.compare(what, "M packets/s/core", series, kScalarWay);
+  const auto ratios =
+      report.compare(what, "M packets/s/core", series, kScalarWay,
+                     Place{{"E22", "the switch as a whole", "stations"}, static_cast<double>(stations)});
   const auto gopt = ratio_of(series, ratios, kGoptWay);
   if (is_large && gopt) report.bar("switching with gopt / with scalar, " + what, *gopt, 1.8, true);
 }
@@ -202,7 +204,7 @@ void run_l2(const Options& options, Report& report) {
           heap, stations / 9 * 10, searches);  // full it would refuse the last ones
       for (std::size_t i = 0; i < stations; ++i) rival->insert(station_key(i), entry_of(i));
       searchers.push_back(std::move(rival));
-      compare_searchers(searchers, searches, title, is_large, options.rounds, report);
+      compare_searchers(searchers, searches, title, "stations", stations, is_large, options.rounds, report);
     }
     compare_switching(known.function(), stations, title, is_large, options, report);
   }
@@ -210,9 +212,10 @@ void run_l2(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kL2Benchmark =
     register_benchmark({.name = "l2",
+                        .measurement = "E22",
                         .measures = "a switch's stations looked up on one core: every engine beside rte_hash",
                         .needs = "8 GB of memory",
-                        .seconds = 240,
+                        .cost = {60, 25},
                         .takes_routes = false,
                         .run = &run_l2});
 

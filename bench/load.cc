@@ -9,10 +9,12 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench.h"
 #include "gpu/ipv4_work.h"
+#include "gpu/measurements.h"
 #include "loaded_worker.h"
 #include "pin.h"
 
@@ -20,7 +22,8 @@ namespace penumbra::bench {
 namespace {
 
 constexpr std::array<double, 7> kLoads{0.02, 0.2, 0.5, 0.8, 0.95, 1.1, 2.0};  ///< of what the best CPU engine gets done
-constexpr std::array<const char*, 4> kDelayed{"cuda", "cuda,max_delay=20", "cuda,max_delay=100", "cuda,max_delay=500"};
+constexpr std::array<std::pair<const char*, double>, 4> kDelayed{
+    {{"cuda", 0}, {"cuda,max_delay=20", 20}, {"cuda,max_delay=100", 100}, {"cuda,max_delay=500", 500}}};
 constexpr int kTimes = 5;  ///< the best counts, of what the best CPU engine gets done
 constexpr char kOfRate[] = "auto / best single engine, look-ups/s, least of all loads";
 constexpr char kOfLatency[] = "auto / best CPU engine, median latency at the lightest load";
@@ -38,12 +41,12 @@ class LoadBench {
   LoadBench(const Options& options, Report& report) : options_(options), report_(report), work_(options) {
     report.input("table", work_.input.description);
     report.input("addresses", fmt::format("{}, uniform, seed {}", work_.size(), options.seed));
-    for (const EngineInfo& info : engines()) {
-      if (info.probe().available) open(info.name, info.at_once);
-    }
   }
 
   void against_load() {
+    for (const EngineInfo& info : engines()) {
+      if (info.probe().available) open(info.name, info.at_once);
+    }
     double most = 0;
     for (Loaded& each : loaded_) {
       if (!each.at_once) continue;
@@ -54,20 +57,28 @@ class LoadBench {
     for (const double load : kLoads) {
       const Figures figures = measure(load * most);
       const std::string title = fmt::format("load {}", load);
-      report_.compare(title, "M look-ups/s", figures.rates, kAuto);
-      const auto ratios = report_.compare(title + ", oldest packet of a chunk", "us, median", figures.medians, kAuto);
-      report_.compare(title + ", oldest packet of a chunk", "us, p99", figures.p99s, "");
+      const auto place = [load](const char* what) {
+        return Place{{"E9", what, "load, in parts of what the best CPU engine gets done"}, load};
+      };
+      report_.compare(title, "M look-ups/s", figures.rates, kAuto, place("rate"));
+      const auto ratios = report_.compare(title + ", oldest packet of a chunk", "us, median", figures.medians, kAuto,
+                                          place("latency of a chunk's oldest packet"));
+      report_.compare(title + ", oldest packet of a chunk", "us, p99", figures.p99s, "",
+                      place("latency of a chunk's oldest packet"));
       for (const double others : ratios_to_auto(figures.rates)) least_ratio = std::min(least_ratio, 1 / others);
       if (load == kLoads.front()) light_ratio_ = 1 / best_cpu(ratios);
     }
     report_.bar(kOfRate, least_ratio, 0.95, true);
     report_.bar(kOfLatency, light_ratio_, 1.1, false);
+    tell_notes();
   }
 
   void against_delay() {
     std::vector<Contender> contenders;
     std::vector<std::unique_ptr<Loaded>> opened;
-    for (const char* choice : kDelayed) {
+    Places places{{"E15", "as much as goes", "maximum delay", "us"}, "cuda", {}};
+    for (const auto& [choice, delay] : kDelayed) {
+      places.at.emplace_back(delay);
       auto each = make(choice, false);
       if (each == nullptr) return;
       contenders.push_back(
@@ -75,15 +86,7 @@ class LoadBench {
       opened.push_back(std::move(each));
     }
     report_.compare("as much as goes, by the maximum delay", "M look-ups/s", interleave(contenders, options_.rounds),
-                    kDelayed.front());
-  }
-
-  void tell_notes() {
-    for (const Loaded& each : loaded_) {
-      for (const auto& [name, member] : each.engine->members())
-        gpu::report_notes(each.choice + ", " + name, *member, report_);
-      gpu::report_notes(each.choice, *each.engine, report_);
-    }
+                    kDelayed.front().first, places);
   }
 
  private:
@@ -106,6 +109,13 @@ class LoadBench {
     for (const double rate : {LoadedWorker::kNoLimit, 1e6}) loaded->worker->check(rate);
     report_.checked(fmt::format("{}: every answer, under light and heavy load", choice));
     return loaded;
+  }
+  void tell_notes() {
+    for (const Loaded& each : loaded_) {
+      for (const auto& [name, member] : each.engine->members())
+        gpu::report_notes(each.choice + ", " + name, *member, report_);
+      gpu::report_notes(each.choice, *each.engine, report_);
+    }
   }
   void open(const std::string& choice, bool at_once) {
     auto loaded = make(choice, at_once);
@@ -153,21 +163,32 @@ class LoadBench {
   double light_ratio_ = 0;
 };
 
-void run_load(const Options& options, Report& report) {
+void run_e9(const Options& options, Report& report) {
   pin_to_first_core();
-  LoadBench bench(options, report);
-  bench.against_load();
-  bench.against_delay();
-  bench.tell_notes();
+  LoadBench(options, report).against_load();
 }
 
-[[maybe_unused]] const bool kLoadBenchmark =
+void run_e15(const Options& options, Report& report) {
+  pin_to_first_core();
+  LoadBench(options, report).against_delay();
+}
+
+[[maybe_unused]] const bool kLoadBenchmarks[] = {
     register_benchmark({.name = "load",
+                        .measurement = "E9",
                         .measures = "latency against load for one worker, on every engine and on auto",
                         .needs = "a GPU for a choice to be seen",
-                        .seconds = 90,
+                        .cost = {10, 10},
                         .takes_routes = true,
-                        .run = &run_load});
+                        .run = &run_e9}),
+    register_benchmark({.name = "load",
+                        .measurement = "E15",
+                        .measures = "throughput of one worker against the maximum delay of a batch",
+                        .needs = "an NVIDIA GPU",
+                        .cost = {5, 2},
+                        .takes_routes = true,
+                        .probe = &gpu::find_gpu,
+                        .run = &run_e15})};
 
 }  // namespace
 }  // namespace penumbra::bench

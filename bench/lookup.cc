@@ -91,7 +91,7 @@ void run_lookup(const Options& options, Report& report) {
     check<Ipv4>(contenders, set, oracle);
     report.checked(fmt::format("{}: every answer of {} contenders equals the oracle's", set.name, contenders.size()));
     for (const std::size_t batch : kBatches) {
-      const Comparison comparison = compare<Ipv4>(contenders, set, batch, options.rounds, kReference, report);
+      const Comparison comparison = compare<Ipv4>(contenders, set, batch, options.rounds, kReference, "lookup", report);
       report.bar("scalar lookup / rte_lpm bulk, " + comparison.title,
                  comparison.ratio_of("penumbra scalar, ipv4_dir24_8"), 1.0, true);
       const double rival = comparison.ratio_of("rte_fib AVX-512");
@@ -108,7 +108,7 @@ void run_lookup(const Options& options, Report& report) {
     register_benchmark({.name = "lookup",
                         .measures = "IPv4 lookups a second on one core: every engine beside rte_lpm and rte_fib",
                         .needs = "",
-                        .seconds = 60,
+                        .cost = {15, 6},
                         .takes_routes = true,
                         .run = &run_lookup});
 

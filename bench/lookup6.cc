@@ -56,7 +56,8 @@ void run_lookup6(const Options& options, Report& report) {
     check<Ipv6>(contenders, set, oracle);
     report.checked(fmt::format("{}: every answer of {} contenders equals the oracle's", set.name, contenders.size()));
     for (const std::size_t batch : kBatches) {
-      const Comparison comparison = compare<Ipv6>(contenders, set, batch, options.rounds, kIpv6Reference, report);
+      const Comparison comparison =
+          compare<Ipv6>(contenders, set, batch, options.rounds, kIpv6Reference, "lookup6", report);
       for (const char* table : {"ipv6_lengths", "ipv6_trie"}) {
         report.bar(fmt::format("{} with gopt / rte_lpm6 bulk, {}", table, comparison.title),
                    comparison.ratio_of(fmt::format("penumbra gopt, {}", table)), 2.0, true);
@@ -73,7 +74,7 @@ void run_lookup6(const Options& options, Report& report) {
     register_benchmark({.name = "lookup6",
                         .measures = "IPv6 lookups a second on one core: every structure beside rte_lpm6 and rte_fib6",
                         .needs = "",
-                        .seconds = 60,
+                        .cost = {25, 5},
                         .takes_routes = true,
                         .run = &run_lookup6});
 

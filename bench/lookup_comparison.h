@@ -105,18 +105,21 @@ struct Comparison {
 template <class Family>
 Comparison compare(std::span<const std::unique_ptr<LookupContenderOf<ColumnOf<Family>>>> contenders,
                    const InputAddressesOf<Family>& set, std::size_t batch, unsigned rounds,
-                   const std::string& reference, Report& report) {
+                   const std::string& reference, const std::string& benchmark, Report& report) {
   std::vector<Contender> turns;
   turns.reserve(contenders.size());
   for (const auto& contender : contenders) {
-    turns.push_back({contender->name(), [&set, batch, lookup = contender.get()] {
+    turns.push_back({contender->name(),
+                     [&set, batch, lookup = contender.get()] {
                        const double begin = thread_time();
                        lookup->pass(set.addresses, batch);
                        return millions_a_second(set.addresses.size(), thread_time() - begin);
-                     }});
+                     },
+                     role_of(contender->name())});
   }
   Comparison comparison{fmt::format("{}, batches of {}", set.name, batch), interleave(turns, rounds), {}};
-  comparison.ratios = report.compare(comparison.title, "M lookups/s/core", comparison.series, reference);
+  comparison.ratios = report.compare(comparison.title, "M lookups/s/core", comparison.series, reference,
+                                     Place{{benchmark, fmt::format("batches of {}", batch), "addresses"}, set.name});
   return comparison;
 }
 

@@ -123,8 +123,8 @@ void check_names(std::span<const std::unique_ptr<NameLookup>> lookups, const Ask
 }
 
 template <class Pass>
-void compare_names(std::span<const std::unique_ptr<NameLookup>> lookups, const std::string& title, bool has_bars,
-                   unsigned rounds, Report& report, Pass pass) {
+void compare_names(std::span<const std::unique_ptr<NameLookup>> lookups, const std::string& what, std::size_t batch,
+                   bool has_bars, unsigned rounds, Report& report, Pass pass) {
   std::vector<Contender> turns;
   for (const auto& lookup : lookups) {
     turns.push_back({lookup->name(), [&pass, lookup = lookup.get()] {
@@ -134,7 +134,9 @@ void compare_names(std::span<const std::unique_ptr<NameLookup>> lookups, const s
                      }});
   }
   const std::vector<Series> series = interleave(turns, rounds);
-  const std::vector<double> ratios = report.compare(title, "M names/s/core", series, kScalarWay);
+  const std::string title = fmt::format("{}, batches of {}", what, batch);
+  const std::vector<double> ratios = report.compare(title, "M names/s/core", series, kScalarWay,
+                                                    Place{{"names", what, "batch"}, static_cast<double>(batch)});
   for (std::size_t i = 0; has_bars && i < series.size(); ++i) {
     if (series[i].name != kGoptWay) continue;
     report.bar("gopt / scalar, " + title, ratios[i], 1.5, true);
@@ -194,10 +196,10 @@ void run_names(const Options& options, Report& report) {
   report.checked(fmt::format("every next hop of {} contenders is right", lookups.size()));
   std::vector<std::uint16_t> next_hops(kAsked);
   for (const std::size_t batch : kNameBatches) {
-    compare_names(lookups, fmt::format("look-up, batches of {}", batch), true, options.rounds, report,
+    compare_names(lookups, "look-up", batch, true, options.rounds, report,
                   [&](NameLookup& lookup) { lookup.pass(asked, batch); });
-    compare_names(lookups, fmt::format("digests, look-up and comparison, batches of {}", batch), false, options.rounds,
-                  report, [&](NameLookup& lookup) { lookup.whole_pass(asked, batch, next_hops.data()); });
+    compare_names(lookups, "digests, look-up and comparison", batch, false, options.rounds, report,
+                  [&](NameLookup& lookup) { lookup.whole_pass(asked, batch, next_hops.data()); });
   }
 }
 
@@ -205,7 +207,7 @@ void run_names(const Options& options, Report& report) {
     register_benchmark({.name = "names",
                         .measures = "NDN names a second on one core: every engine in a table of 10 million names",
                         .needs = "2 GiB of memory",
-                        .seconds = 120,
+                        .cost = {40, 11},
                         .takes_routes = false,
                         .run = &run_names});
 

@@ -23,6 +23,24 @@ std::string figure(double value) {
 nlohmann::json to_json(const Spread& values) {
   return {{"median", values.median}, {"min", values.least}, {"max", values.most}};
 }
+nlohmann::json to_json(const At& at) {
+  return std::visit([](const auto& value) { return nlohmann::json(value); }, at);
+}
+nlohmann::json to_json(const Plot& plot) {
+  return {{"measurement", plot.measurement}, {"title", plot.title}, {"x", plot.x}, {"x_unit", plot.x_unit}};
+}
+
+const char* name_of(Role role) {
+  switch (role) {
+    case Role::rival:
+      return "rival";
+    case Role::limit:
+      return "limit";
+    case Role::ours:
+      break;
+  }
+  return "ours";
+}
 
 }  // namespace
 
@@ -83,19 +101,45 @@ void Report::note(const std::string& text) {
 
 std::vector<double> Report::compare(const std::string& title, const std::string& unit,
                                     std::span<const Series> contenders, const std::string& reference) {
-  const auto base = std::find_if(contenders.begin(), contenders.end(),
-                                 [&reference](const Series& series) { return series.name == reference; });
+  return tell({{"title", title}, {"unit", unit}, {"reference", reference}}, contenders);
+}
+
+std::vector<double> Report::compare(const std::string& title, const std::string& unit,
+                                    std::span<const Series> contenders, const std::string& reference,
+                                    const Place& place) {
+  nlohmann::json plot = to_json(place.plot);
+  plot["at"] = to_json(place.at);
+  return tell({{"title", title}, {"unit", unit}, {"reference", reference}, {"plot", std::move(plot)}}, contenders);
+}
+
+std::vector<double> Report::compare(const std::string& title, const std::string& unit,
+                                    std::span<const Series> contenders, const std::string& reference,
+                                    const Places& places) {
+  if (places.at.size() != contenders.size()) throw std::invalid_argument("not a place for each contender of " + title);
+  nlohmann::json entry = {{"title", title}, {"unit", unit}, {"reference", reference}, {"plot", to_json(places.plot)}};
+  for (const At& at : places.at) entry["contenders"].push_back({{"curve", places.curve}, {"at", to_json(at)}});
+  return tell(std::move(entry), contenders);
+}
+
+/// `entry` has all but what the contenders' samples say.
+std::vector<double> Report::tell(nlohmann::json entry, std::span<const Series> contenders) {
+  const auto reference = entry["reference"].get<std::string>();
+  const auto base = std::ranges::find(contenders, reference, &Series::name);
   if (!reference.empty() && base == contenders.end()) throw std::invalid_argument("no contender " + reference);
   std::size_t width = 0;
   for (const Series& series : contenders) width = std::max(width, series.name.size());
-  say(fmt::format("   {}, {}: median (min .. max){}", title, unit, reference.empty() ? "" : ", ratio to " + reference));
-
-  nlohmann::json entry = {
-      {"title", title}, {"unit", unit}, {"reference", reference}, {"contenders", nlohmann::json::array()}};
+  say(fmt::format("   {}, {}: median (min .. max){}", entry["title"].get<std::string>(),
+                  entry["unit"].get<std::string>(), reference.empty() ? "" : ", ratio to " + reference));
   std::vector<double> ratios;
-  for (const Series& series : contenders) {
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const Series& series = contenders[i];
     const Spread values = spread(series.samples);
-    nlohmann::json row = {{"name", series.name}, {"samples", series.samples}, {"value", to_json(values)}};
+    nlohmann::json& row = entry["contenders"][i];
+    row["name"] = series.name;
+    row["role"] = name_of(series.role);
+    row["samples"] = series.samples;
+    row["value"] = to_json(values);
+    if (!series.curve.empty()) row["curve"] = series.curve;
     std::string line = fmt::format("     {:<{}}  {:>8} ({} .. {})", series.name, width, figure(values.median),
                                    figure(values.least), figure(values.most));
     if (!reference.empty()) {
@@ -104,7 +148,6 @@ std::vector<double> Report::compare(const std::string& title, const std::string&
       row["ratio"] = to_json(relative);
       line += fmt::format("   x{:.2f} ({:.2f} .. {:.2f})", relative.median, relative.least, relative.most);
     }
-    entry["contenders"].push_back(std::move(row));
     say(line);
   }
   json_["comparisons"].push_back(std::move(entry));
@@ -123,9 +166,15 @@ void Report::bar_not_shown(const std::string& what, const std::string& why) {
   say(fmt::format("   bar: {}: NOT SHOWN: {}", what, why));
 }
 
+nlohmann::json BarCount::verdict() const {
+  if (missed == 0 && not_shown != 0) return nullptr;
+  return missed == 0;
+}
+
 BarCount count_bars(const nlohmann::json& results) {
   BarCount count;
   for (const auto& findings : results) {
+    if (findings.contains("absent") || findings.contains("left_out")) ++count.not_shown;
     for (const auto& bar : findings.value("bars", nlohmann::json::array())) {
       if (bar["met"].is_null()) {
         ++count.not_shown;

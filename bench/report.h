@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace penumbra::bench {
@@ -21,10 +23,36 @@ struct Spread {
 /// Of at least one sample. The median of an even number is the mean of the middle two.
 Spread spread(std::vector<double> samples);
 
+/// What a contender is to us. A limit is what the machine can do at most.
+enum class Role { ours, rival, limit };
+
 /// The samples of one contender, one a round.
 struct Series {
   std::string name;
   std::vector<double> samples;
+  Role role = Role::ours;
+  std::string curve = {};  ///< what its curve in a plot is called; empty: as its name
+};
+
+/// A plot of one of the papers' measurements, or of a benchmark's own; comparisons are its points.
+struct Plot {
+  std::string measurement;  ///< "E6", or the benchmark's name
+  std::string title;
+  std::string x;            ///< what is along the horizontal axis
+  std::string x_unit = {};  ///< empty: a plain number, or words
+};
+/// Where along the axis: a number, or words.
+using At = std::variant<double, std::string>;
+/// The place of a whole comparison: each contender has a point of its curve there.
+struct Place {
+  Plot plot;
+  At at;
+};
+/// The places of a comparison's contenders one by one: they are the points of one curve.
+struct Places {
+  Plot plot;
+  std::string curve;
+  std::vector<At> at;
 };
 
 /// The ratio of two series round by round.
@@ -45,6 +73,11 @@ class Report {
   /// Contenders side by side; with `reference` a name among them, each one's ratio to it. Returns the median ratios in
   /// the order of the contenders (empty without a reference).
   std::vector<double> compare(const std::string& title, const std::string& unit, std::span<const Series> contenders,
+                              const std::string& reference, const Place& place);
+  std::vector<double> compare(const std::string& title, const std::string& unit, std::span<const Series> contenders,
+                              const std::string& reference, const Places& places);
+  /// One that stands in no plot.
+  std::vector<double> compare(const std::string& title, const std::string& unit, std::span<const Series> contenders,
                               const std::string& reference);
   /// A bar of the project and where it stands. A missed one does not end the benchmark, but tells in count_bars().
   void bar(const std::string& what, double value, double wanted, bool at_least);
@@ -55,14 +88,22 @@ class Report {
 
  private:
   void say(const std::string& line) const;
+  std::vector<double> tell(nlohmann::json entry, std::span<const Series> contenders);
 
   bool quiet_;
   nlohmann::json json_;
 };
 
-/// How many bars stand how, in the findings of several benchmarks (an array of Report::json(), or of errors).
+/// Keys of an entry in place of findings: the machine lacks something, it failed, or there was no time for it.
+inline constexpr const char* kWithoutFindings[] = {"absent", "error", "left_out"};
+
+/// How many bars stand how, in the findings of several benchmarks (an array of Report::json(), or of entries without
+/// findings: what is absent or left out counts as a bar that is not shown).
 struct BarCount {
   unsigned met = 0, missed = 0, not_shown = 0;
+
+  /// True, false if one is missed, null if none is but one is not shown.
+  nlohmann::json verdict() const;
 };
 BarCount count_bars(const nlohmann::json& results);
 

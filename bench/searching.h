@@ -147,11 +147,13 @@ std::vector<Series> measure_searchers(const SearchersOf<Key, Value>& searchers, 
   std::vector<Contender> turns;
   turns.reserve(searchers.size());
   for (const auto& searcher : searchers) {
-    turns.push_back({searcher->name(), [&, of = searcher.get()] {
+    turns.push_back({searcher->name(),
+                     [&, of = searcher.get()] {
                        const double begin = thread_time();
                        of->search(searches, batch, use);
                        return static_cast<double>(searches.keys.size()) / (thread_time() - begin) * 1e-6;
-                     }});
+                     },
+                     role_of(searcher->name())});
   }
   return interleave(turns, rounds);
 }
@@ -164,17 +166,21 @@ inline std::optional<double> ratio_of(std::span<const Series> series, std::span<
   return ratios[static_cast<std::size_t>(found - series.begin())];
 }
 
-/// All searches in every batch size. With `has_bar`, gopt is to be twice as fast as rte_hash.
+/// All searches in every batch size, in a table of so many `things`. With `has_bar`, gopt is to be twice as fast as
+/// rte_hash.
 template <class Key, class Value>
 void compare_searchers(const SearchersOf<Key, Value>& searchers, const SearchesOf<Key, Value>& searches,
-                       const std::string& title, bool has_bar, unsigned rounds, Report& report) {
+                       const std::string& title, const std::string& things, std::size_t count, bool has_bar,
+                       unsigned rounds, Report& report) {
   check_searchers(searchers, searches);
   report.checked(fmt::format("{}: every value of {} contenders is the right one", title, searchers.size()));
   for (const std::size_t batch : kSearchBatches) {
     const auto series = measure_searchers<Key, Value>(
         searchers, searches, batch, [](std::size_t, std::size_t, const Value* values) { keep(values); }, rounds);
     const std::string what = fmt::format("{}, batches of {}", title, batch);
-    const auto ratios = report.compare(what, "M lookups/s/core", series, kHashRival);
+    const Plot plot{"E22", fmt::format("{} looked up, batches of {}", things, batch), things};
+    const auto ratios =
+        report.compare(what, "M lookups/s/core", series, kHashRival, Place{plot, static_cast<double>(count)});
     const auto gopt = ratio_of(series, ratios, kGoptWay);
     if (has_bar && gopt) report.bar("gopt / rte_hash bulk, " + what, *gopt, 2.0, true);
   }

@@ -62,13 +62,13 @@ double ticks_a_second() {
 struct InstructionSeries {
   std::vector<Series> an_item, a_time;
 
-  void add(const std::string& name) {
-    an_item.push_back({name, {}});
-    a_time.push_back({name, {}});
+  void add(const Series& way) {
+    for (auto* each : {&an_item, &a_time}) each->push_back({way.name, {}, way.role, way.curve});
   }
   void report_to(Report& report, const std::string& title, const std::string& time) const {
-    report.compare(title, "instructions an item", an_item, kPlain);
-    report.compare(title, "instructions a " + time, a_time, kPlain);
+    const Place place{{"E7", "instructions", "look-up"}, title};
+    report.compare(title, "instructions an item", an_item, kPlain, place);
+    report.compare(title, "instructions a " + time, a_time, kPlain, place);
   }
 };
 
@@ -77,7 +77,7 @@ bool report_counters(const std::string& title, const Workload& workload, std::sp
                      std::span<const Series> rates, Report& report) {
   InstructionSeries series;
   for (std::size_t i = 0; i < ways.size(); ++i) {
-    series.add(rates[i].name);
+    series.add(rates[i]);
     for (std::size_t round = 0; round < rates[i].samples.size(); ++round) {
       const auto counts = counted([&] {
         for (std::uint32_t first = 0; first < workload.items; first += workload.batch) {
@@ -105,7 +105,7 @@ void report_steps(const std::string& title, std::span<const Tuned> ways, std::sp
       return;
     }
     const double each = static_cast<double>(*count) / kCountedItems;
-    series.add(rates[i].name);
+    series.add(rates[i]);
     series.an_item[i].samples = {each};
     for (const double rate : rates[i].samples) series.a_time[i].samples.push_back(rate * 1e6 * each / ticks_a_second());
   }
@@ -120,35 +120,61 @@ void report_instructions(const std::string& title, const Workload& workload, std
   if (workload.accesses < kLongChain) report_steps(title, ways, rates, report);
 }
 
-enum class Count { nothing, instructions };
+/// What a way is to us: all but gopt is how others write it.
+Role role_of_way(const std::string& way) {
+  return way == kGopt || way == kPlain ? Role::ours : Role::rival;
+}
 
-/// Checks all ways, measures each at its best by turns, and reports.
-Rates measure(Workload& workload, const std::string& title, double seconds, unsigned rounds, Report& report,
-              Count count = Count::nothing) {
-  const std::vector<Tuned> best = check_and_tune(workload);
+/// All ways at their best, in the order of check_and_tune(), then gopt at its calibrated width and the line rate.
+struct Measured {
+  std::vector<Tuned> ways;
+  std::vector<Series> series;
+
+  /// By the names of curves.
+  Rates rates() const {
+    Rates rates;
+    for (const Series& each : series) rates[each.curve] = each;
+    return rates;
+  }
+};
+
+/// Checks all ways and measures each at its best by turns.
+Measured measure_ways(Workload& workload, double seconds, unsigned rounds) {
+  Measured measured{.ways = check_and_tune(workload), .series = {}};
   Calibrated calibrated(workload);
   std::vector<Contender> turns;
-  std::vector<std::string> keys;
-  for (const Tuned& tuned : best) {
-    keys.push_back(tuned.way->name);
+  for (const Tuned& tuned : measured.ways) {
+    const std::string& way = tuned.way->name;
     const bool one_size = tuned.way->sizes.size() == 1;
-    turns.push_back({one_size ? keys.back() : fmt::format("{}, best: {} at a time", keys.back(), tuned.size),
+    turns.push_back({one_size ? way : fmt::format("{}, best: {} at a time", way, tuned.size),
                      [&workload, seconds, tuned] {
                        return rate(workload, seconds,
                                    [&](std::uint32_t first) { tuned.way->run(first, workload.batch, tuned.size); });
-                     }});
+                     },
+                     role_of_way(way), way});
   }
-  keys.emplace_back(kCalibrated);
   turns.push_back({fmt::format("{}: {} at a time", kCalibrated, calibrated.width()),
-                   [&] { return rate(workload, seconds, [&](std::uint32_t first) { calibrated.run(first); }); }});
-  keys.emplace_back(kLineRate);
-  turns.push_back({kLineRate, [&] { return line_rate(workload, seconds) / workload.accesses; }});
-  const std::vector<Series> series = interleave(turns, rounds);
-  report.compare(title, "M items/s/core", series, kPlain);
-  if (count == Count::instructions) report_instructions(title, workload, best, series, report);
-  Rates rates;
-  for (std::size_t i = 0; i < keys.size(); ++i) rates[keys[i]] = series[i];
-  return rates;
+                   [&] { return rate(workload, seconds, [&](std::uint32_t first) { calibrated.run(first); }); },
+                   Role::ours, kCalibrated});
+  turns.push_back(
+      {kLineRate, [&] { return line_rate(workload, seconds) / workload.accesses; }, Role::limit, kLineRate});
+  measured.series = interleave(turns, rounds);
+  return measured;
+}
+
+/// Measures and reports.
+Rates measure(Workload& workload, const std::string& title, double seconds, unsigned rounds, const Place& place,
+              Report& report) {
+  const Measured measured = measure_ways(workload, seconds, rounds);
+  report.compare(title, "M items/s/core", measured.series, kPlain, place);
+  return measured.rates();
+}
+
+/// How many times the plain loop's rate gopt's is, at its best, as a point of a plot.
+void report_gain(const std::string& title, const Rates& rates, const Place& place, Report& report) {
+  Series gain = ratio(rates.at(kGopt), rates.at(kPlain));
+  gain.name = gain.curve = "gopt / plain loop";
+  report.compare(title + ", the gain", "times the plain loop", std::array{gain}, "", place);
 }
 
 std::string describe(const Workload& workload) {
@@ -226,7 +252,9 @@ void set_bar_over_plain(const std::string& title, const Rates& rates, double wan
   }
 }
 
-void measure_large(const Inputs& inputs, unsigned rounds, Report& report) {
+/// Every kind of look-up in a table of kLarge, but IPv4's own, one after the other.
+template <class Use>
+void for_each_large(const Inputs& inputs, Report& report, Use use) {
   const std::array<std::pair<std::string, Make>, 8> kinds{{{"cuckoo", &cuckoo},
                                                            {"chase of 100", chase_of(kLongChain)},
                                                            {"chase of 6", chase_of(kShortChain)},
@@ -240,15 +268,29 @@ void measure_large(const Inputs& inputs, unsigned rounds, Report& report) {
     if (!workload) continue;
     const std::string title = kind == "IPv4" ? "IPv4, 32 MiB" : fmt::format("{}, {}", kind, size_name(kLarge));
     report.input(title, describe(*workload));
-    const Rates rates = measure(*workload, title, kSampleSeconds, rounds, report, Count::instructions);
+    use(kind, title, *workload);
+  }
+  report.checked("every answer of every way at every width equals the oracle's");
+}
+
+void measure_large(const Inputs& inputs, unsigned rounds, Report& report) {
+  for_each_large(inputs, report, [&](const std::string& kind, const std::string& title, Workload& workload) {
+    const Rates rates = measure(workload, title, kSampleSeconds, rounds,
+                                Place{{"E6", "look-ups in tables of 1 GiB", "look-up"}, kind}, report);
     set_bars_beside_hand(title, rates, report);
     if (kind == "chase of 100") set_bar_over_plain(title, rates, 25, report);
     if (kind == "chase of 6") {
       set_bar_over_plain(title, rates, 4, report);
       report.bar("gopt at its best / the core's line rate, " + title, median_ratio(rates, kGopt, kLineRate), 0.9, true);
     }
-  }
-  report.checked("every answer of every way at every width equals the oracle's");
+  });
+}
+
+void measure_instructions(const Inputs& inputs, unsigned rounds, Report& report) {
+  for_each_large(inputs, report, [&](const std::string& kind, const std::string& /*title*/, Workload& workload) {
+    const Measured measured = measure_ways(workload, kShortSampleSeconds, rounds);
+    report_instructions(kind, workload, measured.ways, std::span(measured.series).first(measured.ways.size()), report);
+  });
 }
 
 /// Some hundredths are at stake: so many pairs that what disturbs the machine does not decide, each long enough for the
@@ -277,7 +319,8 @@ void measure_cached(const Inputs& inputs, unsigned rounds, Report& report) {
     const auto workload = maker(bytes, inputs);
     const std::string title = fmt::format("{}, {}", kind, size_name(bytes));
     report.input(title, describe(*workload));
-    measure(*workload, title, kShortSampleSeconds, rounds, report);
+    measure(*workload, title, kShortSampleSeconds, rounds, Place{{"E6", "tables in the cache", "look-up"}, title},
+            report);
     const Series ratios = calibrated_to_plain(*workload, kRoundsOfPairs * rounds);
     report.bar("gopt at the calibrated width / plain loop, " + title, spread(ratios.samples).median, 0.97, true);
   }
@@ -293,7 +336,12 @@ void measure_sizes(const Inputs& inputs, unsigned rounds, Report& report) {
       if (!workload) continue;
       const std::string title = fmt::format("{}, {}", kind, size_name(bytes));
       report.input(title, describe(*workload));
-      measure(*workload, title, kShortSampleSeconds, rounds, report);
+      const auto place = [&kind, bytes](const char* what) {
+        return Place{{"E6", fmt::format("{} by the table's size{}", kind, what), "table", "B"},
+                     static_cast<double>(bytes)};
+      };
+      const Rates rates = measure(*workload, title, kShortSampleSeconds, rounds, place(""), report);
+      report_gain(title, rates, place(", the gain"), report);
     }
   }
 }
@@ -314,10 +362,12 @@ void measure_work(const Inputs& inputs, unsigned rounds, Report& report) {
     const double cycles =
         static_cast<double>(__builtin_ia32_rdtsc() - begin) / (passes * cached->batch * cached->accesses);
     const auto workload = make_chase_and_work(kLarge, kSteps, work, items, inputs.seed);
-    measure(
-        *workload,
-        fmt::format("chase of {} in {} with {:.0f} cycles of computation an access", kSteps, size_name(kLarge), cycles),
-        kShortSampleSeconds, rounds, report);
+    const std::string title =
+        fmt::format("chase of {} in {} with {:.0f} cycles of computation an access", kSteps, size_name(kLarge), cycles);
+    const Plot plot{"E17", fmt::format("chains of {} in {}", kSteps, size_name(kLarge)),
+                    "computation between two accesses", "cycles"};
+    const Rates rates = measure(*workload, title, kShortSampleSeconds, rounds, Place{plot, std::round(cycles)}, report);
+    report_gain(title, rates, Place{plot, std::round(cycles)}, report);
   }
 }
 
@@ -331,26 +381,42 @@ void measure_inspection(const Inputs& inputs, unsigned rounds, Report& report) {
   if (!workload) return;
   const std::string title = fmt::format("inspection, {}", size_name(kBytes));
   report.input(title, describe(*workload));
-  measure(*workload, title, kSampleSeconds, rounds, report);
+  measure(*workload, title, kSampleSeconds, rounds,
+          Place{{"E10", "payloads searched by many automata", "automata"}, fmt::format("{}", kAutomata)}, report);
 }
 
+void measure_gains(const Inputs& inputs, unsigned rounds, Report& report) {
+  measure_large(inputs, rounds, report);
+  measure_cached(inputs, rounds, report);
+  measure_sizes(inputs, rounds, report);
+}
+
+using MeasureGopt = void (*)(const Inputs& inputs, unsigned rounds, Report& report);
+
+template <MeasureGopt kMeasure>
 void run_gopt(const Options& options, Report& report) {
   pin_to_first_core();
-  const Inputs inputs(options);
-  measure_large(inputs, options.rounds, report);
-  measure_cached(inputs, options.rounds, report);
-  measure_sizes(inputs, options.rounds, report);
-  measure_work(inputs, options.rounds, report);
-  measure_inspection(inputs, options.rounds, report);
+  kMeasure(Inputs(options), options.rounds, report);
 }
 
-[[maybe_unused]] const bool kGoptBenchmark =
-    register_benchmark({.name = "gopt",
-                        .measures = "what gopt gains in lookups, beside group prefetching, AMAC and coroutines",
-                        .needs = "",
-                        .seconds = 520,
-                        .takes_routes = true,
-                        .run = &run_gopt});
+template <MeasureGopt kMeasure>
+bool add_gopt(const char* measurement, const char* measures, Cost cost) {
+  return register_benchmark({.name = "gopt",
+                             .measurement = measurement,
+                             .measures = measures,
+                             .needs = "6 GB of memory",
+                             .cost = cost,
+                             .takes_routes = true,
+                             .run = &run_gopt<kMeasure>});
+}
+
+[[maybe_unused]] const bool kGoptBenchmarks[] = {
+    add_gopt<&measure_gains>(
+        "E6", "what gopt gains in look-ups, beside code by hand, in tables in and out of the cache", {150, 35}),
+    add_gopt<&measure_instructions>("E7", "instructions an item and a cycle of the same look-ups", {60, 8}),
+    add_gopt<&measure_inspection>("E10", "payloads searched by many automata: sorted, interchanged, and by gopt",
+                                  {15, 2}),
+    add_gopt<&measure_work>("E17", "gopt's gain by the computation between two accesses", {20, 3})};
 
 }  // namespace
 }  // namespace penumbra::bench

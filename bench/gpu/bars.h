@@ -31,13 +31,4 @@ inline constexpr Bar kResidentP99{"cuda-resident, 32 look-ups from submit to res
 inline constexpr Bar kResidentBatch{"cuda-resident, a batch of 32 with 144 in flight, one thread, us", 0.06, false};
 inline constexpr Bar kGroupSignal{"results of 64 B made visible once a group / by atomics", 5, true};
 
-inline constexpr const Bar* kBars[] = {&kCudaRate,    &kResidentRate,  &kShaderRate,    &kTrieRate,    &kLengthsRate,
-                                       &kFlowsRate,   &kTrieShader,    &kLengthsShader, &kFlowsShader, &kResidentMedian,
-                                       &kResidentP99, &kResidentBatch, &kGroupSignal};
-
-/// What is told of every bar where there is no GPU to measure.
-inline void tell_none_shown(Report& report, const std::string& why) {
-  for (const Bar* bar : kBars) report.bar_not_shown(bar->what, why);
-}
-
 }  // namespace penumbra::bench::gpu

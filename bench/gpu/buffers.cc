@@ -51,14 +51,18 @@ void measure_buffers(const Options& options, Report& report) {
     ResidentExchange exchange(kMostSlots, std::min(items, kMostThreads), items);
     check_running(exchange, kMostSlots, items);
     std::vector<Contender> turns;
+    Places places{{"E21", "a buffer to a kernel that never stops", "buffers in flight"},
+                  fmt::format("buffers of {} numbers", items),
+                  {}};
     for (const unsigned slots : kSlots) {
+      places.at.emplace_back(static_cast<double>(slots));
       turns.push_back({fmt::format("{} in flight", slots),
                        [&exchange, slots, items] { return exchange_time(exchange, slots, items); }});
     }
-    report.compare(fmt::format("E21 exchange of a buffer of {}, bare kernel", items), "us a buffer",
-                   interleave(turns, options.rounds), "1 in flight");
+    report.compare(fmt::format("exchange of a buffer of {}, bare kernel", items), "us a buffer",
+                   interleave(turns, options.rounds), "1 in flight", places);
   }
-  report.checked("E21: every answer of every buffer is right");
+  report.checked("every answer of every buffer is right");
 }
 
 }  // namespace penumbra::bench::gpu

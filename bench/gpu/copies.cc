@@ -66,7 +66,7 @@ double gigabytes_a_second(Buffers& buffers, std::size_t bytes, std::size_t bytes
 void measure_copies(const Options& options, Report& report) {
   Buffers buffers;
   check_copies(buffers, options.seed);
-  report.checked("E1: copies of noise come back as they went");
+  report.checked("copies of noise come back as they went");
   for (const std::size_t bytes :
        {256 * kKiB / 1024, kKiB, 4 * kKiB, 16 * kKiB, 64 * kKiB, 256 * kKiB, kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB}) {
     const auto to = [&] { buffers.there.copy(buffers.device.data(), buffers.pinned.data(), bytes); };
@@ -91,7 +91,8 @@ void measure_copies(const Options& options, Report& report) {
             });
           }}},
         options.rounds);
-    report.compare(fmt::format("E1 copies of {}", size_name(bytes)), "GB/s", series, "");
+    report.compare(fmt::format("copies of {}", size_name(bytes)), "GB/s", series, "",
+                   Place{{"E1", "copies, one behind the other", "copy", "B"}, static_cast<double>(bytes)});
   }
 }
 

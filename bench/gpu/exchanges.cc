@@ -93,9 +93,10 @@ void measure_exchanges(const Options& options, Report& report) {
                     {"a graph of them", [&] { return microseconds_each(kExchanges, [&] { copies.once_by_graph(); }); }},
                     {"polling on shared memory", [&] { return by_polling(exchange, numbers); }}},
                    options.rounds);
-    report.compare(fmt::format("E3 exchange of {} numbers", numbers), "us", series, "asynchronous copies");
+    report.compare(fmt::format("exchange of {} numbers", numbers), "us", series, "asynchronous copies",
+                   Place{{"E3", "N numbers there and back", "numbers"}, static_cast<double>(numbers)});
   }
-  report.checked("E3: every answer of every way is right");
+  report.checked("every answer of every way is right");
 }
 
 }  // namespace penumbra::bench::gpu

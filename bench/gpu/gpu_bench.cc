@@ -1,27 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a GPU, the bus to it and the engines on it can do, beside the CPU.
+// What a GPU, the bus to it and the engines on it can do, beside the CPU: one benchmark for each of the papers'
+// measurements.
 #include "bench.h"
-#include "gpu/bars.h"
+#include "gpu/deadline.h"
 #include "gpu/measurements.h"
 
 namespace penumbra::bench {
 namespace {
 
+using Measure = void (*)(const Options& options, Report& report);
+
+template <Measure kMeasure>
 void run_gpu(const Options& options, Report& report) {
-  const Availability found = gpu::find_gpu();
-  if (!found.available) return gpu::tell_none_shown(report, found.reason);
-  report.input("GPU", found.reason);
-  gpu::measure_all(options, report);
+  const gpu::Deadline deadline;
+  kMeasure(options, report);
 }
 
-[[maybe_unused]] const bool kGpuBenchmark =
-    register_benchmark({.name = "gpu",
-                        .measures = "copies, launches, exchanges and look-ups on a GPU, by engine, beside the CPU",
-                        .needs = "an NVIDIA GPU, and 10 GiB of memory",
-                        .seconds = 170,
-                        .takes_routes = true,
-                        .run = &run_gpu});
+template <Measure kMeasure>
+bool add_gpu(const char* measurement, const char* measures, Cost cost, bool takes_routes = false) {
+  return register_benchmark({.name = "gpu",
+                             .measurement = measurement,
+                             .measures = measures,
+                             .needs = "an NVIDIA GPU",
+                             .cost = cost,
+                             .takes_routes = takes_routes,
+                             .probe = &gpu::find_gpu,
+                             .run = &run_gpu<kMeasure>});
+}
+
+[[maybe_unused]] const bool kGpuBenchmarks[] = {
+    add_gpu<&gpu::measure_copies>("E1", "copies between the host's memory and a GPU's, by size", {1, 1.2}),
+    add_gpu<&gpu::measure_launches>("E2", "starting a kernel, by threads", {0.5, 0.2}),
+    add_gpu<&gpu::measure_exchanges>("E3", "N integers to a GPU and back: copies, a graph of them, polling", {1, 0.5}),
+    add_gpu<&gpu::measure_random_accesses>("E4", "random accesses by chains in flight, GPU and cores, to 8 GiB",
+                                           {25, 5}),
+    add_gpu<&gpu::measure_offload>("E5", "from how many accesses or hashes an item on a GPU is ahead of cores",
+                                   {10, 6}),
+    add_gpu<&gpu::measure_lookups>("E11", "look-ups by engine, batch and threads: IPv4, IPv6, flows", {20, 12}, true),
+    add_gpu<&gpu::measure_latencies>("E18", "32 look-ups from submit to result: copies, zero copy, resident", {5, 2},
+                                     true),
+    add_gpu<&gpu::measure_group_signals>("E19", "results made visible once a group, or item by item", {1, 0.5}),
+    add_gpu<&gpu::measure_buffers>("E21", "buffers in flight to a kernel that never stops, by number and size",
+                                   {1, 1.7}),
+    add_gpu<&gpu::measure_shaders>("", "shaders on data that the GPU has, beside random reads", {15, 0.5}, true)};
 
 }  // namespace
 }  // namespace penumbra::bench

@@ -187,17 +187,6 @@ TEST_F(Lookups, NameAnEngineThatIsNotHere) {
   EXPECT_THAT(open_engine("scalar,no-such-setting=1", *work_).why_not, testing::HasSubstr("no-such-setting"));
 }
 
-TEST(Bars, AreNamedApartAndAllToldWhereThereIsNoGpu) {
-  Report report("gpu", true);
-  tell_none_shown(report, "no GPU");
-  std::set<std::string> names;
-  for (const auto& bar : report.json()["bars"]) {
-    names.insert(bar["what"].get<std::string>());
-    EXPECT_EQ(bar["not_shown"], "no GPU");
-  }
-  EXPECT_EQ(names.size(), std::size(kBars));
-}
-
 TEST(Bars, KnowWhichSideIsMet) {
   Report report("gpu", true);
   kCudaRate.tell(report, 0.86);

@@ -75,8 +75,10 @@ double measure_item(unsigned groups, std::uint32_t item_words, const Options& op
     publisher->check_rounds(2 * kPublishedBuffers + 1);
     turns.push_back({name, [which = publisher] { return which->rate(); }});
   }
-  const auto title = fmt::format("E19 results of {} B made visible, {} groups of 32", 4 * item_words, groups);
-  return report.compare(title, "M items/s", interleave(turns, options.rounds), ways[1].first)[0];
+  const auto title = fmt::format("results of {} B made visible", 4 * item_words);
+  return report.compare(fmt::format("{}, {} groups of 32", title, groups), "M items/s",
+                        interleave(turns, options.rounds), ways[1].first,
+                        Place{{"E19", title, "groups of 32 threads"}, static_cast<double>(groups)})[0];
 }
 
 }  // namespace
@@ -88,7 +90,7 @@ void measure_group_signals(const Options& options, Report& report) {
     const double of_packets = measure_item(groups, kPacketWords, options, report);
     if (groups == kManyGroups) kGroupSignal.tell(report, of_packets);
   }
-  report.checked("E19: every word stands in the host's memory, in every way");
+  report.checked("every word stands in the host's memory, in every way");
 }
 
 }  // namespace penumbra::bench::gpu

@@ -11,6 +11,7 @@
 #include "gpu/measurements.h"
 #include "gpu/piece_exchange.h"
 #include "gpu/resident_exchange.h"
+#include "gpu/tasks.h"
 
 namespace penumbra::bench::gpu {
 namespace {
@@ -29,7 +30,8 @@ constexpr char kByPieces[] = "bare kernel, a number in each 16 bytes";
 
 /// Medians and 99th percentiles, one a round.
 struct Latencies {
-  explicit Latencies(const std::string& name) : medians{name + ", median", {}}, p99s{name + ", p99", {}} {}
+  explicit Latencies(const std::string& name, Role role = Role::ours)
+      : medians{name + ", median", {}, role, "median"}, p99s{name + ", p99", {}, role, "99th percentile"} {}
 
   /// A round: microseconds of each call of `once`, after some unmeasured ones.
   template <class Once>
@@ -50,7 +52,7 @@ struct Latencies {
 
 Latencies of_flags(unsigned rounds) {
   ResidentExchange exchange(1, kLookups, kLookups);
-  Latencies latencies(kByFlag);
+  Latencies latencies(kByFlag, Role::limit);
   const Running running(exchange);
   check_answers(exchange, 1, kLookups);
   run_team(1, [&](unsigned) {
@@ -66,7 +68,7 @@ Latencies of_flags(unsigned rounds) {
 
 Latencies of_pieces(unsigned rounds) {
   PieceExchange exchange(kLookups);
-  Latencies latencies(kByPieces);
+  Latencies latencies(kByPieces, Role::limit);
   run_team(1, [&](unsigned) {
     for (const std::uint32_t first : {5U, 1'000'003U}) exchange.check(first);
     for (unsigned round = 0; round < rounds; ++round) latencies.measure([&] { exchange.once(round); });
@@ -82,6 +84,8 @@ Latencies of_engine(const std::string& choice, LookupStream& stream, unsigned ro
   });
   return latencies;
 }
+
+const Plot kInFlightPlot{"E18", fmt::format("batches of {} in flight, one thread", kLookups), "batches in flight"};
 
 /// Microseconds a batch with so many in flight, from one thread.
 std::vector<Series> costs_in_flight(LookupStream& stream, unsigned rounds) {
@@ -103,7 +107,7 @@ std::vector<Series> costs_in_flight(LookupStream& stream, unsigned rounds) {
 }
 
 void tell_of_absence(const std::string& choice, const std::string& why, Report& report) {
-  report.note(fmt::format("E18: {} is absent: {}", choice, why));
+  report.note(fmt::format("{} is absent: {}", choice, why));
   if (choice != kResidentLatencies) return;
   for (const Bar* bar : {&kResidentMedian, &kResidentP99, &kResidentBatch}) report.bar_not_shown(bar->what, why);
 }
@@ -115,8 +119,10 @@ void measure(const std::string& choice, LookupWork& work, unsigned rounds, std::
   const Latencies latencies = of_engine(choice, stream, rounds);
   all.insert(all.end(), {latencies.medians, latencies.p99s});
   const std::vector<Series> costs = costs_in_flight(stream, rounds);
-  report.compare(fmt::format("E18 batches of {} by {}, one thread", kLookups, choice), "us a batch", costs,
-                 "1 in flight");
+  Places places{kInFlightPlot, choice, {}};
+  for (const std::uint32_t depth : kDepths) places.at.emplace_back(static_cast<double>(depth));
+  report.compare(fmt::format("batches of {} by {}, one thread", kLookups, choice), "us a batch", costs, "1 in flight",
+                 places);
   report_notes(choice, *opened.engine, report);
   if (choice != kResidentLatencies) return;
   kResidentMedian.tell(report, spread(latencies.medians.samples).median);
@@ -126,16 +132,21 @@ void measure(const std::string& choice, LookupWork& work, unsigned rounds, std::
 
 }  // namespace
 
-void measure_latencies(const Options& options, LookupWork& work, Report& report) {
+void measure_latencies(const Options& options, Report& report) {
+  const Task task = ipv4_task(options);
+  report.input(task.name, task.description);
+  LookupWork& work = *task.work;
   std::vector<Series> all;
   for (const auto of : {&of_pieces, &of_flags}) {
     const Latencies bare = of(options.rounds);
     all.insert(all.end(), {bare.medians, bare.p99s});
   }
   for (const std::string choice : kLatencyEngines) measure(choice, work, options.rounds, all, report);
-  report.checked(
-      "E18: every look-up of 100,000 one batch at a time and of 20,000 batches in flight equals the oracle's");
-  report.compare(fmt::format("E18 {} look-ups from submit to result, one batch at a time", kLookups), "us", all, "");
+  report.checked("every look-up of 100,000 one batch at a time and of 20,000 batches in flight equals the oracle's");
+  const std::string title = fmt::format("{} look-ups from submit to result, one batch at a time", kLookups);
+  Places places{{"E18", title, "way"}, "", {}};
+  for (const Series& each : all) places.at.emplace_back(each.name.substr(0, each.name.rfind(", ")));
+  report.compare(title, "us", all, "", places);
 }
 
 }  // namespace penumbra::bench::gpu

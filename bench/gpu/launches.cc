@@ -74,9 +74,10 @@ void measure_launches(const Options& options, Report& report) {
                                     {"graph until done", [&] { return launch.graph_until_done(); }},
                                     {"one launch behind the other", [&] { return launch.of_the_call(); }}},
                                    options.rounds);
-    report.compare(fmt::format("E2 launches of {} threads", threads), "us", series, "");
+    report.compare(fmt::format("launches of {} threads", threads), "us", series, "",
+                   Place{{"E2", "starting a kernel", "threads"}, static_cast<double>(threads)});
   }
-  report.checked("E2: every thread of every launch wrote its number");
+  report.checked("every thread of every launch wrote its number");
 }
 
 }  // namespace penumbra::bench::gpu

@@ -77,9 +77,8 @@ class Load {
              [&](unsigned thread) { batches += streams_[thread]->run_until(now() + kLookupSeconds, in_flight_); });
     return static_cast<double>(batches * items_) / kLookupSeconds * 1e-6;
   }
-  std::string name() const {
-    return fmt::format("batches of {}, {} thread{}", items_, threads(), threads() == 1 ? "" : "s");
-  }
+  std::string name() const { return fmt::format("batches of {}, {}", items_, team()); }
+  std::string team() const { return fmt::format("{} thread{}", threads(), threads() == 1 ? "" : "s"); }
 
  private:
   unsigned threads() const { return static_cast<unsigned>(streams_.size()); }
@@ -96,7 +95,7 @@ void measure(const char* choice, const Bar* bar, const Task& task, const Bus& bu
   for (unsigned round = 0; round < options.rounds; ++round) alone = std::max(alone, bus.rate());
   const OpenedEngine opened = open_engine(choice, *task.work);
   if (!opened.engine) {
-    report.note(fmt::format("E11, {}: {} is absent: {}", task.name, choice, opened.why_not));
+    report.note(fmt::format("{}: {} is absent: {}", task.name, choice, opened.why_not));
     if (bar != nullptr) report.bar_not_shown(bar->what, opened.why_not);
     return;
   }
@@ -105,32 +104,40 @@ void measure(const char* choice, const Bar* bar, const Task& task, const Bus& bu
   double best = 0;
   for (const std::uint32_t items : kBatches) {
     std::deque<Load> loads;
-    std::vector<Contender> turns{{"the bus", [&bus] { return bus.rate(); }}};
+    std::vector<Contender> turns{
+        {"the bus", [&bus] { return bus.rate(); }, Role::limit, fmt::format("the bus beside {}", choice)}};
     for (const unsigned threads : team_sizes({4, most}, most)) {
       Load& load = loads.emplace_back(*opened.engine, *task.work, items, threads);
       load.check();
-      turns.push_back({load.name(), [&load] { return load.rate(); }});
+      turns.push_back(
+          {load.name(), [&load] { return load.rate(); }, Role::ours, fmt::format("{}, {}", choice, load.team())});
     }
     const std::vector<Series> series = interleave(turns, options.rounds);
-    report.compare(fmt::format("E11 {}: look-ups by {}", task.name, choice), "M lookups/s", series, "the bus");
+    report.compare(fmt::format("{}: look-ups by {}", task.name, choice), "M lookups/s", series, "the bus",
+                   Place{{"E11", task.name, "batch"}, static_cast<double>(items)});
     for (std::size_t i = 1; i < series.size(); ++i) best = std::max(best, spread(series[i].samples).median);
   }
   report_notes(choice, *opened.engine, report);
-  report.note(
-      fmt::format("E11 {}: the bus alone {:.0f} M lookups/s, {} at best {:.0f}", task.name, alone, choice, best));
+  report.note(fmt::format("{}: the bus alone {:.0f} M lookups/s, {} at best {:.0f}", task.name, alone, choice, best));
   if (bar != nullptr) bar->tell(report, best / alone);
 }
 
-}  // namespace
-
-void measure_lookups(const Options& options, const Task& task, Report& report) {
+void look_up(const Options& options, const Task& task, Report& report) {
+  report.input(task.name, task.description);
   const Bus bus(*task.work);
   measure(kOnCpu, nullptr, task, bus, options, report);
   measure(kByCopies, task.by_cuda, task, bus, options, report);
   measure(kByMapping, nullptr, task, bus, options, report);
   measure(kResident, task.by_resident, task, bus, options, report);
   report.checked(
-      fmt::format("E11 {}: every look-up of three rounds of batches of every load equals the oracle's", task.name));
+      fmt::format("{}: every look-up of three rounds of batches of every load equals the oracle's", task.name));
+}
+
+}  // namespace
+
+void measure_lookups(const Options& options, Report& report) {
+  look_up(options, ipv4_task(options), report);
+  for (const Task& task : more_tasks(options)) look_up(options, task, report);
 }
 
 }  // namespace penumbra::bench::gpu

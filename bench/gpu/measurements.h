@@ -9,9 +9,6 @@
 
 namespace penumbra::bench::gpu {
 
-struct Task;
-class LookupWork;
-
 /// Copies between the host's memory and the GPU's, by size and direction (PacketShader, table 1).
 void measure_copies(const Options& options, Report& report);
 /// Starting a kernel, by threads (PacketShader, section 2.2).
@@ -26,16 +23,14 @@ void measure_group_signals(const Options& options, Report& report);
 void measure_random_accesses(const Options& options, Report& report);
 /// From how many accesses or hashes an item on the GPU is ahead of so many cores (G-Opt, figure 4).
 void measure_offload(const Options& options, Report& report);
-/// The task's shader on data that the GPU has, beside random reads of a table of that size.
-void measure_shader(const Options& options, const Task& task, Report& report);
-/// The task's look-ups by engine, batch size and threads beside what the bus can carry (PacketShader, figure 2).
-void measure_lookups(const Options& options, const Task& task, Report& report);
+/// Shaders on data that the GPU has, beside random reads of tables of that size.
+void measure_shaders(const Options& options, Report& report);
+/// Look-ups by engine, batch size and threads beside what the bus can carry (PacketShader, figure 2).
+void measure_lookups(const Options& options, Report& report);
 /// 32 IPv4 look-ups from submit to result, and the cost of a batch with several in flight, by engine (APUNet, figure
 /// 7).
-void measure_latencies(const Options& options, LookupWork& work, Report& report);
+void measure_latencies(const Options& options, Report& report);
 
-/// All of them, one after the other.
-void measure_all(const Options& options, Report& report);
 /// Whether this build and this machine can, and what GPU it is, or why not.
 Availability find_gpu();
 

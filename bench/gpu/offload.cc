@@ -163,16 +163,18 @@ void measure(const Kind& kind, std::span<const std::uint32_t> items, const Optio
                        [&, cores] { return on_cores.rate(kind, times, cores); }});
     }
     const std::vector<Series> series = interleave(turns, options.rounds);
-    report.compare(fmt::format("E5 {} {} an item", times, kind.unit), "M items/s", series, "1 core");
+    report.compare(fmt::format("{} {} an item", times, kind.unit), "M items/s", series, "1 core",
+                   Place{{"E5", kind.unit + " of items from the host's memory and back to it", kind.unit + " an item"},
+                         static_cast<double>(times)});
     rates.resize(series.size());
     for (std::size_t i = 0; i < series.size(); ++i) {
       rates[i].name = series[i].name;
       rates[i].rates.push_back(spread(series[i].samples).median);
     }
   }
-  report.checked(fmt::format("E5: every answer for {} equals the oracle's", kind.unit));
+  report.checked(fmt::format("every answer for {} equals the oracle's", kind.unit));
   for (const RatesByWork& gpu : std::span(rates).first(2)) {
-    report.note("E5: " + describe_crossovers(gpu, std::span(rates).subspan(2), kWork, kind.unit));
+    report.note(describe_crossovers(gpu, std::span(rates).subspan(2), kWork, kind.unit));
   }
 }
 
@@ -186,8 +188,7 @@ void measure_offload(const Options& options, Report& report) {
     const GpuChains gpu(kTable, options.seed);
     const Permutation next = chain_permutation(kTable, options.seed);
     const std::uint32_t in_flight = best_in_flight(host, items);
-    report.input("E5 accesses",
-                 fmt::format("a table of {}, {} chains in flight on a core", size_name(kTable), in_flight));
+    report.input("accesses", fmt::format("a table of {}, {} chains in flight on a core", size_name(kTable), in_flight));
     measure({"accesses",
              [&](std::uint32_t times, const std::uint32_t* in, std::uint32_t* out, std::uint32_t n,
                  cudaStream_t stream) { return launch_chase(gpu.view(times), in, out, n, stream); },

@@ -101,26 +101,36 @@ class ChainsOnCores {
   std::vector<CoreChains> chains_;
 };
 
+Plot plot_of(std::size_t bytes) {
+  return {"E4", "random accesses to " + size_name(bytes), "chains in flight"};
+}
+
 void measure_gpu(std::size_t bytes, const Options& options, Report& report) {
   const ChainsOnGpu chains(bytes, options.seed);
   std::vector<Contender> turns;
+  Places places{plot_of(bytes), "GPU", {}};
   for (const std::uint32_t count : {1U << 10, 1U << 13, 1U << 16, 1U << 18, ChainsOnGpu::kMostChains}) {
     chains.check(count);
+    places.at.emplace_back(static_cast<double>(count));
     turns.push_back({fmt::format("{} chains", count), [&chains, count] { return chains.rate(count); }});
   }
-  report.compare(fmt::format("E4 random accesses on the GPU, {}", size_name(bytes)), "M accesses/s",
-                 interleave(turns, options.rounds), "");
+  report.compare(fmt::format("random accesses on the GPU, {}", size_name(bytes)), "M accesses/s",
+                 interleave(turns, options.rounds), "", places);
 }
 
 void measure_cores(std::size_t bytes, const Options& options, Report& report) {
   ChainsOnCores chains(bytes, options.seed);
   std::vector<Contender> turns;
+  Places places{plot_of(bytes), "1 core", {}};
   for (const std::uint32_t in_flight : {1U, 4U, 16U, 32U, 64U}) {
     chains.check(1, in_flight);
+    places.at.emplace_back(static_cast<double>(in_flight));
     turns.push_back(
         {fmt::format("1 core, {} chains", in_flight), [&chains, in_flight] { return chains.rate(1, in_flight); }});
   }
-  turns.push_back({"1 core, lines asked for", [&chains] { return chains.line_rate(); }});
+  const std::string title = "random accesses on the CPU, " + size_name(bytes);
+  report.compare(title, "M accesses/s", interleave(turns, options.rounds), "", places);
+  turns = {{"1 core, lines asked for", [&chains] { return chains.line_rate(); }, Role::limit}};
   const unsigned cores = core_count();
   if (cores > 1) {
     constexpr std::uint32_t kEach = 32;
@@ -128,8 +138,7 @@ void measure_cores(std::size_t bytes, const Options& options, Report& report) {
     turns.push_back({fmt::format("{} cores, {} chains each", cores, kEach),
                      [&chains, cores] { return chains.rate(cores, kEach); }});
   }
-  report.compare(fmt::format("E4 random accesses on the CPU, {}", size_name(bytes)), "M accesses/s",
-                 interleave(turns, options.rounds), "");
+  report.compare(title, "M accesses/s", interleave(turns, options.rounds), "");
 }
 
 }  // namespace
@@ -139,13 +148,13 @@ void measure_random_accesses(const Options& options, Report& report) {
     measure_gpu(bytes, options, report);
     const std::uint64_t available = available_memory();
     if (available != 0 && available < bytes + kGiB) {
-      report.note(fmt::format("E4 on the CPU, {}: left out, {} of memory are available", size_name(bytes),
-                              size_name(available)));
+      report.note(
+          fmt::format("on the CPU, {}: left out, {} of memory are available", size_name(bytes), size_name(available)));
       continue;
     }
     measure_cores(bytes, options, report);
   }
-  report.checked("E4: every chain ends where the permutation leads");
+  report.checked("every chain ends where the permutation leads");
 }
 
 }  // namespace penumbra::bench::gpu

@@ -130,21 +130,30 @@ double millions_a_second(double items, Work work) {
   return kTimes * items / (now() - begin) * 1e-6;
 }
 
-}  // namespace
-
 void measure_shader(const Options& options, const Task& task, Report& report) {
   const ShaderOnGpu gpu(*task.work);
   gpu.check_lookups();
   gpu.check_reads();
-  report.checked(fmt::format("E11: every answer of the shader for {} on the GPU equals the oracle's", task.name));
+  report.checked(fmt::format("every answer of the shader for {} on the GPU equals the oracle's", task.name));
   const auto series = interleave(
       {{"look-ups", [&gpu] { return millions_a_second(kItems, [&gpu] { gpu.lookups(kTimes); }); }},
        {"random reads", [&gpu] { return millions_a_second(kReads, [&gpu] { gpu.reads(kReads, kTimes); }); }}},
       options.rounds);
-  const std::string what = fmt::format("E11 {}: the shader on data already there, reads in {}, {:.2f} lines a look-up",
+  const std::string what = fmt::format("{}: the shader on data already there, reads in {}, {:.2f} lines a look-up",
                                        task.name, size_name(gpu.read_bytes()), task.lines);
   const auto ratios = report.compare(what, "M/s", series, "random reads");
   task.by_the_shader->tell(report, ratios[0] * task.lines);
+}
+
+}  // namespace
+
+void measure_shaders(const Options& options, Report& report) {
+  const auto measure = [&](const Task& task) {
+    report.input(task.name, task.description);
+    measure_shader(options, task, report);
+  };
+  measure(ipv4_task(options));
+  for (const Task& task : more_tasks(options)) measure(task);
 }
 
 }  // namespace penumbra::bench::gpu

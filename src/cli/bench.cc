@@ -6,9 +6,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -18,20 +23,45 @@
 namespace penumbra::cli {
 namespace {
 
+constexpr char kList[] = "list";
+
+std::string text_of(const bench::Benchmark& benchmark) {
+  std::string text = fmt::format("{:<4} {:<9} {} (about {:.0f} s", benchmark.measurement, benchmark.name,
+                                 benchmark.measures, benchmark.cost.of(bench::kRounds));
+  if (!benchmark.needs.empty()) text += "; needs " + benchmark.needs;
+  text += ")\n";
+  if (benchmark.probe == nullptr) return text;
+  const Availability found = benchmark.probe();
+  return found.available ? text : text + fmt::format("{:<14} not here: {}\n", "", found.reason);
+}
+
+nlohmann::ordered_json json_of(const bench::Benchmark& benchmark) {
+  nlohmann::ordered_json json{{"measurement", nullptr},         {"name", benchmark.name},
+                              {"measures", benchmark.measures}, {"seconds", benchmark.cost.of(bench::kRounds)},
+                              {"needs", benchmark.needs},       {"not_here", nullptr}};
+  if (!benchmark.measurement.empty()) json["measurement"] = benchmark.measurement;
+  if (benchmark.probe == nullptr) return json;
+  const Availability found = benchmark.probe();
+  if (!found.available) json["not_here"] = found.reason;
+  return json;
+}
+
 void print_list(bool json) {
   if (json) {
     auto list = nlohmann::ordered_json::array();
-    for (const bench::Benchmark& benchmark : bench::benchmarks()) {
-      list.push_back({{"name", benchmark.name},
-                      {"measures", benchmark.measures},
-                      {"seconds", benchmark.seconds},
-                      {"needs", benchmark.needs}});
+    for (const bench::Benchmark& benchmark : bench::benchmarks()) list.push_back(json_of(benchmark));
+    auto planned = nlohmann::ordered_json::array();
+    for (const bench::Planned& each : bench::planned()) {
+      planned.push_back(
+          {{"measurement", each.measurement}, {"measures", each.measures}, {"waits_for", each.waits_for}});
     }
-    return write_output(list.dump(2) + "\n");
+    const nlohmann::ordered_json answer{{"benchmarks", std::move(list)}, {"planned", std::move(planned)}};
+    return write_output(answer.dump(2) + "\n");
   }
-  for (const bench::Benchmark& benchmark : bench::benchmarks()) {
-    write_output(fmt::format("{:<10} {} (about {} s{}{})\n", benchmark.name, benchmark.measures, benchmark.seconds,
-                             benchmark.needs.empty() ? "" : "; needs ", benchmark.needs));
+  for (const bench::Benchmark& benchmark : bench::benchmarks()) write_output(text_of(benchmark));
+  for (const bench::Planned& each : bench::planned()) {
+    write_output(fmt::format("{:<4} {:<9} {}\n{:<14} not yet: waits for {}\n", each.measurement, "", each.measures, "",
+                             each.waits_for));
   }
 }
 
@@ -41,47 +71,66 @@ void run(const bench::Options& options) {
     outcome = bench::run(options, version_text());
   } catch (const std::invalid_argument& error) {
     throw Failure(ExitCode::usage, error.what());
+  } catch (const std::system_error& error) {
+    throw Failure(ExitCode::failure, error.what());
   }
   if (outcome == bench::Outcome::failed) throw Failure(ExitCode::failure, "a benchmark failed");
   if (outcome == bench::Outcome::bar_missed) throw Failure(ExitCode::mismatch, "a bar is missed");
 }
 
-void set_up_bench(CLI::App& command) {
-  struct Arguments {
-    bench::Options options;
-    bool list = false;
+/// What may be named: measurements by their numbers, benchmarks, and the words for all and for what there is.
+std::vector<std::string> names() {
+  std::vector<std::string> result{kList, bench::kAll};
+  const auto add = [&result](const std::string& name) {
+    if (!name.empty() && std::ranges::find(result, name) == result.end()) result.push_back(name);
   };
-  const auto arguments = std::make_shared<Arguments>();
-  std::vector<std::string> names;
-  for (const bench::Benchmark& benchmark : bench::benchmarks()) names.push_back(benchmark.name);
-  command.add_option("NAME", arguments->options.names, "Which benchmarks to run; all of them if none is named")
-      ->check(one_of(names));
-  command.add_flag("-l,--list", arguments->list, "Say what benchmarks there are and how long they take");
+  for (const bench::Benchmark& benchmark : bench::benchmarks()) add(benchmark.measurement);
+  for (const bench::Planned& each : bench::planned()) add(each.measurement);
+  for (const bench::Benchmark& benchmark : bench::benchmarks()) add(benchmark.name);
+  return result;
+}
+
+void set_up_bench(CLI::App& command) {
+  const auto options = std::make_shared<bench::Options>();
   command
-      .add_option("--routes", arguments->options.routes,
-                  "A route file in place of the generated table (lookup, lookup6, table)")
+      .add_option("NAME", options->names,
+                  "Measurements of the papers (E6), benchmarks (gopt), `all`, or `list` for what there is")
+      ->check(one_of(names()))
+      ->required();
+  command
+      .add_option("--routes", options->routes, "A route file in place of the generated table (lookup, lookup6, table)")
       ->type_name("FILE");
   command
-      .add_option("--rules", arguments->options.rules,
+      .add_option("--rules", options->rules,
                   "A ClassBench file of rules in place of generated ones; more of them one by one (classify)")
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--rounds", arguments->options.rounds, "Measured rounds of each comparison")
-      ->check(CLI::Range(1U, 1000U))
-      ->capture_default_str();
-  command.add_option("--seed", arguments->options.seed, "Of all generated tables and traffic")
+  auto* const rounds = command.add_option("--rounds", options->rounds, "Measured rounds of each comparison")
+                           ->check(CLI::Range(1U, 1000U))
+                           ->capture_default_str();
+  command
+      .add_option(
+          "--budget", options->budget,
+          "The time for all of it: rounds are as many as fit, up to 7, and what has no time for one is left out")
+      ->transform(as_seconds())
+      ->excludes(rounds);
+  command
+      .add_option("-o,--output", options->output,
+                  "A file for the document of results; what it holds already is not measured again")
+      ->type_name("FILE");
+  command.add_option("--seed", options->seed, "Of all generated tables and traffic")
       ->check(as_seed())
       ->capture_default_str();
-  command.add_flag("--large", arguments->options.large,
+  command.add_flag("--large", options->large,
                    "Larger tables too, which take much memory and time (flows: 48 and 100 million)");
-  add_json_flag(command, arguments->options.json);
-  command.callback([arguments] {
-    if (arguments->list) {
-      print_list(arguments->options.json);
-    } else {
-      run(arguments->options);
+  add_json_flag(command, options->json);
+  command.callback([options] {
+    if (options->names == std::vector<std::string>{kList}) return print_list(options->json);
+    if (std::ranges::find(options->names, kList) != options->names.end()) {
+      throw Failure(ExitCode::usage, "'list' stands alone");
     }
+    run(*options);
   });
 }
 

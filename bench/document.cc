@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "document.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace penumbra::bench {
+namespace {
+
+/// What bears upon figures and a person may choose.
+nlohmann::json input_of(const Options& options) {
+  nlohmann::json input = {{"large", options.large}, {"rules", nlohmann::json::array()}, {"routes", nullptr}};
+  if (options.routes) input["routes"] = options.routes->string();
+  for (const auto& file : options.rules) input["rules"].push_back(file.string());
+  return input;
+}
+
+/// Without what changes from hour to hour.
+nlohmann::json lasting(nlohmann::json machine) {
+  if (machine.is_object()) machine.erase("load average");
+  return machine;
+}
+
+bool is_of(const nlohmann::json& entry, const Benchmark& benchmark) {
+  const auto of = benchmark.measurement.empty() ? nlohmann::json::array() : nlohmann::json{benchmark.measurement};
+  return entry.value("benchmark", "") == benchmark.name && entry.value("measurements", nlohmann::json::array()) == of;
+}
+
+}  // namespace
+
+bool is_measured(const nlohmann::json& entry) {
+  return std::ranges::none_of(kWithoutFindings, [&entry](const char* key) { return entry.contains(key); });
+}
+
+Document::Document(const Options& options, nlohmann::json machine, nlohmann::json build) : options_(options) {
+  json_ = {{"schema", kSchema},
+           {"machine", std::move(machine)},
+           {"build", std::move(build)},
+           {"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
+           {"seed", options.seed},
+           {"input", input_of(options)},
+           {"results", nlohmann::json::array()},
+           {"planned", nlohmann::json::array()}};
+  for (const Planned& each : planned()) {
+    json_["planned"].push_back(
+        {{"measurement", each.measurement}, {"measures", each.measures}, {"waits_for", each.waits_for}});
+  }
+  if (options.output) take_over(*options.output);
+  json_["met"] = bars().verdict();
+  if (options.output) store();  // rather now than after an hour that it cannot be written
+}
+
+void Document::take_over(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) {
+    if (!exists(file)) return;
+    throw std::invalid_argument(fmt::format("cannot read {}", file.string()));
+  }
+  const nlohmann::json found = nlohmann::json::parse(stream, nullptr, false);
+  if (!found.is_object() || found.value("schema", nlohmann::json()) != kSchema || !found.contains("results") ||
+      !found["results"].is_array()) {
+    throw std::invalid_argument(fmt::format("{} is no document of results; it is not overwritten", file.string()));
+  }
+  for (const char* key : {"machine", "build", "seed", "input"}) {
+    if (lasting(found.value(key, nlohmann::json::object())) == lasting(json_[key])) continue;
+    throw std::invalid_argument(
+        fmt::format("{} holds results of another {}: name another file, or remove it", file.string(), key));
+  }
+  json_["results"] = found["results"];
+}
+
+bool Document::has(const Benchmark& benchmark) const {
+  return std::ranges::any_of(json_["results"], [&](const nlohmann::json& entry) {
+    return is_of(entry, benchmark) && is_measured(entry) &&
+           (options_.budget || entry.value("rounds", 0U) >= options_.rounds);
+  });
+}
+
+void Document::add(const Benchmark& benchmark, nlohmann::json entry) {
+  entry["benchmark"] = benchmark.name;
+  entry["measurements"] = nlohmann::json::array();
+  if (!benchmark.measurement.empty()) entry["measurements"].push_back(benchmark.measurement);
+  auto& results = json_["results"].get_ref<nlohmann::json::array_t&>();
+  std::erase_if(results, [&benchmark](const nlohmann::json& each) { return is_of(each, benchmark); });
+  results.push_back(std::move(entry));
+  json_["met"] = bars().verdict();
+  if (options_.output) store();
+}
+
+bool Document::has_errors() const {
+  return std::ranges::any_of(json_["results"], [](const nlohmann::json& entry) { return entry.contains("error"); });
+}
+
+/// Beside it first, so that whoever reads it, or cuts this off, finds a whole one.
+void Document::store() const {
+  std::filesystem::path beside = *options_.output;
+  beside += ".new";
+  {
+    std::ofstream stream(beside);
+    stream << json_.dump(1) << '\n';
+    if (!stream.flush()) throw std::system_error(errno, std::generic_category(), beside.string());
+  }
+  std::filesystem::rename(beside, *options_.output);
+}
+
+}  // namespace penumbra::bench

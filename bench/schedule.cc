@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace penumbra::bench {
+namespace {
+
+constexpr double kMostDifference = 4;  ///< between machines
+constexpr double kTelling = 10;        ///< seconds: from here on the time taken says something of the machine
+
+double sum(std::span<const Cost> costs, unsigned rounds) {
+  double seconds = 0;
+  for (const Cost& cost : costs) seconds += cost.of(rounds);
+  return seconds;
+}
+
+}  // namespace
+
+Schedule::Schedule(std::vector<Cost> costs, unsigned rounds, std::optional<double> budget)
+    : costs_(std::move(costs)), rounds_(rounds), budget_(budget) {}
+
+double Schedule::slowness() const {
+  return expected_ < kTelling ? 1 : std::clamp(measured_ / expected_, 1 / kMostDifference, kMostDifference);
+}
+
+/// Of what remains, the cheapest ones that the rest of the budget holds with one round each.
+std::vector<Cost> Schedule::fitting() const {
+  std::vector<Cost> cheapest(remaining().begin(), remaining().end());
+  std::ranges::sort(cheapest, {}, [](const Cost& cost) { return cost.of(1); });
+  const double seconds = (*budget_ - spent_) / slowness();
+  std::size_t count = 0;
+  while (count < cheapest.size() && sum(std::span(cheapest).first(count + 1), 1) <= seconds) ++count;
+  cheapest.resize(count);
+  return cheapest;
+}
+
+unsigned Schedule::rounds_of_next() const {
+  if (!budget_) return rounds_;
+  const std::vector<Cost> chosen = fitting();
+  if (chosen.empty() || costs_[next_].of(1) > chosen.back().of(1)) return 0;
+  const double seconds = (*budget_ - spent_) / slowness();
+  unsigned rounds = 1;
+  while (rounds < rounds_ && sum(chosen, rounds + 1) <= seconds) ++rounds;
+  return rounds;
+}
+
+void Schedule::took(unsigned rounds, double seconds) {
+  spent_ += seconds;
+  if (rounds != 0) {
+    expected_ += costs_[next_].of(rounds);
+    measured_ += seconds;
+  }
+  ++next_;
+}
+
+double Schedule::left(double into_next) const {
+  if (next_ == costs_.size()) return 0;
+  const unsigned rounds = std::max(rounds_of_next(), 1U);
+  const double next = std::max(costs_[next_].of(rounds) * slowness() - into_next, 0.0);
+  const double all = next + sum(remaining().subspan(1), rounds) * slowness();
+  return budget_ ? std::min(all, std::max(*budget_ - spent_ - into_next, 0.0)) : all;
+}
+
+}  // namespace penumbra::bench
