@@ -23,8 +23,8 @@ ClassFilters::Size ClassFilters::size_for(std::size_t classes) {
   return {.bits_per_rule = 32, .hashes = 4};
 }
 
-ClassFilters::ClassFilters(ClassList& classes, GracePeriods& grace_periods)
-    : classes_(classes), words_(kMostWords), room_(kFirstWordRoom), old_(grace_periods) {
+ClassFilters::ClassFilters(ClassList& classes, GracePeriods& grace_periods, std::optional<Size> size)
+    : classes_(classes), size_(size), words_(kMostWords), room_(kFirstWordRoom), old_(grace_periods) {
   words_[0] = ~std::uint64_t{0};
 }
 
@@ -42,12 +42,12 @@ bool ClassFilters::has_to_grow(const RuleClass& of) const {
 }
 
 bool ClassFilters::is_coarse(const RuleClass& of) const {
-  return of.filter != 0 && of.bits_per_rule < size_for(classes_.size()).bits_per_rule;
+  return of.filter != 0 && of.bits_per_rule < size().bits_per_rule;
 }
 
 unsigned ClassFilters::bits_for(const RuleClass& of) const {
   unsigned bits = 0;
-  while ((std::size_t{64} << bits) < (of.rules + 1) * std::size_t{size_for(classes_.size()).bits_per_rule}) ++bits;
+  while ((std::size_t{64} << bits) < (of.rules + 1) * std::size_t{size().bits_per_rule}) ++bits;
   return bits;
 }
 

@@ -19,6 +19,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "penumbra/huge_memory.h"
@@ -38,7 +39,8 @@ class ClassFilters {
   };
   static Size size_for(std::size_t classes);
 
-  ClassFilters(ClassList& classes, GracePeriods& grace_periods);
+  /// Filters are of that size, if one is given, however many classes there are.
+  ClassFilters(ClassList& classes, GracePeriods& grace_periods, std::optional<Size> size = {});
 
   /// It is region `regions.size()` of this table from now on.
   void append_region(Table& table, std::size_t offset, std::vector<TableRegion>& regions);
@@ -73,6 +75,7 @@ class ClassFilters {
 
   static std::uint64_t describe(Run run, std::uint32_t hashes);
   static Run run_of(std::uint64_t filter);
+  Size size() const { return size_ ? *size_ : size_for(classes_.size()); }
   /// Of a new filter, for one rule more than the class has.
   unsigned bits_for(const RuleClass& of) const;
   /// A run of words of zero; whose `begin` is 0 if there is no place.
@@ -85,6 +88,7 @@ class ClassFilters {
   void write(std::uint64_t word, std::uint64_t bits);
 
   ClassList& classes_;
+  const std::optional<Size> size_;
   HugeArray<std::uint64_t> words_;                   ///< the first is of classes without a filter: all bits
   std::uint32_t end_ = 1;                            ///< words from here on were never used
   std::uint32_t room_;                               ///< that are in the region
@@ -96,7 +100,7 @@ class ClassFilters {
 
 template <class ForEachHash>
 void ClassFilters::make(RuleClass& of, ForEachHash for_each_hash) {
-  const Size size = size_for(classes_.size());
+  const Size size = this->size();
   const Run run = take(bits_for(of));
   if (run.begin == 0) return replace(of, 0, 0, {});
   std::vector<std::uint8_t> counts(std::size_t{64} << run.bits);

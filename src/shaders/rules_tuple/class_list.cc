@@ -5,10 +5,13 @@
 #include <atomic>
 #include <utility>
 
+#include "shaders/rules_tuple/rules_bloom.shader.h"
+
 namespace penumbra {
 namespace {
 
 constexpr std::size_t kFirstHalf = 32;
+static_assert(kFirstHalf % RULES_BLOOM_GROUP == 0);
 
 }  // namespace
 
@@ -18,7 +21,7 @@ ClassList::ClassList(std::size_t words, std::uint64_t seed, GracePeriods& grace_
 ClassList::Arrays ClassList::make_arrays(std::size_t half) const {
   return {.list = HugeArray<std::uint64_t>(8),
           .classes = HugeArray<rules_class>(2 * half),
-          .masks = HugeArray<std::uint64_t>(2 * half * words_),
+          .groups = HugeArray<std::uint64_t>(2 * half * (words_ + RULES_GROUP_ROWS)),
           .half = half};
 }
 
@@ -27,11 +30,12 @@ void ClassList::append_regions(Table& table, const Offsets& offsets, std::vector
     table_ = &table;
     first_region_ = regions.size();
     class_changes_ = TableChanges<rules_class>(first_region_ + 1);
+    group_changes_ = TableChanges<std::uint64_t>(first_region_ + 2);
   }
   const auto bytes = [](const auto& array) { return reinterpret_cast<const std::byte*>(array.data()); };
   regions.push_back({offsets.list, bytes(arrays_.list), arrays_.list.bytes()});
   regions.push_back({offsets.classes, bytes(arrays_.classes), arrays_.classes.bytes()});
-  regions.push_back({offsets.mask, bytes(arrays_.masks), arrays_.masks.bytes()});
+  regions.push_back({offsets.group, bytes(arrays_.groups), arrays_.groups.bytes()});
 }
 
 RuleClass* ClassList::find(const RuleWords& mask) {
@@ -99,8 +103,7 @@ void ClassList::lower(RuleClass& of, std::uint64_t rank) {
 
 void ClassList::set_filter(RuleClass& of, std::uint64_t filter) {
   of.filter = filter;
-  std::atomic_ref(arrays_.classes[of.place].filter).store(filter, std::memory_order_release);
-  class_changes_.add(*table_, of.place);
+  write_word(of.place, words_ + 1, filter);
 }
 
 bool ClassList::can_be_sorted() {
@@ -127,11 +130,20 @@ void ClassList::write(const std::vector<RuleClass*>& classes) {
 /// Nobody reads the place yet.
 void ClassList::write_class(RuleClass& of, std::uint32_t place, std::uint64_t bound) {
   of.place = place;
-  arrays_.classes[place] = {.bound = bound, .salt = of.salt, .filter = of.filter, .number = of.number};
-  std::copy_n(of.mask.begin(), words_, &arrays_.masks[place * words_]);
-  if (table_ == nullptr) return;
-  class_changes_.add(*table_, place);
-  table_->changed(first_region_ + 2, place * words_ * sizeof(std::uint64_t), words_ * sizeof(std::uint64_t));
+  arrays_.classes[place] = {.bound = bound, .number = of.number};
+  if (table_ != nullptr) class_changes_.add(*table_, place);
+  for (std::size_t word = 0; word < words_; ++word) write_word(place, word, of.mask[word]);
+  write_word(place, words_, of.salt);
+  write_word(place, words_ + 1, of.filter);
+}
+
+/// Readers may look at the others of its group, and at itself before it counts.
+void ClassList::write_word(std::uint32_t place, std::size_t row, std::uint64_t word) {
+  const std::size_t index =
+      rules_group_row(place, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(words_)) +
+      place % RULES_TUPLE_GROUP;
+  std::atomic_ref(arrays_.groups[index]).store(word, std::memory_order_release);
+  if (table_ != nullptr) group_changes_.add(*table_, index);
 }
 
 void ClassList::set_list() {
@@ -152,7 +164,7 @@ std::size_t ClassList::Hash::operator()(const RuleWords& mask) const {
 }
 
 std::size_t ClassList::memory_bytes() const {
-  return arrays_.list.bytes() + arrays_.classes.bytes() + arrays_.masks.bytes();
+  return arrays_.list.bytes() + arrays_.classes.bytes() + arrays_.groups.bytes();
 }
 
 }  // namespace penumbra

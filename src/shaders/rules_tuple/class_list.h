@@ -46,14 +46,14 @@ class ClassList {
   /// Regions of a view, in this order.
   static constexpr std::size_t kRegions = 3;
   struct Offsets {
-    std::size_t list = 0, classes = 0, mask = 0;
+    std::size_t list = 0, classes = 0, group = 0;
   };
   /// What readers see.
   struct Arrays {
     HugeArray<std::uint64_t> list;  ///< the first word counts; a line of its own
     HugeArray<rules_class> classes;
-    HugeArray<std::uint64_t> masks;
-    std::size_t half = 0;  ///< classes that one half has place for
+    HugeArray<std::uint64_t> groups;  ///< of the same classes (class_group.h)
+    std::size_t half = 0;             ///< classes that one half has place for, in whole groups of either search
   };
 
   ClassList(std::size_t words, std::uint64_t seed, GracePeriods& grace_periods);
@@ -85,7 +85,10 @@ class ClassList {
   void for_each(Visit visit);
 
   /// Tells mirrors what has changed.
-  void announce() { class_changes_.flush(*table_); }
+  void announce() {
+    class_changes_.flush(*table_);
+    group_changes_.flush(*table_);
+  }
 
   std::size_t size() const { return size_; }
   std::size_t memory_bytes() const;
@@ -99,6 +102,8 @@ class ClassList {
   std::uint32_t begin() const { return in_second_half_ ? static_cast<std::uint32_t>(arrays_.half) : 0; }
   void write(const std::vector<RuleClass*>& order);
   void write_class(RuleClass& of, std::uint32_t place, std::uint64_t bound);
+  /// Writes a word of the row of a class.
+  void write_word(std::uint32_t place, std::size_t row, std::uint64_t word);
   void set_list();
   void drop_class(RuleClass& of);
 
@@ -117,6 +122,7 @@ class ClassList {
   Table* table_ = nullptr;
   std::size_t first_region_ = 0;
   TableChanges<rules_class> class_changes_{0};
+  TableChanges<std::uint64_t> group_changes_{0};
 };
 
 template <class Visit>

@@ -18,47 +18,18 @@
 #include "shaders/rules_tuple/rules_tuple.shader.h"
 
 enum {
-  RULES_BLOOM_GROUP = 16, /* classes whose filters are asked together */
-  RULES_BLOOM_BEGIN = 32, /* of a class's `filter`: the bit where the number of its first word begins */
-  RULES_BLOOM_LAST = 8,   /* where the lowest of the hash's bits for the last of a value's bits begins */
-  RULES_BLOOM_HASHES = 4  /* bits of a value */
+  RULES_BLOOM_GROUP = 2 * RULES_TUPLE_GROUP /* classes whose filters are asked together */
 };
-
-/* Of a class's `filter`, the b of its 2^b words. */
-PENUMBRA_SHADER uint32_t rules_bloom_bits(uint64_t filter) {
-  return (uint32_t)filter & 0xFF;
-}
-
-PENUMBRA_SHADER uint64_t rules_bloom_word(uint64_t filter, uint64_t hash) {
-  return (filter >> RULES_BLOOM_BEGIN) + (hash >> 32 >> (32 - rules_bloom_bits(filter)));
-}
-
-/* How far the word of a value is shifted for each of its bits to be the lowest one. The last may be the first again. */
-PENUMBRA_SHADER uint32_t rules_bloom_bit(uint64_t filter, uint64_t hash, uint32_t function) {
-  const uint32_t last = (uint32_t)(filter >> RULES_BLOOM_LAST) & 63;
-  return (uint32_t)(hash >> 32 >> (function + 1 < RULES_BLOOM_HASHES ? 6 * function : last)) & 63;
-}
-
-/* In the lowest bit, whether the class may have a value of that hash. */
-PENUMBRA_SHADER uint32_t rules_bloom_may_have(const struct rules_tuple_view* view, uint32_t at, uint64_t hash) {
-  const uint64_t filter = penumbra_load_first(&view->classes[at].filter);
-  const uint64_t bits = penumbra_load(&view->filter[rules_bloom_word(filter, hash)]);
-  return (uint32_t)(bits >> rules_bloom_bit(filter, hash, 0) & bits >> rules_bloom_bit(filter, hash, 1) &
-                    bits >> rules_bloom_bit(filter, hash, 2) & bits >> rules_bloom_bit(filter, hash, 3)) &
-         1;
-}
 
 /* For which classes of the group that comes next their filters leave it open that they have a rule. */
 PENUMBRA_SHADER uint32_t rules_bloom_ask(const struct rules_tuple_view* view, const struct rules_walk* walk,
                                          const uint64_t* key, uint32_t words) {
-  const uint32_t there = walk->end - walk->at;
-  const uint32_t group = there < RULES_BLOOM_GROUP ? there : (uint32_t)RULES_BLOOM_GROUP;
   uint32_t may_have = 0;
-  for (uint32_t i = 0; i < group; ++i) {
-    const uint64_t hash = rules_tuple_hash_in(view, walk->at + i, key, words);
-    may_have |= rules_bloom_may_have(view, walk->at + i, hash) << i;
+  for (uint32_t i = 0; i < RULES_BLOOM_GROUP && walk->at + i < walk->end; i += RULES_TUPLE_GROUP) {
+    const uint64_t* const group = &view->group[rules_group_row(walk->at + i, 0, words)];
+    may_have |= rules_group_bloom(view->secret, key, group, words, view->filter) << i;
   }
-  return may_have;
+  return rules_walk_there(walk, may_have);
 }
 
 /* Writes the number of the rule that wins of each key, or RULES_NONE. */

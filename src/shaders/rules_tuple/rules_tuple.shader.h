@@ -24,18 +24,15 @@
 
 #include "shaders/cuckoo/cuckoo.shader.h"
 #include "shaders/rules/rules.shader.h"
+#include "shaders/rules_tuple/class_group.h"
 
 enum {
-  RULES_TUPLE_DIGEST_BITS = 53,
-  RULES_TUPLE_HAS_RANGES = 1, /* in a record's `ranges`, below the number of its class */
-  RULES_TUPLE_GROUP = 8       /* classes that are looked at together */
+  RULES_TUPLE_HAS_RANGES = 1 /* in a record's `ranges`, below the number of its class */
 };
 
 struct rules_class {
-  uint64_t bound;  /* no rule of this class or of one behind it ranks higher */
-  uint64_t salt;   /* what the hashes of its values begin with */
-  uint64_t filter; /* rules_bloom.shader.h's */
-  uint32_t number;
+  uint64_t bound; /* no rule of this class or of one behind it ranks higher */
+  uint64_t number;
 };
 
 struct rules_tuple_view {
@@ -45,36 +42,22 @@ struct rules_tuple_view {
   const uint32_t* state;
   const uint64_t* list;              /* where it begins (the upper half), and how many classes it has */
   const struct rules_class* classes; /* the list's */
-  const uint64_t* mask;              /* of each class as many words as a key has */
+  const uint64_t* group;             /* the same classes' masks, salts and filters (class_group.h) */
   const uint64_t* filter;            /* rules_bloom.shader.h's */
   uint64_t secret[RULES_WORDS];
 };
 
-/* A keyed hash of a key under a mask. The sum is NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC: Fast and Secure
- * Message Authentication, CRYPTO 1999) of its halves of words: whatever two values are, they have one sum with a chance
- * of 2^-32 over the secrets. It takes a product of 32 bits a word, which a GPU has an instruction for. The factor
- * spreads it: the upper bits depend on all. */
-PENUMBRA_SHADER uint64_t rules_tuple_hash(const uint64_t* secret, const uint64_t* key, const uint64_t* mask,
-                                          uint32_t words, uint64_t salt) {
-  uint64_t sum = salt;
-  for (uint32_t word = 0; word < words; ++word) {
-    const uint64_t masked = key[word] & mask[word];
-    const uint32_t lower = (uint32_t)masked + (uint32_t)secret[word];
-    const uint32_t upper = (uint32_t)(masked >> 32) + (uint32_t)(secret[word] >> 32);
-    sum += (uint64_t)lower * upper;
-  }
-  return sum * 0x9E3779B97F4A7C15U;
-}
-
-/* Of that hash, the upper bits at the bottom: they choose the bucket. */
-PENUMBRA_SHADER uint64_t rules_tuple_digest(uint64_t hash) {
-  const uint64_t lower = (uint64_t)1 << (RULES_TUPLE_DIGEST_BITS - 32);
-  return hash >> 32 | (hash >> 11 & (lower - 1)) << 32;
+/* Of the class at a place of the list. */
+PENUMBRA_SHADER uint64_t rules_tuple_mask(const struct rules_tuple_view* view, uint32_t at, uint32_t word,
+                                          uint32_t words) {
+  return penumbra_load(&view->group[rules_group_row(at, word, words) + at % RULES_TUPLE_GROUP]);
 }
 
 PENUMBRA_SHADER uint64_t rules_tuple_hash_in(const struct rules_tuple_view* view, uint32_t at, const uint64_t* key,
                                              uint32_t words) {
-  return rules_tuple_hash(view->secret, key, &view->mask[(uint64_t)(at * words)], words, view->classes[at].salt);
+  const uint64_t* const own = &view->group[rules_group_row(at, 0, words) + at % RULES_TUPLE_GROUP];
+  const uint64_t salt = penumbra_load(&own[words * RULES_TUPLE_GROUP]);
+  return rules_tuple_hash(view->secret, key, own, RULES_TUPLE_GROUP, words, salt);
 }
 
 /* Where a look-up is. */
@@ -118,7 +101,7 @@ PENUMBRA_SHADER uint32_t rules_tuple_matches(const struct rules_tuple_view* view
   const struct rules_record* record = &view->record[number];
   uint64_t difference = (record->ranges >> 1) ^ view->classes[at].number;
   for (uint32_t word = 0; word < words; ++word) {
-    difference |= (key[word] & view->mask[at * words + word]) ^ record->value[word];
+    difference |= (key[word] & rules_tuple_mask(view, at, word, words)) ^ record->value[word];
   }
   if (difference != 0) return 0;
   return (record->ranges & RULES_TUPLE_HAS_RANGES) == 0 || rules_has_ports(&view->ports[number], key[words - 1]);
@@ -135,27 +118,22 @@ PENUMBRA_SHADER uint32_t rules_walk_take(const struct rules_tuple_view* view, st
   return penumbra_load_first(&record->next);
 }
 
-/* Of the group of classes that comes next, the digests to ask for; of a last one that is short, its first again. */
+/* Of the group of classes that comes next, the digests to ask for. */
 PENUMBRA_SHADER void rules_tuple_digests(const struct rules_tuple_view* view, const struct rules_walk* walk,
                                          const uint64_t* key, uint32_t words, uint64_t* digest) {
-  for (uint32_t i = 0; i < RULES_TUPLE_GROUP; ++i) {
-    const uint32_t each = walk->at + i < walk->end ? walk->at + i : walk->at;
-    digest[i] = rules_tuple_digest(rules_tuple_hash_in(view, each, key, words));
-  }
+  rules_group_digests(view->secret, key, &view->group[rules_group_row(walk->at, 0, words)], words, digest);
+}
+
+/* Without the bits of lanes behind the end of the list. */
+PENUMBRA_SHADER uint32_t rules_walk_there(const struct rules_walk* walk, uint32_t may_have) {
+  const uint32_t there = walk->end - walk->at;
+  return there < 32 ? may_have & ((1U << there) - 1) : may_have;
 }
 
 /* For which classes of the group the marks of the digests' first buckets leave it open that they are there. */
 PENUMBRA_SHADER uint32_t rules_tuple_may_have(const struct rules_tuple_view* view, const struct rules_walk* walk,
                                               const uint64_t* digest) {
-  uint32_t may_have = 0;
-  for (uint32_t i = 0; i < RULES_TUPLE_GROUP; ++i) {
-    const uint32_t place = (uint32_t)digest[i] & ((1U << view->cuckoo.bits) - 1);
-    const uint64_t marks = penumbra_load_first(&view->cuckoo.bucket[place].marks);
-    const uint64_t hits = cuckoo_table_hits(marks, cuckoo_table_mark(digest[i] >> view->cuckoo.bits));
-    may_have |= (uint32_t)((hits | marks >> CUCKOO_TABLE_ELSEWHERE_AT) != 0) << i;
-  }
-  const uint32_t there = walk->end - walk->at;
-  return there < RULES_TUPLE_GROUP ? may_have & ((1U << there) - 1) : may_have;
+  return rules_walk_there(walk, rules_group_may_have(&view->cuckoo, digest));
 }
 
 /* Writes the number of the rule that wins of each key, or RULES_NONE. The body stands here for each width of keys: gopt

@@ -51,7 +51,7 @@ std::array<std::uint64_t, RULES_WORDS> secrets_of_rules(std::uint64_t seed) {
 }  // namespace
 
 TupleRules::TupleRules(Search search, RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods,
-                       std::uint32_t last_state)
+                       std::uint32_t last_state, std::optional<ClassFilters::Size> filter_size)
     : shader_(shader_name(search, fields)),
       words_(words_of(fields)),
       grace_periods_(grace_periods),
@@ -60,13 +60,14 @@ TupleRules::TupleRules(Search search, RuleFields fields, std::uint64_t seed, Gra
           grace_periods, [this](std::uint32_t number) { unlink(number); }, last_state),
       classes_(words_, Random::mixed(seed), grace_periods),
       links_(kMostRules + 1),
-      cuckoo_(shader_, shape_of_values(), seed, grace_periods,
-              [this, search](Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions) {
-                if (search == Search::bloom && !filters_) filters_.emplace(classes_, grace_periods_);
-                cuckoo_view_ = cuckoo;
-                cuckoo_regions_ = std::move(regions);
-                publish(table);
-              }) {}
+      cuckoo_(
+          shader_, shape_of_values(), seed, grace_periods,
+          [this, search, filter_size](Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions) {
+            if (search == Search::bloom && !filters_) filters_.emplace(classes_, grace_periods_, filter_size);
+            cuckoo_view_ = cuckoo;
+            cuckoo_regions_ = std::move(regions);
+            publish(table);
+          }) {}
 
 /// The view that was current before the last one is read by nobody: who publishes waits for that.
 void TupleRules::publish(Table& table) {
@@ -78,7 +79,7 @@ void TupleRules::publish(Table& table) {
           .state = records_.state(),
           .list = classes_.arrays().list.data(),
           .classes = classes_.arrays().classes.data(),
-          .mask = classes_.arrays().masks.data(),
+          .group = classes_.arrays().groups.data(),
           .filter = filters_ ? filters_->words() : nullptr,
           .secret = {}};
   std::ranges::copy(secrets_, next.secret);
@@ -91,7 +92,7 @@ void TupleRules::publish(Table& table) {
   classes_.append_regions(table,
                           {.list = offsetof(rules_tuple_view, list),
                            .classes = offsetof(rules_tuple_view, classes),
-                           .mask = offsetof(rules_tuple_view, mask)},
+                           .group = offsetof(rules_tuple_view, group)},
                           regions);
   if (filters_) filters_->append_region(table, offsetof(rules_tuple_view, filter), regions);
   table.publish(next, std::move(regions));
@@ -158,7 +159,8 @@ RuleClass& TupleRules::class_of(const RuleWords& mask) {
 }
 
 std::uint64_t TupleRules::hash(const RuleClass& of, const RuleWords& value) const {
-  return rules_tuple_hash(secrets_.data(), value.data(), of.mask.data(), static_cast<std::uint32_t>(words_), of.salt);
+  return rules_tuple_hash(secrets_.data(), value.data(), of.mask.data(), 1, static_cast<std::uint32_t>(words_),
+                          of.salt);
 }
 
 void TupleRules::make_filter(ClassFilters& filters, RuleClass& of) {

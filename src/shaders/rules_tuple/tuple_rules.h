@@ -30,9 +30,10 @@ class TupleRules final : public RuleTable {
  public:
   enum class Search : std::uint8_t { tuple, bloom };
 
-  /// An empty table, published. `grace_periods` outlives it; `last_state` as in RuleRecords.
+  /// An empty table, published. `grace_periods` outlives it; `last_state` as in RuleRecords; `filter_size` as in
+  /// ClassFilters.
   TupleRules(Search search, RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods,
-             std::uint32_t last_state = RuleRecords::kNever - 1);
+             std::uint32_t last_state = RuleRecords::kNever - 1, std::optional<ClassFilters::Size> filter_size = {});
 
   void insert(std::uint32_t number, const RuleMatch& match, std::uint64_t rank) override;
   void remove(std::uint32_t number) override;

@@ -156,7 +156,8 @@ std::uint64_t inverse(std::uint64_t a, std::uint64_t m) {
 std::optional<RuleWords> meeting(const rules_tuple_view& view, const RuleWords& value) {
   constexpr std::uint64_t kWord = std::uint64_t{1} << 32;
   const auto lower = [](std::uint64_t word) { return word & (kWord - 1); };
-  std::uint64_t sum = view.classes[0].salt - view.classes[1].salt;  // of the products of the value that is looked for
+  const std::uint64_t* const salt = &view.group[rules_group_row(0, 2, 2)];
+  std::uint64_t sum = salt[0] - salt[1];  // of the products of the value that is looked for
   for (int word = 0; word < 2; ++word) {
     sum += lower(value[word] + view.secret[word]) * lower((value[word] >> 32) + (view.secret[word] >> 32));
   }
@@ -234,7 +235,8 @@ TEST(ClassFilters, LetThroughAsFewAsTheirSizesSay) {
         const RuleWords key{random.next(), random.next()};
         for (std::uint32_t at = 0; at < classes; ++at) {
           const auto place = static_cast<std::uint32_t>(*view.list >> 32) + at;
-          count += rules_bloom_may_have(&view, place, rules_tuple_hash_in(&view, place, key.data(), 2));
+          const std::uint64_t filter = view.group[rules_group_row(place, 3, 2) + place % RULES_TUPLE_GROUP];
+          count += rules_bloom_may_have(view.filter, filter, rules_tuple_hash_in(&view, place, key.data(), 2));
         }
       }
       return static_cast<double>(count) / 2000 / static_cast<double>(classes);

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is asked of eight classes at a time, for tuple and Bloom search (rules_tuple.shader.h, rules_bloom.shader.h). Of
+ * the thousands of cycles that a key takes with hundreds of classes these are nearly all, and the compiler makes three
+ * times as many instructions of the loops over lanes as there are in what stands here for AVX2. Everywhere else the
+ * loops serve.
+ *
+ * The words of a group lie in rows of eight, one for each class: its mask, word by word, its salt, its filter. So a
+ * lane whose class has come since the list was read, or that has none, is asked with the others, and the answer is left
+ * out.
+ */
+#ifndef PENUMBRA_SHADERS_RULES_TUPLE_CLASS_GROUP_H
+#define PENUMBRA_SHADERS_RULES_TUPLE_CLASS_GROUP_H
+
+#include "shaders/cuckoo/cuckoo.shader.h"
+#include "shaders/rules/rules.shader.h"
+
+/* ThreadSanitizer is shown loads as penumbra_load() makes them. */
+#if defined(__has_feature)
+#define RULES_GROUP_IS_WATCHED __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define RULES_GROUP_IS_WATCHED 1
+#else
+#define RULES_GROUP_IS_WATCHED 0
+#endif
+#if defined(__AVX2__) && !defined(__CUDACC__) && !RULES_GROUP_IS_WATCHED
+#define RULES_GROUP_AVX2 1
+#include <immintrin.h>
+#else
+#define RULES_GROUP_AVX2 0
+#endif
+
+enum {
+  RULES_TUPLE_GROUP = 8, /* classes that are looked at together */
+  RULES_GROUP_ROWS = 2,  /* beside one for each word of the masks */
+  RULES_TUPLE_DIGEST_BITS = 53,
+  RULES_BLOOM_BEGIN = 32, /* of a class's `filter`: the bit where the number of its first word begins */
+  RULES_BLOOM_LAST = 8,   /* where the lowest of the hash's bits for the last of a value's bits begins */
+  RULES_BLOOM_HASHES = 4  /* bits of a value */
+};
+
+/* Where a row of the group stands that a class is in, `at` its place in the list, by words of a mask: the class's own
+ * word of it is `at % RULES_TUPLE_GROUP` further on. */
+PENUMBRA_SHADER uint64_t rules_group_row(uint32_t at, uint32_t row, uint32_t words) {
+  return ((uint64_t)(at / RULES_TUPLE_GROUP) * (words + RULES_GROUP_ROWS) + row) * RULES_TUPLE_GROUP;
+}
+
+/* A keyed hash of a key under a mask, whose words are so far from each other. The sum is NH (Black, Halevi, Krawczyk,
+ * Krovetz, Rogaway: UMAC: Fast and Secure Message Authentication, CRYPTO 1999) of its halves of words: whatever two
+ * values are, they have one sum with a chance of 2^-32 over the secrets. It takes a product of 32 bits a word, which a
+ * GPU has an instruction for. The factor spreads it: the upper bits depend on all. */
+#define RULES_TUPLE_FACTOR 0x9E3779B97F4A7C15U
+PENUMBRA_SHADER uint64_t rules_tuple_hash(const uint64_t* secret, const uint64_t* key, const uint64_t* mask,
+                                          uint32_t distance, uint32_t words, uint64_t salt) {
+  uint64_t sum = salt;
+  for (uint32_t word = 0; word < words; ++word) {
+    const uint64_t masked = key[word] & penumbra_load(&mask[word * distance]);
+    const uint32_t lower = (uint32_t)masked + (uint32_t)secret[word];
+    const uint32_t upper = (uint32_t)(masked >> 32) + (uint32_t)(secret[word] >> 32);
+    sum += (uint64_t)lower * upper;
+  }
+  return sum * RULES_TUPLE_FACTOR;
+}
+
+/* Of that hash, the upper bits at the bottom: they choose the bucket. */
+PENUMBRA_SHADER uint64_t rules_tuple_digest(uint64_t hash) {
+  const uint64_t lower = (uint64_t)1 << (RULES_TUPLE_DIGEST_BITS - 32);
+  return hash >> 32 | (hash >> 11 & (lower - 1)) << 32;
+}
+
+#if RULES_GROUP_AVX2
+/* Of four classes, from the lane `lane` on. */
+static inline __m256i rules_group_row4(const uint64_t* group, uint32_t row, uint32_t lane) {
+  return _mm256_load_si256((const __m256i*)&group[row * RULES_TUPLE_GROUP + lane]);
+}
+
+static inline __m256i rules_group_hash4(const uint64_t* secret, const uint64_t* key, const uint64_t* group,
+                                        uint32_t words, uint32_t lane) {
+  const __m256i factor = _mm256_set1_epi64x((long long)RULES_TUPLE_FACTOR);
+  __m256i sum = rules_group_row4(group, words, lane);
+  for (uint32_t word = 0; word < words; ++word) {
+    const __m256i masked =
+        _mm256_and_si256(_mm256_set1_epi64x((long long)key[word]), rules_group_row4(group, word, lane));
+    const __m256i both = _mm256_add_epi32(masked, _mm256_set1_epi64x((long long)secret[word]));
+    sum = _mm256_add_epi64(sum, _mm256_mul_epu32(both, _mm256_srli_epi64(both, 32)));
+  }
+  const __m256i crossed = _mm256_add_epi64(_mm256_mul_epu32(_mm256_srli_epi64(sum, 32), factor),
+                                           _mm256_mul_epu32(sum, _mm256_srli_epi64(factor, 32)));
+  return _mm256_add_epi64(_mm256_mul_epu32(sum, factor), _mm256_slli_epi64(crossed, 32));
+}
+
+/* A bit for each of four lanes: its lowest one. */
+static inline uint32_t rules_group_lowest4(__m256i lanes) {
+  return (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_slli_epi64(lanes, 63)));
+}
+#endif
+
+/* The digests under the masks of the group whose rows begin at `group`. */
+PENUMBRA_SHADER void rules_group_digests(const uint64_t* secret, const uint64_t* key, const uint64_t* group,
+                                         uint32_t words, uint64_t* digest) {
+#if RULES_GROUP_AVX2
+  const __m256i lower = _mm256_set1_epi64x((1LL << (RULES_TUPLE_DIGEST_BITS - 32)) - 1);
+  for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; lane += 4) {
+    const __m256i hash = rules_group_hash4(secret, key, group, words, lane);
+    const __m256i upper = _mm256_slli_epi64(_mm256_and_si256(_mm256_srli_epi64(hash, 11), lower), 32);
+    _mm256_storeu_si256((__m256i*)&digest[lane], _mm256_or_si256(_mm256_srli_epi64(hash, 32), upper));
+  }
+#else
+  for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; ++lane) {
+    const uint64_t salt = penumbra_load(&group[words * RULES_TUPLE_GROUP + lane]);
+    digest[lane] = rules_tuple_digest(rules_tuple_hash(secret, key, &group[lane], RULES_TUPLE_GROUP, words, salt));
+  }
+#endif
+}
+
+/* For which of these digests, a bit each, the marks of their first buckets leave it open that they are in the table. */
+PENUMBRA_SHADER uint32_t rules_group_may_have(const struct cuckoo_table_view* cuckoo, const uint64_t* digest) {
+  const uint64_t places = ((uint64_t)1 << cuckoo->bits) - 1;
+  uint32_t may_have = 0;
+#if RULES_GROUP_AVX2
+  /* The lowest byte to all bytes but the count's, which is to differ from none there. */
+  const __m256i spread = _mm256_set_epi64x((long long)0x8008080808080808U, (long long)0x8000000000000000U,
+                                           (long long)0x8008080808080808U, (long long)0x8000000000000000U);
+  const __m256i count = _mm256_set1_epi64x((long long)((uint64_t)0xFF << CUCKOO_TABLE_ELSEWHERE_AT));
+  for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; lane += 4) {
+    const __m256i marks =
+        _mm256_set_epi64x((long long)penumbra_load_first(&cuckoo->bucket[digest[lane + 3] & places].marks),
+                          (long long)penumbra_load_first(&cuckoo->bucket[digest[lane + 2] & places].marks),
+                          (long long)penumbra_load_first(&cuckoo->bucket[digest[lane + 1] & places].marks),
+                          (long long)penumbra_load_first(&cuckoo->bucket[digest[lane] & places].marks));
+    const __m256i tags =
+        _mm256_srl_epi64(_mm256_loadu_si256((const __m256i*)&digest[lane]), _mm_cvtsi32_si128((int)cuckoo->bits));
+    const __m256i equal = _mm256_cmpeq_epi8(marks, _mm256_shuffle_epi8(tags, spread));
+    const __m256i neither = _mm256_cmpeq_epi64(equal, count); /* no byte is equal but that of a count of 0 */
+    may_have |= (~(uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(neither)) & 0xF) << lane;
+  }
+#else
+  for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; ++lane) {
+    const uint64_t marks = penumbra_load_first(&cuckoo->bucket[digest[lane] & places].marks);
+    const uint64_t hits = cuckoo_table_hits(marks, cuckoo_table_mark(digest[lane] >> cuckoo->bits));
+    may_have |= (uint32_t)((hits | marks >> CUCKOO_TABLE_ELSEWHERE_AT) != 0) << lane;
+  }
+#endif
+  return may_have;
+}
+
+/* Of a class's `filter`, the b of its 2^b words. */
+PENUMBRA_SHADER uint32_t rules_bloom_bits(uint64_t filter) {
+  return (uint32_t)filter & 0xFF;
+}
+
+PENUMBRA_SHADER uint64_t rules_bloom_word(uint64_t filter, uint64_t hash) {
+  return (filter >> RULES_BLOOM_BEGIN) + (hash >> 32 >> (32 - rules_bloom_bits(filter)));
+}
+
+/* How far the word of a value is shifted for each of its bits to be the lowest one. The last may be the first again. */
+PENUMBRA_SHADER uint32_t rules_bloom_bit(uint64_t filter, uint64_t hash, uint32_t function) {
+  const uint32_t last = (uint32_t)(filter >> RULES_BLOOM_LAST) & 63;
+  return (uint32_t)(hash >> 32 >> (function + 1 < RULES_BLOOM_HASHES ? 6 * function : last)) & 63;
+}
+
+/* In the lowest bit, whether a class with that filter, out of these words, may have a value of that hash. */
+PENUMBRA_SHADER uint32_t rules_bloom_may_have(const uint64_t* filters, uint64_t filter, uint64_t hash) {
+  const uint64_t bits = penumbra_load(&filters[rules_bloom_word(filter, hash)]);
+  return (uint32_t)(bits >> rules_bloom_bit(filter, hash, 0) & bits >> rules_bloom_bit(filter, hash, 1) &
+                    bits >> rules_bloom_bit(filter, hash, 2) & bits >> rules_bloom_bit(filter, hash, 3)) &
+         1;
+}
+
+/* For which classes of a group, a bit each, their filters leave it open that they have a rule. */
+PENUMBRA_SHADER uint32_t rules_group_bloom(const uint64_t* secret, const uint64_t* key, const uint64_t* group,
+                                           uint32_t words, const uint64_t* filters) {
+  uint32_t may_have = 0;
+#if RULES_GROUP_AVX2
+  const __m256i six = _mm256_set1_epi64x(63), byte = _mm256_set1_epi64x(0xFF), most = _mm256_set1_epi64x(32);
+  for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; lane += 4) {
+    const __m256i hash = _mm256_srli_epi64(rules_group_hash4(secret, key, group, words, lane), 32);
+    const __m256i filter = rules_group_row4(group, words + 1, lane);
+    const __m256i shift = _mm256_sub_epi64(most, _mm256_and_si256(filter, byte));
+    const __m256i word = _mm256_add_epi64(_mm256_srli_epi64(filter, RULES_BLOOM_BEGIN), _mm256_srlv_epi64(hash, shift));
+    const __m128i lower = _mm256_castsi256_si128(word), upper = _mm256_extracti128_si256(word, 1);
+    const __m256i bits = _mm256_set_epi64x((long long)penumbra_load(&filters[_mm_extract_epi64(upper, 1)]),
+                                           (long long)penumbra_load(&filters[_mm_cvtsi128_si64(upper)]),
+                                           (long long)penumbra_load(&filters[_mm_extract_epi64(lower, 1)]),
+                                           (long long)penumbra_load(&filters[_mm_cvtsi128_si64(lower)]));
+    const __m256i last = _mm256_and_si256(_mm256_srli_epi64(filter, RULES_BLOOM_LAST), six);
+    __m256i all = _mm256_srlv_epi64(bits, _mm256_and_si256(hash, six));
+    all = _mm256_and_si256(all, _mm256_srlv_epi64(bits, _mm256_and_si256(_mm256_srli_epi64(hash, 6), six)));
+    all = _mm256_and_si256(all, _mm256_srlv_epi64(bits, _mm256_and_si256(_mm256_srli_epi64(hash, 12), six)));
+    all = _mm256_and_si256(all, _mm256_srlv_epi64(bits, _mm256_and_si256(_mm256_srlv_epi64(hash, last), six)));
+    may_have |= rules_group_lowest4(all) << lane;
+  }
+#else
+  for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; ++lane) {
+    const uint64_t salt = penumbra_load(&group[words * RULES_TUPLE_GROUP + lane]);
+    const uint64_t hash = rules_tuple_hash(secret, key, &group[lane], RULES_TUPLE_GROUP, words, salt);
+    const uint64_t filter = penumbra_load_first(&group[(words + 1) * RULES_TUPLE_GROUP + lane]);
+    may_have |= rules_bloom_may_have(filters, filter, hash) << lane;
+  }
+#endif
+  return may_have;
+}
+
+#endif
