@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
+#include <cstddef>
 #include <ctime>
 #include <fstream>
 #include <system_error>
-#include <utility>
+#include <tuple>
 
 namespace penumbra::bench {
 namespace {
@@ -20,8 +20,9 @@ std::vector<Benchmark>& list() {
 }
 
 /// "E10" stands behind "E9", and what is no measurement of the papers behind all of them.
-std::pair<int, std::string> order_of(const Benchmark& benchmark) {
-  return {benchmark.measurement.empty() ? 1000 : std::atoi(benchmark.measurement.c_str() + 1), benchmark.name};
+std::tuple<bool, std::size_t, std::string, std::string> order_of(const Benchmark& benchmark) {
+  const std::string& measurement = benchmark.measurement;
+  return {measurement.empty(), measurement.size(), measurement, benchmark.name};
 }
 
 }  // namespace

@@ -40,13 +40,15 @@ struct Options {
   std::optional<std::filesystem::path> routes;  ///< a route file in place of the generated table
   std::vector<std::filesystem::path> rules;     ///< ClassBench files in place of generated rules (classify)
   unsigned rounds = kRounds;                    ///< measured rounds of each comparison
-  std::optional<double> budget = {};            ///< seconds for all of it: fewer rounds, and what does not fit is left
-                                                ///< out
   std::uint64_t seed = 1;                       ///< of every generated input
   bool large = false;                           ///< sizes too that take many times the memory and time
   bool json = false;                            ///< the document on standard output in place of text
-  std::optional<std::filesystem::path> output =
-      {};  ///< the document's file; what is in it already is not measured again
+  // NOLINTBEGIN(readability-redundant-member-init): for who leaves them out of an initializer
+  /// Seconds for all of it: rounds are fewer then, and what has no time for one is left out.
+  std::optional<double> budget = {};
+  /// The document's file. What is in it already is not measured again.
+  std::optional<std::filesystem::path> output = {};
+  // NOLINTEND(readability-redundant-member-init)
 };
 
 /// In place of names: every benchmark.
@@ -63,6 +65,7 @@ struct Cost {
 /// different things with one set-up.
 struct Benchmark {
   std::string name;
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::string measurement = {};  ///< of the papers, "E6"; empty if it is ours alone
   std::string measures;          ///< one line
   std::string needs;             ///< what must be there besides the program; empty if nothing
@@ -102,6 +105,7 @@ struct Contender {
   std::string name;
   std::function<double()> sample;
   Role role = Role::ours;
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::string curve = {};  ///< as Series::curve
 };
 

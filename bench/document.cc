@@ -55,7 +55,7 @@ Document::Document(const Options& options, nlohmann::json machine, nlohmann::jso
   }
   if (options.output) take_over(*options.output);
   json_["met"] = bars().verdict();
-  if (options.output) store();  // rather now than after an hour that it cannot be written
+  store();  // rather now than after an hour that it cannot be written
 }
 
 void Document::take_over(const std::filesystem::path& file) {
@@ -92,7 +92,7 @@ void Document::add(const Benchmark& benchmark, nlohmann::json entry) {
   std::erase_if(results, [&benchmark](const nlohmann::json& each) { return is_of(each, benchmark); });
   results.push_back(std::move(entry));
   json_["met"] = bars().verdict();
-  if (options_.output) store();
+  store();
 }
 
 bool Document::has_errors() const {
@@ -101,6 +101,7 @@ bool Document::has_errors() const {
 
 /// Beside it first, so that whoever reads it, or cuts this off, finds a whole one.
 void Document::store() const {
+  if (!options_.output) return;
   std::filesystem::path beside = *options_.output;
   beside += ".new";
   {

@@ -34,7 +34,7 @@ class Document {
 
  private:
   void take_over(const std::filesystem::path& file);
-  void store() const;
+  void store() const;  ///< if there is a file
 
   const Options& options_;
   nlohmann::json json_;

@@ -31,6 +31,7 @@ struct Series {
   std::string name;
   std::vector<double> samples;
   Role role = Role::ours;
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::string curve = {};  ///< what its curve in a plot is called; empty: as its name
 };
 
@@ -38,7 +39,8 @@ struct Series {
 struct Plot {
   std::string measurement;  ///< "E6", or the benchmark's name
   std::string title;
-  std::string x;            ///< what is along the horizontal axis
+  std::string x;  ///< what is along the horizontal axis
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::string x_unit = {};  ///< empty: a plain number, or words
 };
 /// Where along the axis: a number, or words.

@@ -29,7 +29,7 @@ double Schedule::slowness() const {
 std::vector<Cost> Schedule::fitting() const {
   std::vector<Cost> cheapest(remaining().begin(), remaining().end());
   std::ranges::sort(cheapest, {}, [](const Cost& cost) { return cost.of(1); });
-  const double seconds = (*budget_ - spent_) / slowness();
+  const double seconds = (budget_.value_or(0) - spent_) / slowness();
   std::size_t count = 0;
   while (count < cheapest.size() && sum(std::span(cheapest).first(count + 1), 1) <= seconds) ++count;
   cheapest.resize(count);

@@ -137,9 +137,8 @@ class Session {
     const unsigned rounds = schedule_.rounds_of_next();
     progress_.begin(title_of(benchmark), schedule_);
     if (rounds == 0) {
-      document_.add(
-          benchmark,
-          {{"left_out", fmt::format("it did not fit into what was left of {}", duration_name(*options_.budget))}});
+      document_.add(benchmark, {{"left_out", fmt::format("it did not fit into what was left of {}",
+                                                         duration_name(options_.budget.value_or(0)))}});
       return schedule_.took(0, 0);
     }
     Options own = options_;
@@ -175,7 +174,7 @@ Outcome run(const Options& options, const std::string& version) {
     print("machine", document.json()["machine"]);
     print("build", document.json()["build"]);
     if (selection.size() != asked) {
-      fmt::print("{} of {} are in {} already\n", asked - selection.size(), asked, options.output->string());
+      fmt::print("{} of {} have been measured already\n", asked - selection.size(), asked);
     }
   }
   Session(options, std::move(selection), document).run();

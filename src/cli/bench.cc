@@ -26,13 +26,13 @@ namespace {
 constexpr char kList[] = "list";
 
 std::string text_of(const bench::Benchmark& benchmark) {
-  std::string text = fmt::format("{:<4} {:<9} {} (about {:.0f} s", benchmark.measurement, benchmark.name,
+  std::string text = fmt::format("{:<4} {:<16} {} (about {:.0f} s", benchmark.measurement, benchmark.name,
                                  benchmark.measures, benchmark.cost.of(bench::kRounds));
   if (!benchmark.needs.empty()) text += "; needs " + benchmark.needs;
   text += ")\n";
   if (benchmark.probe == nullptr) return text;
   const Availability found = benchmark.probe();
-  return found.available ? text : text + fmt::format("{:<14} not here: {}\n", "", found.reason);
+  return found.available ? text : text + fmt::format("{:<21} not here: {}\n", "", found.reason);
 }
 
 nlohmann::ordered_json json_of(const bench::Benchmark& benchmark) {
@@ -60,7 +60,7 @@ void print_list(bool json) {
   }
   for (const bench::Benchmark& benchmark : bench::benchmarks()) write_output(text_of(benchmark));
   for (const bench::Planned& each : bench::planned()) {
-    write_output(fmt::format("{:<4} {:<9} {}\n{:<14} not yet: waits for {}\n", each.measurement, "", each.measures, "",
+    write_output(fmt::format("{:<4} {:<16} {}\n{:<21} not yet: waits for {}\n", each.measurement, "", each.measures, "",
                              each.waits_for));
   }
 }
