@@ -14,7 +14,7 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::uint32_t kMostGroups = 1U << 18;
+constexpr std::uint32_t kMostGroups = 1U << 19;
 constexpr std::uint64_t kNothing6 = 0xFFFF;
 
 Ipv6Bytes bytes_of(std::uint64_t high, std::uint64_t low) {
