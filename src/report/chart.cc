@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWidth = 460, kHeight = 300;
 constexpr double kLeft = 58, kRight = 16, kTop = 28, kBottom = 48;
-constexpr double kRowsLeft = 150, kRowHeight = 17, kRowGap = 9;
+constexpr double kRowsLeft = 150, kRowHeight = 12, kRowGap = 8, kSingleRowHeight = 18;
 constexpr std::size_t kRowLabelLetters = 23, kMostXTicks = 6, kMostYTicks = 6;
 constexpr double kMarker = 3.6, kCap = 3;
 
@@ -177,16 +177,17 @@ std::string Chart::bar_and_dot(const Curve& curve, const Point& point, double y)
 
 std::string Chart::draw_rows(const Panel& panel, double& height) const {
   std::string marks;
+  const double row = places_.size() > 1 ? kRowHeight : kSingleRowHeight;
   double y = kTop + 6;
   for (const Place& place : places_) {
     const double begin = y;
     for (const Curve& curve : panel.curves) {
       const Point* point = curve.at(place);
       if (point == nullptr) continue;
-      y += kRowHeight;
-      marks += bar_and_dot(curve, *point, y - kRowHeight / 2);
+      y += row;
+      marks += bar_and_dot(curve, *point, y - row / 2);
       if (places_.size() == 1) {
-        marks += text_at(kRowsLeft - 8, y - kRowHeight / 2 + 4, "end", shortened(curve.name, kRowLabelLetters));
+        marks += text_at(kRowsLeft - 8, y - row / 2 + 4, "end", shortened(curve.name, kRowLabelLetters));
       }
     }
     if (places_.size() > 1 && y > begin) {

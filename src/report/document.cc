@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-
 #include "report/json_view.h"
 
 namespace penumbra::report {

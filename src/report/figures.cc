@@ -38,7 +38,8 @@ std::string figure(const Spread& spread) {
 
 std::string place_name(double value, std::string_view unit) {
   constexpr std::array<std::string_view, 4> kUnits{"KiB", "MiB", "GiB", "TiB"};
-  if (unit != "B" || value < 1024) return figure(value);
+  if (unit != "B") return figure(value);
+  if (value < 1024) return figure(value) + " B";
   std::size_t power = 0;
   double rest = value / 1024;
   while (power + 1 < kUnits.size() && rest >= 1024) {

@@ -27,11 +27,13 @@ Beside ours_beside_number(const PaperNumber& number, const std::optional<double>
                            : fmt::format("{}, {} over {}", first.plot->title, first.of, first.to)};
 }
 
-std::string rows_of_number(const Context& context, const PaperNumber& number, const std::vector<Plot>& plots) {
+/// Without `with_ours` the paper's alone, where nothing was measured.
+std::string rows_of_number(const Context& context, const PaperNumber& number, const std::vector<Plot>& plots,
+                           bool with_ours) {
   std::string rows;
   for (const auto& [place, value] : number.points) {
     std::string cells, ours;
-    for (std::size_t i = 0; i < context.documents.size(); ++i) {
+    for (std::size_t i = 0; with_ours && i < context.documents.size(); ++i) {
       const Beside beside = ours_beside_number(number, place, value, plots, i);
       cells += beside.cells;
       if (ours.empty()) ours = beside.what;
@@ -51,11 +53,13 @@ std::string rows_of_number(const Context& context, const PaperNumber& number, co
 std::string numbers_of(const Context& context, const Paper& paper, const std::vector<Plot>& plots) {
   if (paper.numbers.empty()) return "";
   std::string headings = "<th scope=\"col\">what</th><th scope=\"col\">the paper&#39;s</th>", rows;
+  const bool with_ours = !plots.empty();
   for (const MachineName& machine : context.machines) {
+    if (!with_ours) break;
     headings += element("th", machine.prefix() + "ours", "scope=\"col\"") +
                 element("th", machine.prefix() + "ours / the paper's", "scope=\"col\"");
   }
-  for (const PaperNumber& number : paper.numbers) rows += rows_of_number(context, number, plots);
+  for (const PaperNumber& number : paper.numbers) rows += rows_of_number(context, number, plots, with_ours);
   return scrolling(
       fmt::format("<table class=\"papers\"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", headings, rows),
       "Numbers of " + paper.paper);

@@ -61,7 +61,7 @@ std::vector<Tick> ticks_of_ten(const Scale& scale, std::string_view unit, std::s
   const double first = std::floor(std::log10(scale.low) + kRounding);
   const double last = std::floor(std::log10(scale.high) + kRounding);
   const double decades = std::log10(scale.high / scale.low);
-  const bool all_three = decades * 3 <= static_cast<double>(most);
+  const bool all_three = decades * 3 <= static_cast<double>(most) + 2;
   const double step = std::max(1.0, std::ceil((last - first) / static_cast<double>(most)));
   std::vector<Tick> all;
   for (double power = first; power <= last; power += step) {

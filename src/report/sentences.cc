@@ -21,8 +21,7 @@ struct Standing {
 /// Consecutive places with one curve ahead.
 struct Stretch {
   const Curve* leader = nullptr;
-  Place first, last;
-  std::size_t places = 0;
+  std::vector<Place> places;
 };
 
 bool is_better(const Standing& a, const Standing& b, Sense sense) {
@@ -84,9 +83,25 @@ class Range {
   bool all_beside_one_ = true;
 };
 
+/// "gopt at cuckoo and names, AMAC at IPv6", for places that are words.
+std::string leads_at_words(const std::vector<Stretch>& stretches) {
+  std::vector<std::pair<const Curve*, std::vector<std::string>>> by_leader;
+  for (const Stretch& stretch : stretches) {
+    auto found =
+        std::ranges::find(by_leader, stretch.leader, &std::pair<const Curve*, std::vector<std::string>>::first);
+    if (found == by_leader.end()) found = by_leader.insert(by_leader.end(), {stretch.leader, {}});
+    for (const Place& place : stretch.places) found->second.push_back(place_name(place, ""));
+  }
+  std::vector<std::string> parts;
+  for (const auto& [leader, places] : by_leader)
+    parts.push_back(fmt::format("{} at {}", leader->name, enumerate(places)));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 std::string stretch_text(const Stretch& stretch, const Plot& plot, bool is_first, bool is_last) {
-  const std::string first = place_name(stretch.first, plot.x_unit), last = place_name(stretch.last, plot.x_unit);
-  if (plot.is_by_words() || first == last) return fmt::format("{} at {}", stretch.leader->name, last);
+  const std::string first = place_name(stretch.places.front(), plot.x_unit),
+                    last = place_name(stretch.places.back(), plot.x_unit);
+  if (first == last) return fmt::format("{} at {}", stretch.leader->name, last);
   if (is_first) return fmt::format("{} up to {}", stretch.leader->name, last);
   if (is_last) return fmt::format("{} from {} on", stretch.leader->name, first);
   return fmt::format("{} from {} to {}", stretch.leader->name, first, last);
@@ -96,7 +111,8 @@ std::string stretch_text(const Stretch& stretch, const Plot& plot, bool is_first
 std::string crossing_text(const std::vector<Stretch>& stretches, const Plot& plot) {
   std::vector<std::string> where;
   for (std::size_t i = 1; i < stretches.size(); ++i) {
-    const double from = std::get<double>(stretches[i - 1].last), to = std::get<double>(stretches[i].first);
+    const double from = std::get<double>(stretches[i - 1].places.back()),
+                 to = std::get<double>(stretches[i].places.front());
     for (const double place : crossings(*stretches[i - 1].leader, *stretches[i].leader)) {
       if (place < from || place > to) continue;
       where.push_back(place_name(place, plot.x_unit));
@@ -109,17 +125,18 @@ std::string crossing_text(const std::vector<Stretch>& stretches, const Plot& plo
 std::string lead_text(const std::vector<Stretch>& stretches, const Plot& plot) {
   if (stretches.size() == 1) {
     const Stretch& only = stretches.front();
-    const std::string name = place_name(only.last, plot.x_unit);
-    if (only.places == 1)
+    const std::string name = place_name(only.places.back(), plot.x_unit);
+    if (only.places.size() == 1)
       return name.empty() ? only.leader->name + " is ahead" : fmt::format("{} is ahead at {}", only.leader->name, name);
-    if (plot.is_by_words()) return fmt::format("{} is ahead at all {} places", only.leader->name, only.places);
-    return fmt::format("{} is ahead throughout, from {} to {}", only.leader->name, place_name(only.first, plot.x_unit),
-                       name);
+    if (plot.is_by_words()) return fmt::format("{} is ahead at all {} places", only.leader->name, only.places.size());
+    return fmt::format("{} is ahead throughout, from {} to {}", only.leader->name,
+                       place_name(only.places.front(), plot.x_unit), name);
   }
-  if (stretches.size() > kMostStretches && !plot.is_by_words()) {
+  if (plot.is_by_words()) return "Ahead: " + leads_at_words(stretches);
+  if (stretches.size() > kMostStretches) {
     return fmt::format("The lead changes {} times, from {} at {} to {} at {}", stretches.size() - 1,
-                       stretches.front().leader->name, place_name(stretches.front().first, plot.x_unit),
-                       stretches.back().leader->name, place_name(stretches.back().last, plot.x_unit));
+                       stretches.front().leader->name, place_name(stretches.front().places.front(), plot.x_unit),
+                       stretches.back().leader->name, place_name(stretches.back().places.back(), plot.x_unit));
   }
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < stretches.size(); ++i) {
@@ -139,15 +156,13 @@ std::string who_wins(const Plot& plot, const Panel& panel, const std::vector<Pla
     const Standing &best = standings[0], &next = standings[1];
     if (!are_apart(best.point->value, next.point->value)) ++level;
     leads.add(advantage(best.point->value.median, next.point->value.median, plot.sense()), place, "");
-    if (stretches.empty() || stretches.back().leader != best.curve) stretches.push_back({best.curve, place, place, 0});
-    stretches.back().last = place;
-    ++stretches.back().places;
+    if (stretches.empty() || stretches.back().leader != best.curve) stretches.push_back({best.curve, {}});
+    stretches.back().places.push_back(place);
   }
   if (stretches.empty()) return "";
-  std::string text = lead_text(stretches, plot) + fmt::format("; of the next best it has {} times.", leads.figures());
-  if (plot.sense() == Sense::less) {
-    text = lead_text(stretches, plot) + fmt::format("; the next best takes {} times as much.", leads.figures());
-  }
+  std::string text = lead_text(stretches, plot);
+  text += plot.sense() == Sense::less ? fmt::format("; the next best takes {} times as much.", leads.figures())
+                                      : fmt::format(", by {} times over the next best.", leads.figures());
   if (stretches.size() > 1 && !plot.is_by_words()) text += crossing_text(stretches, plot);
   if (level == compared) {
     text += compared == 1 ? " The two spreads overlap, so this may be chance."
@@ -169,12 +184,11 @@ std::string ours_beside(Role role, const Plot& plot, const Panel& panel, const s
               others.front().curve->name);
   }
   if (range.is_empty()) return "";
-  const std::string who = range.is_beside_one() ? fmt::format(", {}", range.beside()) : "";
-  const std::string ratio = plot.sense() == Sense::less ? "is as many times as quick as" : "has of";
+  const std::string who = range.is_beside_one() ? fmt::format(" ({})", range.beside()) : "";
   if (role == Role::limit) {
     return fmt::format("Of the limit{} the best of ours reaches {}.", who, range.text(plot.x_unit));
   }
-  return fmt::format("What the best of ours {} the best rival{}: {}.", ratio, who, range.text(plot.x_unit));
+  return fmt::format("The best of ours is {} times as good as the best rival{}.", range.text(plot.x_unit), who);
 }
 
 /// For units of which neither more nor less is better.

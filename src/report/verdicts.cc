@@ -13,6 +13,8 @@ namespace penumbra::report {
 namespace {
 
 constexpr std::size_t kMostFiguresTold = 6;
+/// Runs differ in the third digit: what is not told apart in print does not decide.
+constexpr double kTolerance = 0.005;
 
 std::string bounds_text(const Check& check) {
   if (check.at_least && check.at_most) {
@@ -34,7 +36,8 @@ std::string figures_text(const std::vector<Finding>& findings) {
 
 Verdict judge_bounds(const Check& check, std::vector<Finding> findings) {
   const auto is_inside = [&check](const Finding& finding) {
-    return (!check.at_least || finding.value >= *check.at_least) && (!check.at_most || finding.value <= *check.at_most);
+    return (!check.at_least || finding.value >= *check.at_least * (1 - kTolerance)) &&
+           (!check.at_most || finding.value <= *check.at_most * (1 + kTolerance));
   };
   const auto outside = std::ranges::stable_partition(findings, is_inside);
   const std::vector<Finding> inside(findings.begin(), outside.begin()), failing(outside.begin(), outside.end());
