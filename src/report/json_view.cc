@@ -11,8 +11,9 @@
 namespace penumbra::report {
 namespace {
 
-/// Nothing that a computer measures is larger, and what is computed from such numbers is finite.
-constexpr double kLargestNumber = 1e30;
+/// Nothing that a computer measures is larger or, but for nothing, smaller, and what is computed from such numbers is
+/// finite.
+constexpr double kLargestNumber = 1e30, kSmallestNumber = 1e-30;
 constexpr std::size_t kLongestKeyShown = 60;
 
 /// "line 3, column 7" as numbers, of the byte at `offset`.
@@ -78,7 +79,8 @@ std::string JsonView::text() const {
 double JsonView::number() const {
   if (!value_->is_number()) throw unexpected("a number");
   const auto value = value_->get<double>();
-  if (!(std::abs(value) <= kLargestNumber)) throw error("such a number nothing measures");
+  const double size = std::abs(value);
+  if (!(size <= kLargestNumber) || (size != 0 && size < kSmallestNumber)) throw error("such a number nothing measures");
   return value;
 }
 

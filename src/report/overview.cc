@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/markup.h"
 #include "report/parts.h"
 
@@ -28,7 +30,7 @@ std::string facts(const Context& context, std::size_t number) {
 std::string state(const Context& context, const std::string& measurement, const std::vector<Plot>& plots,
                   std::size_t document) {
   if (const std::string why = context.why_nothing(measurement, document); !why.empty()) {
-    return element("td", shortened(why, 70), "class=\"nothing\"");
+    return element("td", why.substr(0, why.find(':')), "class=\"nothing\"");
   }
   std::string text;
   if (const PaperMeasurement* papers = context.papers_of(measurement)) {
@@ -53,13 +55,13 @@ std::string measurement_row(const Context& context, const std::string& measureme
 }
 
 std::string links_to_others(const Context& context) {
-  std::vector<std::string> links, seen;
+  std::vector<std::string> links;
   for (const Document& document : context.documents) {
     for (const Entry& entry : document.entries) {
       if (Context::is_of_papers(entry)) continue;
       const std::string link =
           fmt::format("<a href=\"#benchmark-{}\">{}</a>", as_id(entry.benchmark), escape(entry.benchmark));
-      if (std::find(links.begin(), links.end(), link) == links.end()) links.push_back(link);
+      if (std::ranges::find(links, link) == links.end()) links.push_back(link);
     }
   }
   return links.empty() ? ""

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/scale.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "report/figures.h"
@@ -44,6 +45,11 @@ double round_down(double value) {
   return power;
 }
 
+/// Without the zeros that a figure has for its precision.
+std::string tick_name(double value, std::string_view unit) {
+  return unit != "B" && std::abs(value) < 1000 ? fmt::format("{:.4g}", value) : place_name(value, unit);
+}
+
 /// Every so many powers of two.
 std::vector<Tick> ticks_of_two(const Scale& scale, std::string_view unit, std::size_t most) {
   const double first = std::ceil(std::log2(scale.low) - kRounding),
@@ -69,7 +75,7 @@ std::vector<Tick> ticks_of_ten(const Scale& scale, std::string_view unit, std::s
       if (factor != 1 && !all_three) continue;
       const double value = factor * std::pow(10, power);
       if (value < scale.low * (1 - kRounding) || value > scale.high * (1 + kRounding)) continue;
-      all.push_back({value, place_name(value, unit)});
+      all.push_back({value, tick_name(value, unit)});
     }
   }
   return all;
@@ -80,7 +86,8 @@ std::vector<Tick> linear_ticks(const Scale& scale, std::string_view unit, std::s
   const double step = round_up(span / static_cast<double>(std::max<std::size_t>(most, 1)));
   std::vector<Tick> all;
   for (double count = std::ceil(scale.low / step - kRounding); count * step <= scale.high + span * kRounding; ++count) {
-    all.push_back({count * step, place_name(count * step, unit)});
+    const double value = count * step + 0.0;  // never a negative zero
+    all.push_back({value, tick_name(value, unit)});
     if (all.size() > most + 1) break;  // where adding a step no longer changes a number
   }
   return all;
@@ -117,7 +124,7 @@ Scale place_scale(std::span<const double> values) {
 std::vector<Tick> ticks(const Scale& scale, std::string_view unit, std::size_t most) {
   if (!scale.is_log) return linear_ticks(scale, unit, most);
   std::vector<Tick> all = unit == "B" ? ticks_of_two(scale, unit, most) : ticks_of_ten(scale, unit, most);
-  if (all.size() < 2) all = {{scale.low, place_name(scale.low, unit)}, {scale.high, place_name(scale.high, unit)}};
+  if (all.size() < 2) all = {{scale.low, tick_name(scale.low, unit)}, {scale.high, tick_name(scale.high, unit)}};
   return all;
 }
 
