@@ -153,7 +153,9 @@ Document parse_document(std::string_view text, const std::string& file) {
   for (const auto& [name, value] : root.at("machine").members()) {
     document.machine.emplace_back(name, value.text_or_number());
   }
-  std::ranges::stable_partition(document.machine, [](const auto& fact) { return fact.first == "processor"; });
+  using Fact = std::pair<std::string, std::string>;
+  const auto processor = std::ranges::find(document.machine, "processor", &Fact::first);
+  if (processor != document.machine.end()) std::rotate(document.machine.begin(), processor, processor + 1);
   const JsonView build = root.at("build");
   document.version = build.at("version").text();
   document.flags = build.text_or_none("flags");

@@ -65,6 +65,7 @@ std::vector<std::pair<std::string, JsonView>> JsonView::members() const {
 std::vector<JsonView> JsonView::list() const {
   if (!value_->is_array()) throw unexpected("a list");
   std::vector<JsonView> all;
+  all.reserve(value_->size());
   for (std::size_t i = 0; i < value_->size(); ++i) {
     all.push_back(JsonView((*value_)[i], file_, fmt::format("{}[{}]", path_, i)));
   }

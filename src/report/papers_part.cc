@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "report/markup.h"
 #include "report/parts.h"
 #include "report/targets.h"
@@ -9,9 +12,9 @@
 namespace penumbra::report {
 namespace {
 
-/// Ours beside a number of a paper, on one machine.
+/// Ours beside a number of a paper, on one machine: a cell, and what of ours it is.
 struct Beside {
-  std::string cells, what;
+  std::string cell = "<td></td>", what;
 };
 
 Beside ours_beside_number(const PaperNumber& number, const std::optional<double>& place, double value,
@@ -19,32 +22,42 @@ Beside ours_beside_number(const PaperNumber& number, const std::optional<double>
   std::optional<PlaceChoice> at;
   if (place) at = PlaceChoice{PlaceChoice::Kind::number, *place, 0, ""};
   const auto found = number.ours ? find(*number.ours, plots, document, at) : std::vector<Finding>();
-  if (found.empty()) return {"<td></td><td></td>", ""};
+  if (found.empty()) return {};
   const Finding& first = found.front();
-  const std::string ratio = value == 0 ? "" : figure(first.value / value);
-  return {element("td", figure(first.value), "class=\"number\"") + element("td", ratio, "class=\"number\""),
+  const std::string times = value == 0 ? "" : element("small", figure(first.value / value) + " times");
+  return {fmt::format("<td class=\"number\">{} {}</td>", figure(first.value), times),
           first.to.empty() ? fmt::format("{}, {}", first.plot->title, first.of)
                            : fmt::format("{}, {} over {}", first.plot->title, first.of, first.to)};
 }
 
-/// Without `with_ours` the paper's alone, where nothing was measured.
-std::string rows_of_number(const Context& context, const PaperNumber& number, const std::vector<Plot>& plots,
-                           bool with_ours) {
-  std::string rows;
+/// The machines that have anything of these plots.
+std::vector<std::size_t> documents_of(const std::vector<Plot>& plots) {
+  std::set<std::size_t> all;
+  for (const Plot& plot : plots) {
+    for (const Panel& panel : plot.panels) all.insert(panel.document);
+  }
+  return {all.begin(), all.end()};
+}
+
+/// What of ours stands beside them is said once for all points of a number.
+std::string rows_of_number(const PaperNumber& number, const std::vector<Plot>& plots,
+                           const std::vector<std::size_t>& documents) {
+  std::string rows, said;
   for (const auto& [place, value] : number.points) {
     std::string cells, ours;
-    for (std::size_t i = 0; with_ours && i < context.documents.size(); ++i) {
-      const Beside beside = ours_beside_number(number, place, value, plots, i);
-      cells += beside.cells;
+    for (const std::size_t document : documents) {
+      const Beside beside = ours_beside_number(number, place, value, plots, document);
+      cells += beside.cell;
       if (ours.empty()) ours = beside.what;
     }
     std::string what = number.what;
     if (place) what += ", " + place_name(*place, number.x_unit);
     if (place && !number.x_unit.empty() && number.x_unit != "B") what += " " + number.x_unit;
-    const std::string small = number.where.empty() ? "" : element("small", number.where);
-    const std::string beside = ours.empty() ? "" : element("small", "ours: " + ours);
+    const std::string where = number.where.empty() ? "" : element("small", number.where);
+    const std::string beside = ours.empty() || ours == said ? "" : element("small", "ours: " + ours);
+    if (!ours.empty()) said = ours;
     rows += fmt::format("<tr><th scope=\"row\">{} {} {}</th><td class=\"number\">{}{} <small>{}</small></td>{}</tr>",
-                        escape(what), small, beside, number.is_approximate ? "about " : "", figure(value),
+                        escape(what), where, beside, number.is_approximate ? "about " : "", figure(value),
                         escape(number.unit), cells);
   }
   return rows;
@@ -52,14 +65,13 @@ std::string rows_of_number(const Context& context, const PaperNumber& number, co
 
 std::string numbers_of(const Context& context, const Paper& paper, const std::vector<Plot>& plots) {
   if (paper.numbers.empty()) return "";
+  const std::vector<std::size_t> documents = documents_of(plots);
   std::string headings = "<th scope=\"col\">what</th><th scope=\"col\">the paper&#39;s</th>", rows;
-  const bool with_ours = !plots.empty();
-  for (const MachineName& machine : context.machines) {
-    if (!with_ours) break;
-    headings += element("th", machine.prefix() + "ours", "scope=\"col\"") +
-                element("th", machine.prefix() + "ours / the paper's", "scope=\"col\"");
+  for (const std::size_t document : documents) {
+    headings += fmt::format("<th scope=\"col\">{}ours <small>over the paper&#39;s</small></th>",
+                            escape(context.machines[document].prefix()));
   }
-  for (const PaperNumber& number : paper.numbers) rows += rows_of_number(context, number, plots, with_ours);
+  for (const PaperNumber& number : paper.numbers) rows += rows_of_number(number, plots, documents);
   return scrolling(
       fmt::format("<table class=\"papers\"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", headings, rows),
       "Numbers of " + paper.paper);
@@ -70,21 +82,23 @@ std::string_view class_of_outcome(Outcome outcome) {
   return outcome == Outcome::does_not_hold ? "fails" : "open";
 }
 
-/// The verdict of each machine; one for all where none of them can say anything for the same reason.
+/// The verdict of each machine, those together that have the same.
 std::string verdicts_of(const Context& context, const Conclusion& conclusion, const std::vector<Plot>& plots) {
-  std::vector<Verdict> verdicts;
-  for (std::size_t i = 0; i < context.documents.size(); ++i) verdicts.push_back(judge(conclusion, plots, i));
-  bool is_one_for_all = true;
-  for (const Verdict& each : verdicts) {
-    is_one_for_all =
-        is_one_for_all && each.outcome == Outcome::cannot_be_said && each.sentence == verdicts.front().sentence;
+  std::vector<std::pair<Verdict, std::vector<std::string>>> verdicts;
+  for (std::size_t i = 0; i < context.documents.size(); ++i) {
+    Verdict verdict = judge(conclusion, plots, i);
+    const auto same = std::ranges::find_if(verdicts, [&verdict](const auto& each) {
+      return each.first.outcome == verdict.outcome && each.first.sentence == verdict.sentence;
+    });
+    std::vector<std::string>& machines =
+        (same == verdicts.end() ? verdicts.emplace_back(std::move(verdict), std::vector<std::string>()) : *same).second;
+    machines.push_back(context.machines[i].letter);
   }
   std::string items;
-  for (std::size_t i = 0; i < (is_one_for_all ? 1 : verdicts.size()); ++i) {
-    items += fmt::format(
-        "<li class=\"{}\">{} {}</li>", class_of_outcome(verdicts[i].outcome),
-        element("b", (is_one_for_all ? "" : context.machines[i].prefix()) + name_of(verdicts[i].outcome) + "."),
-        escape(verdicts[i].sentence));
+  for (const auto& [verdict, machines] : verdicts) {
+    const std::string who = verdicts.size() == 1 ? "" : enumerate(machines) + ": ";
+    items += fmt::format("<li class=\"{}\">{} {}</li>", class_of_outcome(verdict.outcome),
+                         element("b", who + name_of(verdict.outcome) + "."), escape(verdict.sentence));
   }
   return "<ul class=\"verdicts\">" + items + "</ul>";
 }

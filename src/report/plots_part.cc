@@ -17,12 +17,14 @@ std::vector<PaperSeries> series_for(const Plot& plot, const PaperMeasurement* pa
   if (papers == nullptr) return all;
   for (const Paper& paper : papers->papers) {
     for (const PaperNumber& number : paper.numbers) {
-      if (!number.ours || number.ours->to || number.ours->to_at || number.unit != plot.unit) continue;
-      if (!matches(number.ours->plot, plot.title) || !matches(number.ours->unit, plot.unit)) continue;
+      if (!number.ours) continue;
+      const Target& ours = *number.ours;
+      if (ours.to || ours.to_at || number.unit != plot.unit) continue;
+      if (!matches(ours.plot, plot.title) || !matches(ours.unit, plot.unit)) continue;
       PaperSeries series{fmt::format("{}, {}", paper.paper, number.what), {}};
       for (const auto& [place, value] : number.points) {
-        const bool has_number = number.ours->at.kind == PlaceChoice::Kind::number;
-        if (place || has_number) series.points.emplace_back(place.value_or(number.ours->at.from), value);
+        const bool has_number = ours.at.kind == PlaceChoice::Kind::number;
+        if (place || has_number) series.points.emplace_back(place.value_or(ours.at.from), value);
       }
       if (!series.points.empty()) all.push_back(std::move(series));
     }

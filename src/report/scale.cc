@@ -50,6 +50,11 @@ std::string tick_name(double value, std::string_view unit) {
   return unit != "B" && std::abs(value) < 1000 ? fmt::format("{:.4g}", value) : place_name(value, unit);
 }
 
+/// How many apart no more than `most` of `count` are.
+int steps_of(int count, std::size_t most) {
+  return std::max(1, static_cast<int>(std::ceil(count / static_cast<double>(most))));
+}
+
 /// Every so many powers of two.
 std::vector<Tick> ticks_of_two(const Scale& scale, std::string_view unit, std::size_t most) {
   const double first = std::ceil(std::log2(scale.low) - kRounding),
@@ -64,13 +69,13 @@ std::vector<Tick> ticks_of_two(const Scale& scale, std::string_view unit, std::s
 
 /// At 1, 2, 5 of each power of ten if there is room for all of them, at 1 otherwise, or at every so many.
 std::vector<Tick> ticks_of_ten(const Scale& scale, std::string_view unit, std::size_t most) {
-  const double first = std::floor(std::log10(scale.low) + kRounding);
-  const double last = std::floor(std::log10(scale.high) + kRounding);
+  const int first = static_cast<int>(std::floor(std::log10(scale.low) + kRounding));
+  const int last = static_cast<int>(std::floor(std::log10(scale.high) + kRounding));
   const double decades = std::log10(scale.high / scale.low);
   const bool all_three = decades * 3 <= static_cast<double>(most) + 2;
-  const double step = std::max(1.0, std::ceil((last - first) / static_cast<double>(most)));
+  const int step = steps_of(last - first, most);
   std::vector<Tick> all;
-  for (double power = first; power <= last; power += step) {
+  for (int power = first; power <= last; power += step) {
     for (const double factor : {1.0, 2.0, 5.0}) {
       if (factor != 1 && !all_three) continue;
       const double value = factor * std::pow(10, power);
@@ -85,10 +90,11 @@ std::vector<Tick> linear_ticks(const Scale& scale, std::string_view unit, std::s
   const double span = scale.high - scale.low;
   const double step = round_up(span / static_cast<double>(std::max<std::size_t>(most, 1)));
   std::vector<Tick> all;
-  for (double count = std::ceil(scale.low / step - kRounding); count * step <= scale.high + span * kRounding; ++count) {
-    const double value = count * step + 0.0;  // never a negative zero
+  const double first = std::ceil(scale.low / step - kRounding);
+  for (std::size_t i = 0; i <= most + 1; ++i) {
+    const double value = (first + static_cast<double>(i)) * step + 0.0;  // never a negative zero
+    if (value > scale.high + span * kRounding) break;
     all.push_back({value, tick_name(value, unit)});
-    if (all.size() > most + 1) break;  // where adding a step no longer changes a number
   }
   return all;
 }

@@ -49,21 +49,22 @@ bool is_contender(const Curve& curve) {
 class Range {
  public:
   void add(double value, const Place& place, const std::string& beside) {
-    if (!least_ || value < least_->value) least_ = {value, place, beside};
-    if (!most_ || value > most_->value) most_ = {value, place, beside};
-    all_beside_one_ = all_beside_one_ && least_->beside == beside && most_->beside == beside;
+    if (is_empty_ || value < least_.value) least_ = {value, place, beside};
+    if (is_empty_ || value > most_.value) most_ = {value, place, beside};
+    is_empty_ = false;
+    all_beside_one_ = all_beside_one_ && least_.beside == beside && most_.beside == beside;
   }
-  bool is_empty() const { return !least_; }
+  bool is_empty() const { return is_empty_; }
   bool is_beside_one() const { return all_beside_one_; }
-  std::string beside() const { return least_->beside; }
+  std::string beside() const { return least_.beside; }
   /// "0.97 (AMAC, 64 MiB) to 1.17 (AMAC, 1 GiB)".
   std::string text(const std::string& unit) const {
-    const std::string one = end_text(*least_, unit);
-    if (least_->place == most_->place && least_->beside == most_->beside) return one;
-    return one + " to " + end_text(*most_, unit);
+    const std::string one = end_text(least_, unit);
+    if (least_.place == most_.place && least_.beside == most_.beside) return one;
+    return one + " to " + end_text(most_, unit);
   }
   std::string figures() const {
-    const std::string least = figure(least_->value), most = figure(most_->value);
+    const std::string least = figure(least_.value), most = figure(most_.value);
     return least == most ? least : least + " to " + most;
   }
 
@@ -79,7 +80,8 @@ class Range {
     if (const std::string name = place_name(end.place, unit); !name.empty()) where.push_back("at " + name);
     return where.empty() ? figure(end.value) : fmt::format("{} ({})", figure(end.value), fmt::join(where, ", "));
   }
-  std::optional<End> least_, most_;
+  End least_, most_;
+  bool is_empty_ = true;
   bool all_beside_one_ = true;
 };
 

@@ -34,13 +34,13 @@ std::string figures_text(const std::vector<Finding>& findings) {
   return text;
 }
 
-Verdict judge_bounds(const Check& check, std::vector<Finding> findings) {
+Verdict judge_bounds(const Check& check, const std::vector<Finding>& findings) {
   const auto is_inside = [&check](const Finding& finding) {
     return (!check.at_least || finding.value >= *check.at_least * (1 - kTolerance)) &&
            (!check.at_most || finding.value <= *check.at_most * (1 + kTolerance));
   };
-  const auto outside = std::ranges::stable_partition(findings, is_inside);
-  const std::vector<Finding> inside(findings.begin(), outside.begin()), failing(outside.begin(), outside.end());
+  std::vector<Finding> inside, failing;
+  for (const Finding& finding : findings) (is_inside(finding) ? inside : failing).push_back(finding);
   const std::string wanted = bounds_text(check);
   if (failing.empty()) return {Outcome::holds, fmt::format("{} (asked: {}).", figures_text(inside), wanted)};
   std::string sentence = fmt::format("{} (asked: {})", figures_text(failing), wanted);
