@@ -57,11 +57,11 @@ int steps_of(int count, std::size_t most) {
 
 /// Every so many powers of two.
 std::vector<Tick> ticks_of_two(const Scale& scale, std::string_view unit, std::size_t most) {
-  const double first = std::ceil(std::log2(scale.low) - kRounding),
-               last = std::floor(std::log2(scale.high) + kRounding);
-  const double step = std::max(1.0, std::ceil((last - first + 1) / static_cast<double>(most)));
+  const int first = static_cast<int>(std::ceil(std::log2(scale.low) - kRounding));
+  const int last = static_cast<int>(std::floor(std::log2(scale.high) + kRounding));
+  const int step = steps_of(last - first + 1, most);
   std::vector<Tick> all;
-  for (double power = first; power <= last; power += step) {
+  for (int power = first; power <= last; power += step) {
     all.push_back({std::exp2(power), place_name(std::exp2(power), unit)});
   }
   return all;
