@@ -11,10 +11,10 @@
 namespace penumbra::report {
 namespace {
 
-constexpr double kWidth = 460, kHeight = 300;
+constexpr double kWidth = 390, kHeight = 265;
 constexpr double kLeft = 58, kRight = 16, kTop = 28, kBottom = 48;
-constexpr double kRowsLeft = 150, kRowHeight = 12, kRowGap = 8, kSingleRowHeight = 18;
-constexpr std::size_t kRowLabelLetters = 23, kMostXTicks = 6, kMostYTicks = 6;
+constexpr double kRowsLeft = 126, kRowHeight = 12, kRowGap = 8, kSingleRowHeight = 18;
+constexpr std::size_t kRowLabelLetters = 19, kMostXTicks = 5, kMostYTicks = 6;
 constexpr double kMarker = 3.6, kCap = 3;
 
 std::string_view class_of(Role role) {

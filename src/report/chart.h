@@ -23,7 +23,7 @@ struct PaperSeries {
 /// How curves look: one of a name looks the same in all plots that share this.
 class Looks {
  public:
-  static constexpr std::size_t kColours = 7, kShapes = 6;
+  static constexpr std::size_t kColours = 6, kShapes = 6;
   struct Look {
     std::size_t colour = 0, shape = 0;
   };

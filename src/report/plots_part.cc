@@ -84,9 +84,9 @@ std::string figure_of_plot(const Context& context, const Plot& plot, const Paper
     tables += table_of_points(plot, panel, fmt::format("{}{}, {}", machine.prefix(), plot.title, plot.unit));
   }
   return fmt::format(
-      "<figure><figcaption>{}</figcaption><div class=\"panels\">{}</div>{}{}"
+      "<figure{}><figcaption>{}</figcaption><div class=\"panels\">{}</div>{}{}"
       "<details><summary>The figures of this plot</summary>{}</details></figure>",
-      element("h3", plot.title), panels, chart.legend(), says, tables);
+      plot.panels.size() > 1 ? " class=\"wide\"" : "", element("h3", plot.title), panels, chart.legend(), says, tables);
 }
 
 std::string spread_and_ratio(const Point* point, bool has_ratios) {
@@ -139,6 +139,7 @@ std::string plots_part(const Context& context, const std::vector<Plot>& plots, c
       figures += figure_of_plot(context, plot, papers, looks, fmt::format("{}-{}", id, ++number));
     }
   }
+  if (!figures.empty()) figures = "<div class=\"figures\">" + figures + "</div>";
   if (tables.empty()) return figures;
   const bool is_all = figures.empty();
   return figures + fmt::format("<details class=\"tables\"{}><summary>{}</summary>{}</details>",

@@ -37,7 +37,10 @@ std::vector<Standing> ranking(const Panel& panel, const Place& place, Sense sens
     if (!wanted(curve)) continue;
     if (const Point* point = curve.at(place)) all.push_back({&curve, point});
   }
-  std::ranges::stable_sort(all, [sense](const Standing& a, const Standing& b) { return is_better(a, b, sense); });
+  std::ranges::sort(all, [sense](const Standing& a, const Standing& b) {
+    if (a.point->value.median == b.point->value.median) return a.curve < b.curve;  // as they stand in the panel
+    return is_better(a, b, sense);
+  });
   return all;
 }
 
