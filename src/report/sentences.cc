@@ -62,7 +62,7 @@ class Range {
   std::string beside() const { return least_.beside; }
   /// "0.97 (AMAC, 64 MiB) to 1.17 (AMAC, 1 GiB)".
   std::string text(const std::string& unit) const {
-    const std::string one = end_text(least_, unit);
+    std::string one = end_text(least_, unit);
     if (least_.place == most_.place && least_.beside == most_.beside) return one;
     return one + " to " + end_text(most_, unit);
   }
@@ -98,6 +98,7 @@ std::string leads_at_words(const std::vector<Stretch>& stretches) {
     for (const Place& place : stretch.places) found->second.push_back(place_name(place, ""));
   }
   std::vector<std::string> parts;
+  parts.reserve(by_leader.size());
   for (const auto& [leader, places] : by_leader)
     parts.push_back(fmt::format("{} at {}", leader->name, enumerate(places)));
   return fmt::format("{}", fmt::join(parts, "; "));
@@ -131,8 +132,11 @@ std::string lead_text(const std::vector<Stretch>& stretches, const Plot& plot) {
   if (stretches.size() == 1) {
     const Stretch& only = stretches.front();
     const std::string name = place_name(only.places.back(), plot.x_unit);
-    if (only.places.size() == 1)
-      return name.empty() ? only.leader->name + " is ahead" : fmt::format("{} is ahead at {}", only.leader->name, name);
+    if (name.empty()) return only.leader->name + " is ahead";
+    if (only.places.size() == 1) {
+      const std::string axis = plot.is_by_words() || plot.x.empty() ? "" : fmt::format(" ({})", plot.x);
+      return fmt::format("{} is ahead at {}{}", only.leader->name, name, axis);
+    }
     if (plot.is_by_words()) return fmt::format("{} is ahead at all {} places", only.leader->name, only.places.size());
     return fmt::format("{} is ahead throughout, from {} to {}", only.leader->name,
                        place_name(only.places.front(), plot.x_unit), name);
@@ -144,6 +148,7 @@ std::string lead_text(const std::vector<Stretch>& stretches, const Plot& plot) {
                        stretches.back().leader->name, place_name(stretches.back().places.back(), plot.x_unit));
   }
   std::vector<std::string> parts;
+  parts.reserve(stretches.size());
   for (std::size_t i = 0; i < stretches.size(); ++i) {
     parts.push_back(stretch_text(stretches[i], plot, i == 0, i + 1 == stretches.size()));
   }

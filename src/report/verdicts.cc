@@ -20,7 +20,8 @@ std::string bounds_text(const Check& check) {
   if (check.at_least && check.at_most) {
     return fmt::format("between {} and {}", figure(*check.at_least), figure(*check.at_most));
   }
-  return check.at_least ? figure(*check.at_least) + " or more" : figure(*check.at_most) + " or less";
+  if (check.at_least) return figure(*check.at_least) + " or more";
+  return check.at_most ? figure(*check.at_most) + " or less" : "";
 }
 
 std::string figures_text(const std::vector<Finding>& findings) {
@@ -85,6 +86,7 @@ std::string crossing_of(const std::vector<Finding>& findings, std::size_t docume
     const auto where = crossings(*of, *to);
     if (where.empty()) return ", and the two do not cross";
     std::vector<std::string> names;
+    names.reserve(where.size());
     for (const double place : where) names.push_back(place_name(place, first.plot->x_unit));
     return ", and they cross near " + enumerate(names);
   }
