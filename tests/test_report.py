@@ -119,7 +119,8 @@ def two_machines():
     absent = {"benchmark": "gpu", "measurements": ["E1"], "absent": "no NVIDIA driver: a file is not there"}
     failed = {"benchmark": "load", "measurements": ["E9"], "error": "an answer was wrong"}
     left_out = {"benchmark": "flows", "measurements": ["E22"], "left_out": "the budget of 20m was spent"}
-    other = entry("lookup", [], [comparison("uniform", "M/s/core", [contender("ours", 2.0), contender("rte_lpm", 1.0, "rival")])])
+    ways = [contender("ours", 2.0), contender("rte_lpm", 1.0, "rival")]
+    other = entry("lookup", [], [comparison("uniform", "M/s/core", ways)])
     return [
         document("AMD EPYC 9654", [gopt(10), absent, failed, left_out, other]),
         document("Intel Xeon 8480", [gopt(15), copies(50), exchanges()], gpu="NVIDIA H200"),
@@ -168,7 +169,8 @@ def test_every_measurement_has_its_section_and_a_link_to_it(tree):
 
 
 def test_nothing_is_loaded_from_anywhere(page, tree):
-    assert {each.tag for each in tree.iter()}.isdisjoint({f"{HTML}{tag}" for tag in ("script", "img", "iframe", "object")})
+    foreign = {f"{HTML}{tag}" for tag in ("script", "img", "iframe", "object")}
+    assert {each.tag for each in tree.iter()}.isdisjoint(foreign)
     sources = [each.get(key) for each in tree.iter() for key in ("src", "href") if each.get(key)]
     assert all(source.startswith("#") or source == "data:," for source in sources)
     assert "url(" not in page.read_text() and "@import" not in page.read_text()
@@ -189,7 +191,9 @@ def test_machines_stand_side_by_side_on_the_same_axes(tree):
     first, second = (each for each in section(tree, "E6").iter(f"{HTML}svg") if each.get("role") == "img")
     axis = [[text_of(each) for each in chart if each.tag == f"{HTML}text"] for chart in (first, second)]
     assert axis[0] == axis[1] and len(axis[0]) > 5
-    assert "A: AMD EPYC 9654, 16 cores" in text_of(tree) and "B: Intel Xeon 8480, 16 cores, NVIDIA H200" in text_of(tree)
+    assert "A: AMD EPYC 9654, 16 cores" in text_of(tree) and "B: Intel Xeon 8480, 16 cores, NVIDIA H200" in text_of(
+        tree
+    )
 
 
 def test_what_is_not_there_says_why(tree):
@@ -287,7 +291,10 @@ FIRST = ("results", 0, "comparisons", 0)
         (changed((*FIRST, "plot", "at"), KeyError), r"comparisons\[0\]\.plot: .*it has no place"),
         (changed((*FIRST, "plot", "at"), {}), r"plot\.at: expected a number or words"),
         (changed((*FIRST, "contenders", 0, "role"), "friend"), r"contenders\[0\]\.role: expected ours, rival or limit"),
-        (changed((*FIRST, "contenders", 0, "value", "median"), 1e200), r"value\.median: such a number nothing measures"),
+        (
+            changed((*FIRST, "contenders", 0, "value", "median"), 1e200),
+            r"value\.median: such a number nothing measures",
+        ),
         (changed((*FIRST, "contenders", 0, "value", "min"), 1e9), r"value: the median does not lie between"),
         (changed(("results", 0, "bars", 0, "met"), "yes"), r"bars\[0\]\.met: expected true or false"),
         (changed(("results", 0, "bars", 0, "value"), KeyError), r"bars\[0\]: a bar that was shown"),
@@ -325,13 +332,25 @@ def test_in_a_browser(page, tmp_path, width):
     frame = f'<iframe src="probe.html" style="width:{width}px;height:900px;border:0"></iframe>'
     read = "onload=\"document.title=document.querySelector('iframe').contentDocument.title\""
     (tmp_path / "frame.html").write_text(f"<!DOCTYPE html><title>none</title><body {read}>{frame}</body>")
-    flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--enable-logging=stderr"]
+    flags = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--allow-file-access-from-files",
+        "--enable-logging=stderr",
+    ]
     flags += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1500,1000", "--dump-dom"]
     done = subprocess.run(
-        [CHROMIUM, *flags, f"file://{tmp_path}/frame.html"], capture_output=True, text=True, timeout=conftest.PATIENCE, check=True
+        [CHROMIUM, *flags, f"file://{tmp_path}/frame.html"],
+        capture_output=True,
+        text=True,
+        timeout=conftest.PATIENCE,
+        check=True,
     )
     assert "CONSOLE" not in done.stderr, done.stderr
-    found = json.loads(re.search(r"<title>(\{.*?\})</title>", done.stdout)[1].replace("&lt;", "<").replace("&amp;", "&"))
+    found = json.loads(
+        re.search(r"<title>(\{.*?\})</title>", done.stdout)[1].replace("&lt;", "<").replace("&amp;", "&")
+    )
     assert width - 20 <= found["width"] <= width, "but for a scroll bar"
     assert found["scroll"] <= found["width"], found
     assert found["wide"] == [] and found["loaded"] == 0 and found["stops"] > 40

@@ -23,6 +23,7 @@ struct ReportOptions {
 void write_report(const ReportOptions& options) {
   constexpr std::size_t kLargestDocument = std::size_t{256} << 20;
   std::vector<report::Document> documents;
+  documents.reserve(options.results.size());
   for (const std::string& file : options.results) {
     documents.push_back(report::parse_document(read_text_file(file, kLargestDocument), file));
   }

@@ -15,7 +15,7 @@ constexpr double kWidth = 390, kHeight = 265;
 constexpr double kLeft = 58, kRight = 16, kTop = 28, kBottom = 48;
 constexpr double kRowsLeft = 126, kRowHeight = 12, kRowGap = 8, kSingleRowHeight = 18;
 constexpr std::size_t kRowLabelLetters = 19, kMostXTicks = 5, kMostYTicks = 6;
-constexpr std::size_t kLongAxisName = 44;
+constexpr std::size_t kLongAxisName = 44, kMostOfAxisName = 64;
 constexpr double kMarker = 3.6, kCap = 3;
 
 std::string_view class_of(Role role) {
@@ -158,7 +158,8 @@ std::string Chart::draw_lines(const Panel& panel) const {
   marks += text_at(4, 14, "start", plot_.unit + (y_.is_log ? " (log)" : ""), "name");
   const std::string name = axis_name(plot_.x, plot_.x_unit) + (x_.is_log ? " (log)" : "");
   const bool is_long = name.size() > kLongAxisName;  // too long to stand in the middle of the axis
-  marks += text_at(is_long ? right : (kLeft + right) / 2, kHeight - 8, is_long ? "end" : "middle", name, "name");
+  marks += text_at(is_long ? right : (kLeft + right) / 2, kHeight - 8, is_long ? "end" : "middle",
+                   shortened(name, kMostOfAxisName), is_long ? "name long" : "name");
   for (const Curve& curve : panel.curves) marks += curve_marks(curve);
   return marks + paper_marks();
 }
