@@ -316,10 +316,11 @@ def test_bad_prices(tmp_path):
 CHROMIUM = shutil.which("chromium")
 #: Leaves its findings in the page's title, which --dump-dom shows. Only in the test's copy: the page has no scripts.
 PROBE = """<script>
+const frame = document.documentElement;
 const wide = [...document.querySelectorAll('body *')].filter(each => !each.closest('.scroll') &&
-  each.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(each => each.outerHTML.slice(0, 80));
+  each.getBoundingClientRect().right > frame.clientWidth + 1).map(each => each.outerHTML.slice(0, 80));
 const stops = [...document.querySelectorAll('a[href], summary, [tabindex="0"]')].length;
-document.title = JSON.stringify({width: document.documentElement.clientWidth, scroll: document.documentElement.scrollWidth,
+document.title = JSON.stringify({width: frame.clientWidth, scroll: frame.scrollWidth,
   wide: wide, stops: stops, loaded: performance.getEntriesByType('resource').length});
 </script></body>"""
 
