@@ -40,6 +40,7 @@ def leaves(kind):
         ("src/control", r"^(io|runtime|functions|engines|shaders|cli)/|^rte_"),
         ("src/io", r"^(runtime|functions|engines|shaders|cli)/"),
         ("src/runtime", r"^(functions|shaders|cli)/"),
+        ("src/report", r"^(base|io|runtime|functions|control|cli|shaders|engines)/|^rte_|^yaml-cpp"),
         ("src/cli", r"^engines/"),
         ("bench", r"^(cli|engines)/"),
     ],

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plots as SVG: lines along an axis of numbers; rows of dots where places are words or there is just one. Colours come
+// from the page's style, so that they suit light, dark and paper.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/plots.h"
+#include "report/scale.h"
+
+namespace penumbra::report {
+
+/// A paper's figures that stand in a plot of ours.
+struct PaperSeries {
+  std::string name;
+  std::vector<std::pair<double, double>> points;
+};
+
+/// How curves look: one of a name looks the same in all plots that share this.
+class Looks {
+ public:
+  static constexpr std::size_t kColours = 6, kShapes = 6;
+  struct Look {
+    std::size_t colour = 0, shape = 0;
+  };
+  Look of(const std::string& curve);
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+};
+
+/// What all panels of a plot share.
+class Chart {
+ public:
+  Chart(const Plot& plot, std::vector<PaperSeries> papers, Looks& looks);
+
+  /// One machine's part. `id` is unlike any other of the page; `description` is for who cannot see it.
+  std::string draw(const Panel& panel, const std::string& id, const std::string& title,
+                   const std::string& description) const;
+  /// Which curve is which, of all panels.
+  std::string legend() const;
+
+ private:
+  bool has_rows() const { return by_words_ || places_.size() < 2; }
+  std::string draw_lines(const Panel& panel) const;
+  std::string draw_rows(const Panel& panel, double& height) const;
+  std::string curve_marks(const Curve& curve) const;
+  std::string paper_marks() const;
+  std::string bar_and_dot(const Curve& curve, const Point& point, double y) const;
+
+  const Plot& plot_;
+  std::vector<PaperSeries> papers_;
+  Looks& looks_;
+  std::vector<Place> places_;
+  bool by_words_;
+  Scale x_, y_;  ///< with rows, y_ is the horizontal axis
+};
+
+}  // namespace penumbra::report

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/markup.h"
+
+namespace penumbra::report {
+namespace {
+
+constexpr std::size_t kLongestName = 60;
+constexpr std::size_t kLetters = 26;
+
+std::string name_of_machine(const Document& document) {
+  std::vector<std::string> parts;
+  const std::string processor = document.machine_fact("processor"), cores = document.machine_fact("cores");
+  parts.push_back(processor.empty() ? document.file : shortened(processor, kLongestName));
+  if (!cores.empty()) parts.push_back(cores + (cores == "1" ? " core" : " cores"));
+  if (const std::string gpu = document.machine_fact("gpu"); !gpu.empty()) parts.push_back(shortened(gpu, kLongestName));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// A to Z, AA, AB ...
+std::string letter_of(std::size_t number) {
+  const std::string last(1, static_cast<char>('A' + number % kLetters));
+  return number < kLetters ? last : letter_of(number / kLetters - 1) + last;
+}
+
+bool belongs_to(const Entry& entry, const std::string& measurement) {
+  return std::ranges::find(entry.measurements, measurement) != entry.measurements.end();
+}
+
+}  // namespace
+
+Context::Context(const std::vector<Document>& all_documents, const std::vector<PaperMeasurement>& all_papers,
+                 const PriceList& known_prices)
+    : documents(all_documents), papers(all_papers), prices(known_prices), plots(plots_of(all_documents)) {
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    machines.push_back({documents.size() == 1 ? "" : letter_of(i), name_of_machine(documents[i])});
+  }
+}
+
+std::vector<Plot> Context::plots_of_measurement(const std::string& measurement) const {
+  std::vector<Plot> some;
+  std::ranges::copy_if(plots, std::back_inserter(some),
+                       [&measurement](const Plot& plot) { return plot.measurement == measurement; });
+  return some;
+}
+
+const PaperMeasurement* Context::papers_of(const std::string& measurement) const {
+  const auto found = std::ranges::find(papers, measurement, &PaperMeasurement::measurement);
+  return found == papers.end() ? nullptr : &*found;
+}
+
+std::vector<const Entry*> Context::entries_of(const std::string& measurement, std::size_t document) const {
+  std::vector<const Entry*> some;
+  for (const Entry& entry : documents[document].entries) {
+    if (belongs_to(entry, measurement)) some.push_back(&entry);
+  }
+  return some;
+}
+
+std::string Context::why_nothing(const std::string& measurement, std::size_t document) const {
+  for (const Plot& plot : plots) {
+    if (plot.measurement != measurement) continue;
+    if (std::ranges::find(plot.panels, document, &Panel::document) != plot.panels.end()) return "";
+  }
+  const auto entries = entries_of(measurement, document);
+  for (const Entry* entry : entries) {
+    if (entry->nothing) return reason_text(*entry->nothing);
+  }
+  if (!entries.empty()) return "the benchmark ran, but compared nothing for it (its notes may say why)";
+  for (const Planned& planned : documents[document].planned) {
+    if (planned.measurement == measurement) return "not yet available: it waits for " + planned.waits_for;
+  }
+  return "it was not asked for";
+}
+
+bool Context::is_of_papers(const Entry& entry) {
+  for (int number = 1; number <= kMeasurements; ++number) {
+    if (belongs_to(entry, measurement_name(number))) return true;
+  }
+  return false;
+}
+
+std::string reason_text(const Nothing& nothing) {
+  if (nothing.kind == Nothing::Kind::absent) return "the machine lacks something: " + nothing.what;
+  if (nothing.kind == Nothing::Kind::error) return "the benchmark failed: " + nothing.what;
+  return "left out: " + nothing.what;
+}
+
+}  // namespace penumbra::report

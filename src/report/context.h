@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all parts of the page are made from.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "report/document.h"
+#include "report/papers.h"
+#include "report/plots.h"
+#include "report/prices.h"
+
+namespace penumbra::report {
+
+/// How a document's machine is called: "A" if there are several, and "AMD EPYC 9654, 16 cores, NVIDIA H200".
+struct MachineName {
+  std::string letter, name;
+  /// "A: " or nothing.
+  std::string prefix() const { return letter.empty() ? "" : letter + ": "; }
+  /// The letter, or the name of the only one.
+  const std::string& short_name() const { return letter.empty() ? name : letter; }
+};
+
+struct Context {
+  Context(const std::vector<Document>& all_documents, const std::vector<PaperMeasurement>& all_papers,
+          const PriceList& known_prices);
+
+  /// Those of one of the papers' measurements.
+  std::vector<Plot> plots_of_measurement(const std::string& measurement) const;
+  /// What the papers have about it, or null.
+  const PaperMeasurement* papers_of(const std::string& measurement) const;
+  /// That machine's entries that belong to it.
+  std::vector<const Entry*> entries_of(const std::string& measurement, std::size_t document) const;
+  /// Why that machine's results have nothing for it, as a clause; empty if they have something.
+  std::string why_nothing(const std::string& measurement, std::size_t document) const;
+  /// Whether an entry belongs to one of E1 to E22.
+  static bool is_of_papers(const Entry& entry);
+
+  const std::vector<Document>& documents;
+  const std::vector<PaperMeasurement>& papers;
+  const PriceList& prices;
+  std::vector<Plot> plots;
+  std::vector<MachineName> machines;  ///< of each document
+};
+
+/// "absent: no NVIDIA driver" as a clause.
+std::string reason_text(const Nothing& nothing);
+
+}  // namespace penumbra::report

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `penumbra bench` wrote (docs/bench-results.md), read and checked.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "report/figures.h"
+
+namespace penumbra::report {
+
+/// The papers' measurements are E1 to this one.
+inline constexpr int kMeasurements = 22;
+/// "E6" for 6.
+std::string measurement_name(int number);
+
+enum class Role { ours, rival, limit };
+
+struct Contender {
+  std::string name;
+  std::string curve;  ///< what its curve is called
+  Role role = Role::ours;
+  std::vector<double> samples;
+  Spread value;
+  std::optional<Spread> ratio;  ///< to the comparison's reference
+  std::optional<Place> at;      ///< in place of the comparison's
+};
+
+/// Where a comparison belongs in a plot.
+struct PlotPlace {
+  std::string measurement;  ///< "E6", or empty for what belongs to none of the papers'
+  std::string title, x, x_unit;
+  std::optional<Place> at;
+};
+
+struct Comparison {
+  std::string title, unit, reference;
+  std::optional<PlotPlace> plot;  ///< without one it is a table
+  std::vector<Contender> contenders;
+};
+
+/// A bar of the project; without `met` it was not shown, for the reason that stands there.
+struct Bar {
+  std::string what;
+  std::optional<double> value, wanted;
+  bool at_least = true;
+  std::optional<bool> met;
+  std::string not_shown;
+};
+
+/// Why an entry has no findings; `what` is empty where it has.
+struct Nothing {
+  enum class Kind { absent, error, left_out };
+  Kind kind = Kind::absent;
+  std::string what;
+};
+
+struct Entry {
+  std::string benchmark;
+  std::vector<std::string> measurements;  ///< of the papers'
+  std::optional<Nothing> nothing;
+  std::optional<double> rounds, seconds;
+  std::optional<double> watts;  ///< mean power while it ran, where the machine tells
+  std::vector<std::pair<std::string, std::string>> inputs;
+  std::vector<std::string> checked, notes;
+  std::vector<Comparison> comparisons;
+  std::vector<Bar> bars;
+};
+
+/// A measurement of the papers that waits for functions to come.
+struct Planned {
+  std::string measurement, measures, waits_for;
+};
+
+/// Of one machine and one build.
+struct Document {
+  std::string file;
+  std::vector<std::pair<std::string, std::string>> machine;  ///< the processor first
+  std::string version, flags, date, seed;
+  std::vector<Entry> entries;
+  std::vector<Planned> planned;
+
+  /// What the system tells by that name, or an empty text.
+  std::string machine_fact(std::string_view name) const;
+};
+
+/// Reads a document; `file` stands for it in errors. Throws InputError with the place of whatever is not as it must be.
+Document parse_document(std::string_view text, const std::string& file);
+
+}  // namespace penumbra::report

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/papers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/built_in.h"
+#include "report/json_view.h"
+
+namespace penumbra::report {
+namespace {
+
+std::pair<double, double> two_numbers(const JsonView& list) {
+  const auto ends = list.list();
+  if (ends.size() != 2) throw list.error("expected two numbers");
+  return {ends[0].number(), ends[1].number()};
+}
+
+PlaceChoice choice_of(const JsonView& at) {
+  using Kind = PlaceChoice::Kind;
+  if (at.is_number()) return {Kind::number, at.number(), 0, ""};
+  if (!at.is_text()) {
+    const auto [from, to] = two_numbers(at);
+    return {Kind::range, from, to, ""};
+  }
+  if (at.text() == "first") return {Kind::first, 0, 0, ""};
+  if (at.text() == "last") return {Kind::last, 0, 0, ""};
+  return {Kind::words, 0, 0, at.text()};
+}
+
+Target target_of(const JsonView& object) {
+  Target target;
+  target.plot = object.text_or_none("plot");
+  target.unit = object.text_or_none("unit");
+  target.of = object.text_or_none("of");
+  if (const auto to = object.find("to")) target.to = to->text();
+  if (const auto at = object.find("at")) target.at = choice_of(*at);
+  if (const auto at = object.find("to_at")) target.to_at = choice_of(*at);
+  return target;
+}
+
+PaperNumber paper_number_of(const JsonView& object) {
+  PaperNumber number;
+  number.what = object.at("what").text();
+  number.where = object.text_or_none("where");
+  number.unit = object.at("unit").text();
+  number.x_unit = object.text_or_none("x_unit");
+  if (const auto about = object.find("about")) number.is_approximate = about->truth();
+  if (const auto value = object.find("value")) number.points.emplace_back(std::nullopt, value->number());
+  for (const JsonView& point : object.list_or_none("points")) {
+    const auto [place, value] = two_numbers(point);
+    number.points.emplace_back(place, value);
+  }
+  if (number.points.empty()) throw object.error("expected a `value` or `points`");
+  if (const auto ours = object.find("ours")) number.ours = target_of(*ours);
+  return number;
+}
+
+Check check_of(const JsonView& object) {
+  Check check;
+  check.target = target_of(object);
+  const auto bound = [&object](const std::string& key) {
+    const auto found = object.find(key);
+    return found ? std::optional(found->number()) : std::nullopt;
+  };
+  check.at_least = bound("at_least");
+  check.at_most = bound("at_most");
+  check.ahead_up_to = bound("ahead_up_to");
+  check.behind_from = bound("behind_from");
+  if (const auto peak = object.find("peak")) {
+    check.kind = Check::Kind::peak;
+    std::tie(check.peak_from, check.peak_to) = two_numbers(*peak);
+  } else if (check.ahead_up_to || check.behind_from) {
+    check.kind = Check::Kind::ahead;
+  } else if (!check.at_least && !check.at_most) {
+    throw object.error("expected `at_least`, `at_most`, `ahead_up_to`, `behind_from` or `peak`");
+  }
+  if (check.kind != Check::Kind::bounds && !check.target.to) throw object.error("the key 'to' is missing");
+  return check;
+}
+
+Conclusion conclusion_of(const JsonView& object) {
+  Conclusion conclusion;
+  conclusion.says = object.at("says").text();
+  conclusion.where = object.text_or_none("where");
+  conclusion.why_not = object.text_or_none("why_not");
+  if (const auto check = object.find("check")) conclusion.check = check_of(*check);
+  if (!conclusion.check && conclusion.why_not.empty()) throw object.error("expected `check` or `why_not`");
+  return conclusion;
+}
+
+Paper paper_of(const JsonView& object) {
+  Paper paper{object.at("paper").text(), object.at("where").text(), object.text_or_none("on"), {}, {}};
+  for (const JsonView& each : object.list_or_none("numbers")) paper.numbers.push_back(paper_number_of(each));
+  for (const JsonView& each : object.list_or_none("conclusions")) paper.conclusions.push_back(conclusion_of(each));
+  return paper;
+}
+
+}  // namespace
+
+PaperMeasurement parse_papers(std::string_view text, const std::string& file) {
+  const nlohmann::json json = parse_json(text, file);
+  const JsonView root(json, file);
+  PaperMeasurement measurement{root.at("measurement").text(), root.at("title").text(), root.text_or_none("about"), {}};
+  for (const JsonView& each : root.at("papers").list()) measurement.papers.push_back(paper_of(each));
+  return measurement;
+}
+
+std::vector<PaperMeasurement> built_in_papers() {
+  std::vector<PaperMeasurement> all;
+  for (const auto& [name, text] : built_in_files()) {
+    if (name.ends_with(".json")) all.push_back(parse_papers(text, std::string(name)));
+  }
+  return all;
+}
+
+}  // namespace penumbra::report

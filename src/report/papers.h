@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the papers measured and concluded, as data: bench/papers/*.json, which are built in. docs/report.md has the
+// form.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "report/figures.h"
+
+namespace penumbra::report {
+
+/// Which places of an axis are meant.
+struct PlaceChoice {
+  enum class Kind { all, first, last, number, range, words };
+  Kind kind = Kind::all;
+  double from = 0, to = 0;  ///< of a range; `from` alone is the number
+  std::string pattern;      ///< of words
+};
+
+/// Something in our plots and tables, by patterns (pattern.h). Of several curves that match the best one counts.
+struct Target {
+  std::string plot, unit;         ///< of the title, of the unit
+  std::string of;                 ///< the curve
+  std::optional<std::string> to;  ///< divided by that curve
+  PlaceChoice at;
+  std::optional<PlaceChoice> to_at;  ///< divided by the same curve, or `to`, at another place
+};
+
+/// A number of a paper, or several along an axis.
+struct PaperNumber {
+  std::string what, where, unit;
+  std::string x_unit;  ///< of the points' places
+  bool is_approximate = false;
+  std::vector<std::pair<std::optional<double>, double>> points;  ///< place, if there are several; value
+  std::optional<Target> ours;                                    ///< what it is to be held against
+};
+
+/// How a conclusion is held against results; without one it cannot be.
+struct Check {
+  enum class Kind { bounds, ahead, peak };
+  Kind kind = Kind::bounds;
+  Target target;
+  std::optional<double> at_least, at_most;         ///< bounds of each ratio or value
+  std::optional<double> ahead_up_to, behind_from;  ///< `of` is better than `to` up to there, and not from there on
+  double peak_from = 0, peak_to = 0;               ///< the greatest ratio lies between these places
+};
+
+struct Conclusion {
+  std::string says, where;
+  std::optional<Check> check;
+  std::string why_not;  ///< why there is no check
+};
+
+struct Paper {
+  std::string paper, where, on;
+  std::vector<PaperNumber> numbers;
+  std::vector<Conclusion> conclusions;
+};
+
+/// One of E1 to E22.
+struct PaperMeasurement {
+  std::string measurement, title, about;
+  std::vector<Paper> papers;
+};
+
+/// Reads one file; throws InputError.
+PaperMeasurement parse_papers(std::string_view text, const std::string& file);
+/// All that are built in, by number.
+std::vector<PaperMeasurement> built_in_papers();
+
+}  // namespace penumbra::report

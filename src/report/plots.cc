@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/plots.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <tuple>
+
+namespace penumbra::report {
+namespace {
+
+using PlotKey = std::tuple<bool, std::string, std::string, std::string>;
+
+class Gathering {
+ public:
+  void add(std::size_t document, const Entry& entry, const Comparison& comparison) {
+    Plot& plot = plot_for(entry, comparison);
+    if (plot.panels.empty() || plot.panels.back().document != document) plot.panels.push_back({document, {}});
+    for (const Contender& contender : comparison.contenders) {
+      const auto& common = comparison.plot ? comparison.plot->at : std::nullopt;
+      const Place place = contender.at ? *contender.at : common ? *common : Place(std::string());
+      curve_for(plot, document, contender)
+          .points.push_back({place, contender.name, contender.value, contender.samples, contender.ratio});
+    }
+  }
+
+  std::vector<Plot> take() { return std::move(plots_); }
+
+ private:
+  Plot& plot_for(const Entry& entry, const Comparison& comparison) {
+    const bool is_table = !comparison.plot;
+    const std::string title = is_table ? comparison.title : comparison.plot->title;
+    const PlotKey key{is_table, is_table ? entry.benchmark : comparison.plot->measurement, title, comparison.unit};
+    const auto [found, is_new] = by_key_.try_emplace(key, plots_.size());
+    if (is_new) {
+      Plot plot;
+      plot.is_table = is_table;
+      plot.benchmark = entry.benchmark;
+      plot.title = title;
+      plot.unit = comparison.unit;
+      plot.reference = comparison.reference;
+      plot.measurement = is_table || comparison.plot->measurement.empty() ? measurement_of(entry, title)
+                                                                          : comparison.plot->measurement;
+      if (!is_table) plot.x = comparison.plot->x;
+      if (!is_table) plot.x_unit = comparison.plot->x_unit;
+      plots_.push_back(std::move(plot));
+    }
+    return plots_[found->second];
+  }
+
+  Curve& curve_for(Plot& plot, std::size_t document, const Contender& contender) {
+    std::vector<Curve>& curves = plot.panels.back().curves;
+    const std::string& name = plot.is_table ? contender.name : contender.curve;
+    const auto index = static_cast<std::size_t>(&plot - plots_.data());
+    const auto [found, is_new] = curve_by_key_.try_emplace({index, document, name}, curves.size());
+    if (is_new) curves.push_back({name, contender.role, {}});
+    return curves[found->second];
+  }
+
+  std::vector<Plot> plots_;
+  std::map<PlotKey, std::size_t> by_key_;
+  std::map<std::tuple<std::size_t, std::size_t, std::string>, std::size_t> curve_by_key_;
+};
+
+/// One point at each place, the last that was told; numbers in order.
+void put_in_order(Curve& curve, bool by_words, const std::string& x_unit) {
+  std::map<Place, std::size_t> kept;
+  std::vector<Point> points;
+  for (Point& point : curve.points) {
+    if (by_words) point.place = place_name(point.place, x_unit);
+    const auto [found, is_new] = kept.try_emplace(point.place, points.size());
+    if (is_new) {
+      points.push_back(std::move(point));
+    } else {
+      points[found->second] = std::move(point);
+    }
+  }
+  if (!by_words) std::ranges::sort(points, {}, &Point::place);
+  curve.points = std::move(points);
+}
+
+}  // namespace
+
+const Point* Curve::at(const Place& place) const {
+  const auto found = std::ranges::find(points, place, &Point::place);
+  return found == points.end() ? nullptr : &*found;
+}
+
+std::vector<Place> Plot::places() const {
+  std::vector<Place> all;
+  std::set<Place> seen;
+  for (const Panel& panel : panels) {
+    for (const Curve& curve : panel.curves) {
+      for (const Point& point : curve.points) {
+        if (seen.insert(point.place).second) all.push_back(point.place);
+      }
+    }
+  }
+  if (!is_by_words()) std::ranges::sort(all);
+  return all;
+}
+
+bool Plot::is_by_words() const {
+  return std::ranges::any_of(panels, [](const Panel& panel) {
+    return std::ranges::any_of(panel.curves, [](const Curve& curve) {
+      return std::ranges::any_of(curve.points,
+                                 [](const Point& point) { return std::holds_alternative<std::string>(point.place); });
+    });
+  });
+}
+
+std::vector<Plot> plots_of(const std::vector<Document>& documents) {
+  Gathering gathering;
+  for (std::size_t document = 0; document < documents.size(); ++document) {
+    for (const Entry& entry : documents[document].entries) {
+      for (const Comparison& comparison : entry.comparisons) gathering.add(document, entry, comparison);
+    }
+  }
+  std::vector<Plot> plots = gathering.take();
+  for (Plot& plot : plots) {
+    const bool by_words = plot.is_by_words();
+    for (Panel& panel : plot.panels) {
+      for (Curve& curve : panel.curves) put_in_order(curve, by_words, plot.x_unit);
+    }
+  }
+  return plots;
+}
+
+std::string measurement_of(const Entry& entry, const std::string& title) {
+  const auto is_part_of_word = [&title](std::size_t place) {
+    return place < title.size() && std::isalnum(static_cast<unsigned char>(title[place])) != 0;
+  };
+  for (const std::string& measurement : entry.measurements) {
+    if (measurement.empty()) continue;
+    const std::size_t found = title.find(measurement);
+    if (found == std::string::npos || is_part_of_word(found + measurement.size())) continue;
+    if (found == 0 || !is_part_of_word(found - 1)) return measurement;
+  }
+  return entry.measurements.empty() ? std::string() : entry.measurements.front();
+}
+
+bool are_apart(const Spread& a, const Spread& b) {
+  return a.least > b.most || b.least > a.most;
+}
+
+double ratio(const Point& of, const Point& to) {
+  std::vector<double> ratios;
+  if (of.samples.size() == to.samples.size()) {
+    for (std::size_t round = 0; round < of.samples.size(); ++round) {
+      if (to.samples[round] != 0) ratios.push_back(of.samples[round] / to.samples[round]);
+    }
+  }
+  if (ratios.empty()) return to.value.median == 0 ? 0 : of.value.median / to.value.median;
+  std::ranges::sort(ratios);
+  const std::size_t middle = ratios.size() / 2;
+  return ratios.size() % 2 == 1 ? ratios[middle] : (ratios[middle - 1] + ratios[middle]) / 2;
+}
+
+}  // namespace penumbra::report

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The comparisons of all documents, brought together: what belongs to one plot, and each machine's part in it.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "report/document.h"
+
+namespace penumbra::report {
+
+struct Point {
+  Place place;
+  std::string name;  ///< the contender's own name
+  Spread value;
+  std::vector<double> samples;
+  std::optional<Spread> ratio;
+};
+
+struct Curve {
+  std::string name;
+  Role role = Role::ours;
+  std::vector<Point> points;  ///< in the order of their places, where these are numbers
+
+  /// The point there, or null.
+  const Point* at(const Place& place) const;
+};
+
+/// What one machine measured of a plot.
+struct Panel {
+  std::size_t document = 0;
+  std::vector<Curve> curves;
+};
+
+/// Comparisons with the same measurement, title and unit, or a table: one comparison that belongs to no plot. A table's
+/// contenders are curves of one point, at an empty place.
+struct Plot {
+  std::string measurement;  ///< "E6", or empty for what belongs to none
+  std::string benchmark, title, unit, x, x_unit, reference;
+  bool is_table = false;
+  std::vector<Panel> panels;
+
+  Sense sense() const { return sense_of(unit); }
+  /// All places that any curve has a point at: numbers in order; otherwise in the order in which they came.
+  std::vector<Place> places() const;
+  /// Whether the places are words.
+  bool is_by_words() const;
+};
+
+/// In the order in which documents have them. Where a plot has words among its places, its numbers are words as well.
+std::vector<Plot> plots_of(const std::vector<Document>& documents);
+
+/// Which of an entry's measurements something is about, of which it says `title`: the one whose number stands in it, or
+/// else the first, or an empty text.
+std::string measurement_of(const Entry& entry, const std::string& title);
+
+/// Whether the spreads leave no doubt which of the two is more.
+bool are_apart(const Spread& a, const Spread& b);
+
+/// How many times as much `of` is as `to`, round by round where both have a sample of each.
+double ratio(const Point& of, const Point& to);
+
+}  // namespace penumbra::report

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/markup.h"
+#include "report/parts.h"
+#include "report/pattern.h"
+#include "report/sentences.h"
+
+namespace penumbra::report {
+namespace {
+
+/// The papers' figures that are of this plot: such as are held against one of its curves as it is.
+std::vector<PaperSeries> series_for(const Plot& plot, const PaperMeasurement* papers) {
+  std::vector<PaperSeries> all;
+  if (papers == nullptr) return all;
+  for (const Paper& paper : papers->papers) {
+    for (const PaperNumber& number : paper.numbers) {
+      if (!number.ours) continue;
+      const Target& ours = *number.ours;
+      if (ours.to || ours.to_at || number.unit != plot.unit) continue;
+      if (!matches(ours.plot, plot.title) || !matches(ours.unit, plot.unit)) continue;
+      PaperSeries series{fmt::format("{}, {}", paper.paper, number.what), {}};
+      for (const auto& [place, value] : number.points) {
+        const bool has_number = ours.at.kind == PlaceChoice::Kind::number;
+        if (place || has_number) series.points.emplace_back(place.value_or(ours.at.from), value);
+      }
+      if (!series.points.empty()) all.push_back(std::move(series));
+    }
+  }
+  return all;
+}
+
+std::string cell(const Point* point) {
+  if (point == nullptr) return "<td></td>";
+  const std::string extremes =
+      point->value.least == point->value.most
+          ? ""
+          : fmt::format(" <small>{} to {}</small>", figure(point->value.least), figure(point->value.most));
+  return fmt::format("<td class=\"number\">{}{}</td>", figure(point->value.median), extremes);
+}
+
+/// Every point of a plot on one machine.
+std::string table_of_points(const Plot& plot, const Panel& panel, const std::string& caption) {
+  std::string headings = element("th", plot.x.empty() ? "at" : plot.x, "scope=\"col\""), rows;
+  for (const Curve& curve : panel.curves) headings += element("th", curve.name, "scope=\"col\"");
+  for (const Place& place : plot.places()) {
+    std::string cells;
+    bool has_any = false;
+    for (const Curve& curve : panel.curves) {
+      const Point* point = curve.at(place);
+      has_any = has_any || point != nullptr;
+      cells += cell(point);
+    }
+    if (has_any) rows += "<tr>" + element("th", place_name(place, plot.x_unit), "scope=\"row\"") + cells + "</tr>";
+  }
+  return scrolling(fmt::format("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>",
+                               element("caption", caption), headings, rows),
+                   caption);
+}
+
+/// What sentences there are for a machine, as a paragraph.
+std::string said(const Context& context, const Plot& plot, const Panel& panel) {
+  const auto all = sentences(plot, panel);
+  if (all.empty()) return "";
+  return element("p", context.machines[panel.document].prefix() + fmt::format("{}", fmt::join(all, " ")),
+                 "class=\"says\"");
+}
+
+std::string figure_of_plot(const Context& context, const Plot& plot, const PaperMeasurement* papers, Looks& looks,
+                           const std::string& id) {
+  const Chart chart(plot, series_for(plot, papers), looks);
+  std::string panels, says, tables;
+  for (const Panel& panel : plot.panels) {
+    const MachineName& machine = context.machines[panel.document];
+    const std::string name = fmt::format("{}{}", machine.prefix(), plot.title);
+    const std::string description =
+        fmt::format("{} by {}, {}. {}", plot.unit, plot.x, machine.name, fmt::join(sentences(plot, panel), " "));
+    panels += fmt::format("<div class=\"panel\">{}{}</div>",
+                          machine.letter.empty() ? "" : element("p", machine.prefix() + machine.name, "class=\"of\""),
+                          chart.draw(panel, fmt::format("{}-{}", id, panel.document), name, description));
+    says += said(context, plot, panel);
+    tables += table_of_points(plot, panel, fmt::format("{}{}, {}", machine.prefix(), plot.title, plot.unit));
+  }
+  return fmt::format(
+      "<figure{}><figcaption>{}</figcaption><div class=\"panels\">{}</div>{}{}"
+      "<details><summary>The figures of this plot</summary>{}</details></figure>",
+      plot.panels.size() > 1 ? " class=\"wide\"" : "", element("h3", plot.title), panels, chart.legend(), says, tables);
+}
+
+std::string spread_and_ratio(const Point* point, bool has_ratios) {
+  std::string cells = cell(point);
+  if (!has_ratios) return cells;
+  if (point == nullptr || !point->ratio) return cells + "<td></td>";
+  return cells + element("td", figure(point->ratio->median), "class=\"number\"");
+}
+
+/// One comparison that is no plot, machines side by side.
+std::string table_of(const Context& context, const Plot& table) {
+  const Place place;
+  std::vector<std::string> names;
+  std::string headings = "<th scope=\"col\">way</th>", rows, says;
+  for (const Panel& panel : table.panels) {
+    headings += element("th", context.machines[panel.document].prefix() + table.unit, "scope=\"col\"");
+    if (!table.reference.empty()) headings += element("th", "of " + table.reference, "scope=\"col\"");
+    for (const Curve& curve : panel.curves) {
+      if (std::ranges::find(names, curve.name) == names.end()) names.push_back(curve.name);
+    }
+    says += said(context, table, panel);
+  }
+  for (const std::string& name : names) {
+    std::string cells = element("th", name, "scope=\"row\"");
+    for (const Panel& panel : table.panels) {
+      const auto curve = std::ranges::find(panel.curves, name, &Curve::name);
+      const bool has_curve = curve != panel.curves.end() && !curve->points.empty();
+      cells += spread_and_ratio(has_curve ? &curve->points.front() : nullptr, !table.reference.empty());
+    }
+    rows += "<tr>" + cells + "</tr>";
+  }
+  return "<div class=\"comparison\">" + element("h4", table.title) +
+         scrolling(fmt::format("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", headings, rows),
+                   table.title) +
+         says + "</div>";
+}
+
+}  // namespace
+
+std::string plots_part(const Context& context, const std::vector<Plot>& plots, const PaperMeasurement* papers,
+                       const std::string& id) {
+  Looks looks;
+  std::string figures, tables;
+  std::size_t number = 0, count = 0;
+  for (const Plot& plot : plots) {
+    if (plot.is_table) {
+      tables += table_of(context, plot);
+      ++count;
+    } else {
+      figures += figure_of_plot(context, plot, papers, looks, fmt::format("{}-{}", id, ++number));
+    }
+  }
+  if (!figures.empty()) figures = "<div class=\"figures\">" + figures + "</div>";
+  if (tables.empty()) return figures;
+  const bool is_all = figures.empty();
+  return figures + fmt::format("<details class=\"tables\"{}><summary>{}</summary>{}</details>",
+                               is_all ? " open=\"open\"" : "",
+                               counted(count, is_all ? "comparison" : "more comparison"), tables);
+}
+
+}  // namespace penumbra::report

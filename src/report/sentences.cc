@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/sentences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace penumbra::report {
+namespace {
+
+constexpr std::size_t kMostStretches = 4;
+
+/// A curve's point at the place in question.
+struct Standing {
+  const Curve* curve = nullptr;
+  const Point* point = nullptr;
+};
+
+/// Consecutive places with one curve ahead.
+struct Stretch {
+  const Curve* leader = nullptr;
+  std::vector<Place> places;
+};
+
+bool is_better(const Standing& a, const Standing& b, Sense sense) {
+  return sense == Sense::less ? a.point->value.median < b.point->value.median
+                              : a.point->value.median > b.point->value.median;
+}
+
+/// What stands there of the curves that `wanted` takes, the best first.
+template <class Wanted>
+std::vector<Standing> ranking(const Panel& panel, const Place& place, Sense sense, const Wanted& wanted) {
+  std::vector<Standing> all;
+  for (const Curve& curve : panel.curves) {
+    if (!wanted(curve)) continue;
+    if (const Point* point = curve.at(place)) all.push_back({&curve, point});
+  }
+  std::ranges::sort(all, [sense](const Standing& a, const Standing& b) {
+    if (a.point->value.median == b.point->value.median) return a.curve < b.curve;  // as they stand in the panel
+    return is_better(a, b, sense);
+  });
+  return all;
+}
+
+bool is_contender(const Curve& curve) {
+  return curve.role != Role::limit;
+}
+
+/// The least and the greatest of what was added, and where they were.
+class Range {
+ public:
+  void add(double value, const Place& place, const std::string& beside) {
+    if (is_empty_ || value < least_.value) least_ = {value, place, beside};
+    if (is_empty_ || value > most_.value) most_ = {value, place, beside};
+    is_empty_ = false;
+    all_beside_one_ = all_beside_one_ && least_.beside == beside && most_.beside == beside;
+  }
+  bool is_empty() const { return is_empty_; }
+  bool is_beside_one() const { return all_beside_one_; }
+  std::string beside() const { return least_.beside; }
+  /// "0.97 (AMAC, 64 MiB) to 1.17 (AMAC, 1 GiB)".
+  std::string text(const std::string& unit) const {
+    std::string one = end_text(least_, unit);
+    if (least_.place == most_.place && least_.beside == most_.beside) return one;
+    return one + " to " + end_text(most_, unit);
+  }
+  std::string figures() const {
+    const std::string least = figure(least_.value), most = figure(most_.value);
+    return least == most ? least : least + " to " + most;
+  }
+
+ private:
+  struct End {
+    double value = 0;
+    Place place;
+    std::string beside;
+  };
+  std::string end_text(const End& end, const std::string& unit) const {
+    std::vector<std::string> where;
+    if (!all_beside_one_) where.push_back(end.beside);
+    if (const std::string name = place_name(end.place, unit); !name.empty()) where.push_back("at " + name);
+    return where.empty() ? figure(end.value) : fmt::format("{} ({})", figure(end.value), fmt::join(where, ", "));
+  }
+  End least_, most_;
+  bool is_empty_ = true;
+  bool all_beside_one_ = true;
+};
+
+/// "gopt at cuckoo and names, AMAC at IPv6", for places that are words.
+std::string leads_at_words(const std::vector<Stretch>& stretches) {
+  std::vector<std::pair<const Curve*, std::vector<std::string>>> by_leader;
+  for (const Stretch& stretch : stretches) {
+    auto found =
+        std::ranges::find(by_leader, stretch.leader, &std::pair<const Curve*, std::vector<std::string>>::first);
+    if (found == by_leader.end()) found = by_leader.insert(by_leader.end(), {stretch.leader, {}});
+    for (const Place& place : stretch.places) found->second.push_back(place_name(place, ""));
+  }
+  std::vector<std::string> parts;
+  parts.reserve(by_leader.size());
+  for (const auto& [leader, places] : by_leader)
+    parts.push_back(fmt::format("{} at {}", leader->name, enumerate(places)));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string stretch_text(const Stretch& stretch, const Plot& plot, bool is_first, bool is_last) {
+  const std::string first = place_name(stretch.places.front(), plot.x_unit),
+                    last = place_name(stretch.places.back(), plot.x_unit);
+  if (first == last) return fmt::format("{} at {}", stretch.leader->name, last);
+  if (is_first) return fmt::format("{} up to {}", stretch.leader->name, last);
+  if (is_last) return fmt::format("{} from {} on", stretch.leader->name, first);
+  return fmt::format("{} from {} to {}", stretch.leader->name, first, last);
+}
+
+/// "They cross near 30 MiB", for the changes of the lead.
+std::string crossing_text(const std::vector<Stretch>& stretches, const Plot& plot) {
+  std::vector<std::string> where;
+  for (std::size_t i = 1; i < stretches.size(); ++i) {
+    const double from = std::get<double>(stretches[i - 1].places.back()),
+                 to = std::get<double>(stretches[i].places.front());
+    for (const double place : crossings(*stretches[i - 1].leader, *stretches[i].leader)) {
+      if (place < from || place > to) continue;
+      where.push_back(place_name(place, plot.x_unit));
+      break;
+    }
+  }
+  return where.empty() ? "" : fmt::format(" The lead changes near {}.", enumerate(where));
+}
+
+std::string lead_text(const std::vector<Stretch>& stretches, const Plot& plot) {
+  if (stretches.size() == 1) {
+    const Stretch& only = stretches.front();
+    const std::string name = place_name(only.places.back(), plot.x_unit);
+    if (name.empty()) return only.leader->name + " is ahead";
+    if (only.places.size() == 1) {
+      const std::string axis = plot.is_by_words() || plot.x.empty() ? "" : fmt::format(" ({})", plot.x);
+      return fmt::format("{} is ahead at {}{}", only.leader->name, name, axis);
+    }
+    if (plot.is_by_words()) return fmt::format("{} is ahead at all {} places", only.leader->name, only.places.size());
+    return fmt::format("{} is ahead throughout, from {} to {}", only.leader->name,
+                       place_name(only.places.front(), plot.x_unit), name);
+  }
+  if (plot.is_by_words()) return "Ahead: " + leads_at_words(stretches);
+  if (stretches.size() > kMostStretches) {
+    return fmt::format("The lead changes {} times, from {} at {} to {} at {}", stretches.size() - 1,
+                       stretches.front().leader->name, place_name(stretches.front().places.front(), plot.x_unit),
+                       stretches.back().leader->name, place_name(stretches.back().places.back(), plot.x_unit));
+  }
+  std::vector<std::string> parts;
+  parts.reserve(stretches.size());
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    parts.push_back(stretch_text(stretches[i], plot, i == 0, i + 1 == stretches.size()));
+  }
+  return "Ahead: " + enumerate(parts);
+}
+
+std::string who_wins(const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
+  std::vector<Stretch> stretches;
+  Range leads;
+  std::size_t compared = 0, level = 0;
+  for (const Place& place : places) {
+    const auto standings = ranking(panel, place, plot.sense(), is_contender);
+    if (standings.size() < 2) continue;
+    ++compared;
+    const Standing &best = standings[0], &next = standings[1];
+    if (!are_apart(best.point->value, next.point->value)) ++level;
+    leads.add(advantage(best.point->value.median, next.point->value.median, plot.sense()), place, "");
+    if (stretches.empty() || stretches.back().leader != best.curve) stretches.push_back({best.curve, {}});
+    stretches.back().places.push_back(place);
+  }
+  if (stretches.empty()) return "";
+  std::string text = lead_text(stretches, plot);
+  text += plot.sense() == Sense::less ? fmt::format("; the next best takes {} times as much.", leads.figures())
+                                      : fmt::format(", by {} times over the next best.", leads.figures());
+  if (stretches.size() > 1 && !plot.is_by_words()) text += crossing_text(stretches, plot);
+  if (level == compared) {
+    text += compared == 1 ? " The two spreads overlap, so this may be chance."
+                          : " The spreads of the best two overlap everywhere, so this may be chance.";
+  } else if (level > 0) {
+    text += fmt::format(" At {} of {} places the spreads of the best two overlap.", level, compared);
+  }
+  return text;
+}
+
+/// The best of ours beside the best of another role, wherever there are both.
+std::string ours_beside(Role role, const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
+  Range range;
+  for (const Place& place : places) {
+    const auto ours = ranking(panel, place, plot.sense(), [](const Curve& curve) { return curve.role == Role::ours; });
+    const auto others = ranking(panel, place, plot.sense(), [role](const Curve& curve) { return curve.role == role; });
+    if (ours.empty() || others.empty()) continue;
+    range.add(advantage(ours.front().point->value.median, others.front().point->value.median, plot.sense()), place,
+              others.front().curve->name);
+  }
+  if (range.is_empty()) return "";
+  const std::string who = range.is_beside_one() ? fmt::format(" ({})", range.beside()) : "";
+  if (role == Role::limit) {
+    return fmt::format("Of the limit{} the best of ours reaches {}.", who, range.text(plot.x_unit));
+  }
+  return fmt::format("The best of ours is {} times as good as the best rival{}.", range.text(plot.x_unit), who);
+}
+
+/// For units of which neither more nor less is better.
+std::string most_and_fewest(const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
+  std::vector<std::string> parts;
+  for (const Place& place : places) {
+    const auto standings = ranking(panel, place, Sense::more, is_contender);
+    if (standings.size() < 2) continue;
+    const Standing &most = standings.front(), &fewest = standings.back();
+    const std::string name = place_name(place, plot.x_unit);
+    parts.push_back(fmt::format("{}{} {} ({}), {} {} ({})", name.empty() ? "" : name + ": ", "most",
+                                figure(most.point->value.median), most.curve->name, "least",
+                                figure(fewest.point->value.median), fewest.curve->name));
+  }
+  return parts.empty() || parts.size() > 2 * kMostStretches ? "" : fmt::format("{}.", fmt::join(parts, "; "));
+}
+
+/// Of a curve that has none beside it.
+std::string course(const Plot& plot, const Curve& curve) {
+  if (curve.points.size() < 2) return "";
+  const auto [least, most] =
+      std::ranges::minmax_element(curve.points, {}, [](const Point& point) { return point.value.median; });
+  return fmt::format("{}: {} at {}, {} at {}.", curve.name, figure(least->value.median),
+                     place_name(least->place, plot.x_unit), figure(most->value.median),
+                     place_name(most->place, plot.x_unit));
+}
+
+}  // namespace
+
+std::vector<double> crossings(const Curve& a, const Curve& b) {
+  std::vector<double> found;
+  std::optional<std::pair<double, double>> before;  // place, and the logarithm of a over b
+  for (const Point& point : a.points) {
+    const Point* other = b.at(point.place);
+    const auto* place = std::get_if<double>(&point.place);
+    if (other == nullptr || place == nullptr) continue;
+    if (point.value.median <= 0 || other->value.median <= 0) continue;
+    const double difference = std::log(point.value.median / other->value.median);
+    if (before && before->second * difference < 0) {
+      const double part = before->second / (before->second - difference);
+      found.push_back(before->first > 0 ? before->first * std::pow(*place / before->first, part)
+                                        : before->first + part * (*place - before->first));
+    }
+    if (difference != 0) before = {*place, difference};
+  }
+  return found;
+}
+
+std::vector<std::string> sentences(const Plot& plot, const Panel& panel) {
+  const std::vector<Place> places = plot.places();
+  std::vector<std::string> all;
+  if (plot.sense() == Sense::neither) {
+    all.push_back(most_and_fewest(plot, panel, places));
+  } else {
+    const auto contenders = std::ranges::count_if(panel.curves, is_contender);
+    all.push_back(who_wins(plot, panel, places));
+    if (contenders == 1) all.push_back(course(plot, *std::ranges::find_if(panel.curves, is_contender)));
+    all.push_back(ours_beside(Role::rival, plot, panel, places));
+    all.push_back(ours_beside(Role::limit, plot, panel, places));
+  }
+  std::erase(all, "");
+  return all;
+}
+
+}  // namespace penumbra::report

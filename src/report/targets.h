@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where in our results the figure is that belongs to a paper's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/papers.h"
+#include "report/plots.h"
+
+namespace penumbra::report {
+
+/// A figure of ours: of a curve at a place, or divided by another's.
+struct Finding {
+  const Plot* plot = nullptr;
+  Place place;
+  std::string of, to;  ///< the curves; `to` is empty if nothing was divided
+  double value = 0;    ///< as measured, or the ratio
+  double ahead = 0;    ///< how many times as good `of` is as `to`
+};
+
+/// What that machine's results have of the target: of every plot that matches one finding at each place that is meant.
+/// `at`, if given, goes before the target's own choice of places.
+std::vector<Finding> find(const Target& target, const std::vector<Plot>& plots, std::size_t document,
+                          const std::optional<PlaceChoice>& at = std::nullopt);
+
+/// "cuckoo by size of the table at 1 GiB: gopt / plain loop 4.09".
+std::string text_of(const Finding& finding);
+/// The same without the title.
+std::string short_text_of(const Finding& finding);
+
+}  // namespace penumbra::report

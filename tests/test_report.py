@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`penumbra report`: a page of made-up measurements of several machines, and what it takes to be one."""
+
+import copy
+import json
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+import conftest
+from conftest import penumbra
+
+MEASUREMENTS = [f"E{number}" for number in range(1, 23)]
+HTML = "{http://www.w3.org/1999/xhtml}"
+HOSTILE = "</script><img src=x onerror=alert(1)> \" ' & \u0001 \uffff ]]> " + "long" * 1000
+
+
+def spread(value, width=0.05):
+    return {"median": value, "min": value * (1 - width), "max": value * (1 + width)}
+
+
+def contender(name, value, role="ours", **more):
+    samples = [value * factor for factor in (0.95, 1.0, 1.05)]
+    return {"name": name, "role": role, "samples": samples, "value": spread(value), "ratio": spread(1), **more}
+
+
+def comparison(title, unit, contenders, plot=None):
+    found = {"title": title, "unit": unit, "reference": contenders[0]["name"], "contenders": contenders}
+    return {**found, "plot": plot} if plot else found
+
+
+def entry(benchmark, measurements, comparisons, **more):
+    bars = [
+        {"what": f"{benchmark} met", "value": 2.0, "wanted": 1.5, "at_least": True, "met": True},
+        {"what": f"{benchmark} missed", "value": 3.0, "wanted": 2.0, "at_least": False, "met": False},
+        {"what": f"{benchmark} not shown", "met": None, "not_shown": "no rival"},
+    ]
+    found = {"benchmark": benchmark, "measurements": measurements, "rounds": 3, "seconds": 12.5, "bars": bars}
+    found |= {"inputs": {"table": "made up"}, "checked": ["every answer"], "notes": [f"a note of {benchmark}"]}
+    return {**found, "comparisons": comparisons, **more}
+
+
+def gopt(speed):
+    gains = {"cuckoo": 2.6, "chase of 100": 6.6, "IPv6 trie": 2.0}
+    large = [
+        comparison(
+            f"{kind}, 1 GiB",
+            "M items/s/core",
+            [
+                contender("plain loop", speed),
+                contender("gopt, best: 16 at a time", speed * gain, curve="gopt"),
+                contender("group prefetching", speed * gain * 0.97, "rival"),
+                contender("line rate", speed * 10, "limit"),
+            ],
+            {"measurement": "E6", "title": "look-ups in tables of 1 GiB", "x": "look-up", "x_unit": "", "at": kind},
+        )
+        for kind, gain in gains.items()
+    ]
+    return entry("gopt", ["E6"], [*large, comparison("beside", "us", [contender("one", 1.0), contender("two", 2.0)])])
+
+
+def copies(peak):
+    sizes = [2**power for power in range(8, 27, 2)]
+    plot = {"measurement": "E1", "title": "copies, one behind the other", "x": "copy", "x_unit": "B"}
+    return entry(
+        "gpu",
+        ["E1"],
+        [
+            comparison(
+                f"copies of {size}",
+                "GB/s",
+                [
+                    contender("to the GPU", peak * size / (size + 1e5)),
+                    contender("from the GPU", 1.1 * peak * size / (size + 1e5)),
+                ],
+                {**plot, "at": size},
+            )
+            for size in sizes
+        ],
+        watts=250.0,
+    )
+
+
+def exchanges():
+    """Polling is ahead up to some 1000 numbers."""
+    plot = {"measurement": "E3", "title": "N numbers there and back", "x": "numbers", "x_unit": ""}
+    return entry(
+        "exchange",
+        ["E3"],
+        [
+            comparison(
+                f"{n} numbers",
+                "us",
+                [contender("asynchronous copies", 15 + n / 1e4), contender("polling on shared memory", 5 + n / 100)],
+                {**plot, "at": n},
+            )
+            for n in (1, 64, 512, 4096, 32768)
+        ],
+    )
+
+
+def document(processor, results, **machine):
+    return {
+        "schema": "penumbra-bench/1",
+        "machine": {"processor": processor, "cores": 16, "memory": "64 GiB", **machine},
+        "build": {"version": "penumbra 0.1.0 (commit 1234567)", "flags": "-O3"},
+        "date": "2026-11-24T09:00:00Z",
+        "seed": 1,
+        "met": None,
+        "results": results,
+        "planned": [{"measurement": "E12", "measures": "frames", "waits_for": "the IPsec gateway"}],
+    }
+
+
+def two_machines():
+    absent = {"benchmark": "gpu", "measurements": ["E1"], "absent": "no NVIDIA driver: a file is not there"}
+    failed = {"benchmark": "load", "measurements": ["E9"], "error": "an answer was wrong"}
+    left_out = {"benchmark": "flows", "measurements": ["E22"], "left_out": "the budget of 20m was spent"}
+    ways = [contender("ours", 2.0), contender("rte_lpm", 1.0, "rival")]
+    other = entry("lookup", [], [comparison("uniform", "M/s/core", ways)])
+    return [
+        document("AMD EPYC 9654", [gopt(10), absent, failed, left_out, other]),
+        document("Intel Xeon 8480", [gopt(15), copies(50), exchanges()], gpu="NVIDIA H200"),
+    ]
+
+
+def report(folder, documents, *arguments):
+    files = []
+    for number, each in enumerate(documents):
+        files.append(folder / f"results{number}.json")
+        files[-1].write_text(each if isinstance(each, str) else json.dumps(each))
+    return penumbra("report", *files, "-o", folder / "report.html", *arguments)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    done = report(folder, two_machines())
+    assert done.returncode == 0, done.stderr
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def tree(page):
+    """The page is XML as well."""
+    return ElementTree.parse(page).getroot()
+
+
+def text_of(element):
+    return re.sub(r"\s+", " ", " ".join(element.itertext()))
+
+
+def section(tree, name):
+    return next(each for each in tree.iter(f"{HTML}section") if each.get("id") == name)
+
+
+def test_every_measurement_has_its_section_and_a_link_to_it(tree):
+    links = {each.get("href") for each in tree.iter(f"{HTML}a")}
+    for name in [*MEASUREMENTS, "benchmark-lookup"]:
+        assert f"#{name}" in links
+        heading = next(section(tree, name).iter(f"{HTML}h2"))
+        assert len(text_of(heading)) > 5
+    ids = [each.get("id") for each in tree.iter() if each.get("id")]
+    assert len(ids) == len(set(ids))
+    assert all(link.removeprefix("#") in ids for link in links if link.startswith("#"))
+
+
+def test_nothing_is_loaded_from_anywhere(page, tree):
+    foreign = {f"{HTML}{tag}" for tag in ("script", "img", "iframe", "object")}
+    assert {each.tag for each in tree.iter()}.isdisjoint(foreign)
+    sources = [each.get(key) for each in tree.iter() for key in ("src", "href") if each.get(key)]
+    assert all(source.startswith("#") or source == "data:," for source in sources)
+    assert "url(" not in page.read_text() and "@import" not in page.read_text()
+
+
+def test_plots_say_what_they_are(tree):
+    charts = [each for each in tree.iter(f"{HTML}svg") if each.get("role") == "img"]
+    assert len(charts) == 4, "E6 of two machines, E1 and E3 of one"
+    ids = {each.get("id"): text_of(each) for each in tree.iter() if each.get("id")}
+    for chart in charts:
+        title, description = (ids[name] for name in chart.get("aria-labelledby").split())
+        assert len(title) > 5 and len(description) > 40
+        assert "NaN" not in ElementTree.tostring(chart, "unicode") and "inf" not in chart.get("viewBox")
+    assert "GB/s (log)" in text_of(section(tree, "E1")) and "copy (log)" in text_of(section(tree, "E1"))
+
+
+def test_machines_stand_side_by_side_on_the_same_axes(tree):
+    first, second = (each for each in section(tree, "E6").iter(f"{HTML}svg") if each.get("role") == "img")
+    axis = [[text_of(each) for each in chart if each.tag == f"{HTML}text"] for chart in (first, second)]
+    assert axis[0] == axis[1] and len(axis[0]) > 5
+    assert "A: AMD EPYC 9654, 16 cores" in text_of(tree) and "B: Intel Xeon 8480, 16 cores, NVIDIA H200" in text_of(
+        tree
+    )
+
+
+def test_what_is_not_there_says_why(tree):
+    assert "Nothing was measured on A: the machine lacks something: no NVIDIA driver" in text_of(section(tree, "E1"))
+    assert "the benchmark failed: an answer was wrong" in text_of(section(tree, "E9"))
+    assert "left out: the budget of 20m was spent" in text_of(section(tree, "E22"))
+    assert "it waits for the IPsec gateway" in text_of(section(tree, "E12"))
+    assert "Nothing was measured: it was not asked for." in text_of(section(tree, "E21"))
+
+
+def test_verdicts_come_from_the_figures(tree):
+    kept = text_of(section(tree, "E6"))
+    assert "holds. look-ups in tables of 1 GiB, gopt at cuckoo over plain loop: 2.60" in kept
+    crossing = text_of(section(tree, "E3"))
+    assert re.search(r"B: holds\. N numbers there and back: polling on shared memory is ahead from 1 to 512", crossing)
+    assert "they cross near" in crossing
+    assert "cannot be said. These results have no figures for it." in text_of(section(tree, "E15"))
+    assert "B: does not hold." in text_of(section(tree, "E1")), "here copies from the GPU are the faster ones"
+
+
+def test_the_papers_numbers_stand_beside_ours(tree):
+    rows = [text_of(row) for row in section(tree, "E6").iter(f"{HTML}tr")]
+    (row,) = [row for row in rows if row.startswith("chains of 100, over the plain loop")]
+    assert re.search(r"6\.60 times 6\.60 1 times 6\.60 1 times", row), row
+
+
+def test_bars_and_notes_are_kept(tree):
+    text = text_of(section(tree, "E6"))
+    for word in ("gopt met", "missed", "not shown: no rival", "a note of gopt", "every answer", "made up"):
+        assert word in text
+    assert "2 of 6 met, 2 missed, 2 not shown" in text_of(tree)
+
+
+def test_prices(tmp_path):
+    prices = tmp_path / "prices.yaml"
+    prices.write_text('prices:\n  - {part: "EPYC", dollars: 2000, source: "a shop"}\n')
+    plot = {"measurement": "E8", "title": "ipv4", "x": "workers", "x_unit": "", "at": 1}
+    rates = entry("cores", ["E8"], [comparison("ipv4", "M packets/s", [contender("scalar", 16.0)], plot)], watts=100.0)
+    done = report(tmp_path, [document("AMD EPYC 9654", [rates])], "--prices", prices)
+    assert done.returncode == 0, done.stderr
+    text = text_of(section(ElementTree.parse(tmp_path / "report.html").getroot(), "E16"))
+    assert "ipv4 scalar, 1 16 M packets/s 8 0.16" in text and "a shop" in text
+
+
+def test_text_of_others_stays_text(tmp_path):
+    """Everywhere where there is text in a document."""
+
+    def poison(value):
+        if isinstance(value, dict):
+            keep = {"schema", "measurement", "measurements", "role", "at"}
+            return {key: each if key in keep else poison(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [poison(each) for each in value]
+        return value + HOSTILE if isinstance(value, str) else value
+
+    done = report(tmp_path, [poison(each) for each in two_machines()])
+    assert done.returncode == 0, done.stderr
+    root = ElementTree.parse(tmp_path / "report.html").getroot()
+    assert {each.tag for each in root.iter()}.isdisjoint({f"{HTML}script", f"{HTML}img"})
+    assert all("onerror" not in each.keys() for each in root.iter())
+    assert "<img src=x onerror=alert(1)>" in text_of(root), "it is shown"
+
+
+def changed(path, value):
+    """A document in which something else stands there; a value of KeyError takes it away."""
+    found = copy.deepcopy(two_machines()[0])
+    place = found
+    for key in path[:-1]:
+        place = place[key]
+    if value is KeyError:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return found
+
+
+FIRST = ("results", 0, "comparisons", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"results0\.json:1:1: this is no JSON"),
+        ('{"schema":\n "penumbra-bench/1",}', r"results0\.json:2:\d+: this is no JSON"),
+        ('{"schema": 1e999}', r"results0\.json: .*out of range"),
+        ('{"schema": NaN}', r"results0\.json:1:\d+: this is no JSON"),
+        ("[]", r"results0\.json: expected an object, found array"),
+        (changed(("schema",), "penumbra-bench/2"), "schema: .*another version"),
+        (changed(("schema",), "x"), "schema: .*something else"),
+        (changed(("machine",), KeyError), "the key 'machine' is missing"),
+        (changed(("machine", "cores"), [1]), r"machine\.cores: expected text or a number, found array"),
+        (changed(("results",), {}), "results: expected a list, found object"),
+        (changed((*FIRST, "unit"), KeyError), r"results\[0\]\.comparisons\[0\]: the key 'unit' is missing"),
+        (changed((*FIRST, "unit"), 3), r"comparisons\[0\]\.unit: expected text, found number"),
+        (changed((*FIRST, "plot", "at"), KeyError), r"comparisons\[0\]\.plot: .*it has no place"),
+        (changed((*FIRST, "plot", "at"), {}), r"plot\.at: expected a number or words"),
+        (changed((*FIRST, "contenders", 0, "role"), "friend"), r"contenders\[0\]\.role: expected ours, rival or limit"),
+        (
+            changed((*FIRST, "contenders", 0, "value", "median"), 1e200),
+            r"value\.median: such a number nothing measures",
+        ),
+        (changed((*FIRST, "contenders", 0, "value", "min"), 1e9), r"value: the median does not lie between"),
+        (changed(("results", 0, "bars", 0, "met"), "yes"), r"bars\[0\]\.met: expected true or false"),
+        (changed(("results", 0, "bars", 0, "value"), KeyError), r"bars\[0\]: a bar that was shown"),
+    ],
+)
+def test_bad_documents(tmp_path, text, message):
+    done = report(tmp_path, [text])
+    assert done.returncode == 3, done.stderr
+    assert re.search(message, done.stderr), done.stderr
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_bad_prices(tmp_path):
+    (tmp_path / "prices.yaml").write_text("prices: [{part: x, dollar: 3}]\n")
+    done = report(tmp_path, two_machines(), "--prices", tmp_path / "prices.yaml")
+    assert done.returncode == 3 and "prices.yaml:1:" in done.stderr and "did you mean 'dollars'" in done.stderr
+
+
+CHROMIUM = shutil.which("chromium")
+#: Leaves its findings in the page's title, which --dump-dom shows. Only in the test's copy: the page has no scripts.
+PROBE = """<script>
+const frame = document.documentElement;
+const wide = [...document.querySelectorAll('body *')].filter(each => !each.closest('.scroll') &&
+  each.getBoundingClientRect().right > frame.clientWidth + 1).map(each => each.outerHTML.slice(0, 80));
+const stops = [...document.querySelectorAll('a[href], summary, [tabindex="0"]')].length;
+document.title = JSON.stringify({width: frame.clientWidth, scroll: frame.scrollWidth,
+  wide: wide, stops: stops, loaded: performance.getEntriesByType('resource').length});
+</script></body>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: chromium)")
+@pytest.mark.parametrize("width", [360, 1400])
+def test_in_a_browser(page, tmp_path, width):
+    """It fits, says nothing on the console, loads nothing. (A window has 500 pixels at least: a frame is narrower.)"""
+    (tmp_path / "probe.html").write_text(page.read_text().replace("</body>", PROBE))
+    frame = f'<iframe src="probe.html" style="width:{width}px;height:900px;border:0"></iframe>'
+    read = "onload=\"document.title=document.querySelector('iframe').contentDocument.title\""
+    (tmp_path / "frame.html").write_text(f"<!DOCTYPE html><title>none</title><body {read}>{frame}</body>")
+    flags = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--allow-file-access-from-files",
+        "--enable-logging=stderr",
+    ]
+    flags += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1500,1000", "--dump-dom"]
+    done = subprocess.run(
+        [CHROMIUM, *flags, f"file://{tmp_path}/frame.html"],
+        capture_output=True,
+        text=True,
+        timeout=conftest.PATIENCE,
+        check=True,
+    )
+    assert "CONSOLE" not in done.stderr, done.stderr
+    found = json.loads(
+        re.search(r"<title>(\{.*?\})</title>", done.stdout)[1].replace("&lt;", "<").replace("&amp;", "&")
+    )
+    assert width - 20 <= found["width"] <= width, "but for a scroll bar"
+    assert found["scroll"] <= found["width"], found
+    assert found["wide"] == [] and found["loaded"] == 0 and found["stops"] > 40
