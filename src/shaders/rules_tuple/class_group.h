@@ -54,7 +54,7 @@ PENUMBRA_SHADER uint64_t rules_tuple_hash(const uint64_t* secret, const uint64_t
                                           uint32_t distance, uint32_t words, uint64_t salt) {
   uint64_t sum = salt;
   for (uint32_t word = 0; word < words; ++word) {
-    const uint64_t masked = key[word] & penumbra_load(&mask[word * distance]);
+    const uint64_t masked = key[word] & penumbra_load(&mask[(uint64_t)(word * distance)]);
     const uint32_t lower = (uint32_t)masked + (uint32_t)secret[word];
     const uint32_t upper = (uint32_t)(masked >> 32) + (uint32_t)(secret[word] >> 32);
     sum += (uint64_t)lower * upper;
