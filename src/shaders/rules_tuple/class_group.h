@@ -54,7 +54,7 @@ PENUMBRA_SHADER uint64_t rules_tuple_hash(const uint64_t* secret, const uint64_t
                                           uint32_t distance, uint32_t words, uint64_t salt) {
   uint64_t sum = salt;
   for (uint32_t word = 0; word < words; ++word) {
-    const uint64_t masked = key[word] & penumbra_load(&mask[(uint64_t)word * distance]);
+    const uint64_t masked = key[word] & penumbra_load(&mask[(uint64_t)(word * distance)]);
     const uint32_t lower = (uint32_t)masked + (uint32_t)secret[word];
     const uint32_t upper = (uint32_t)(masked >> 32) + (uint32_t)(secret[word] >> 32);
     sum += (uint64_t)lower * upper;
@@ -71,7 +71,7 @@ PENUMBRA_SHADER uint64_t rules_tuple_digest(uint64_t hash) {
 #if RULES_GROUP_AVX2
 /* Of four classes, from the lane `lane` on. */
 static inline __m256i rules_group_row4(const uint64_t* group, uint32_t row, uint32_t lane) {
-  return _mm256_load_si256((const __m256i*)&group[row * RULES_TUPLE_GROUP + lane]);
+  return _mm256_loadu_si256((const __m256i*)&group[row * RULES_TUPLE_GROUP + lane]);
 }
 
 static inline __m256i rules_group_hash4(const uint64_t* secret, const uint64_t* key, const uint64_t* group,

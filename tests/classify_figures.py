@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures `gswitch` beside Open vSwitch's user-space datapath (Debian's openvswitch-switch-dpdk): the same flows, the same
+frames, the same DPDK devices, one core each by turns. docs/performance.md has the figures.
+
+    sudo PYTHON tests/classify_figures.py [--rounds N] [--seconds N]
+
+Frames come from net_pcap, which plays a capture in a loop and copies each, and go to net_null, which drops them; that cost is
+in both. A packet's time is that of the thread that forwards it. First the two are held against each other on some of the
+frames, with outputs that tell flows apart.
+"""
+
+import argparse
+import collections
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.l2 import ARP, Dot1Q, Ether
+
+import captures
+import conftest
+import ovs
+from test_gswitch import switched
+
+OVS_WITH_DPDK = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
+FRAMES = 8192  #: what net_pcap holds of a capture, so all that comes
+COMPARED = 1000
+SETTLING = 5  #: seconds in which Open vSwitch fills its cache and `gswitch` finds its widths
+SETS = {  #: rules, classes, and how often a header comes again at once (`penumbra gen headers --locality`)
+    "1024 flows in 128 classes": (1024, 128, 0),
+    "the same, headers come again": (1024, 128, 1),
+    "8192 flows in 512 classes": (8192, 512, 0),
+}
+
+
+def generated(*arguments) -> str:
+    done = conftest.penumbra("gen", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def without_in_port(text: str) -> str:
+    """There is one port that frames come in by."""
+    return re.sub(r"in_port=\d+,?", "", text).replace(", actions", " actions")
+
+
+def frame_of(header: str) -> bytes:
+    """60 bytes with these fields."""
+    words = dict(word.partition("=")[::2] for word in header.split(","))
+    packet = Ether(src=words.get("dl_src", "00:00:00:00:00:00"), dst=words.get("dl_dst", "00:00:00:00:00:00"))
+    if "dl_vlan" in words:
+        packet = packet / Dot1Q(vlan=int(words["dl_vlan"], 0), prio=int(words.get("dl_vlan_pcp", "0")))
+    ends = {"src": words.get("nw_src", "0.0.0.0"), "dst": words.get("nw_dst", "0.0.0.0"), "tos": int(words.get("nw_tos", "0"))}
+    ports = {"sport": int(words.get("tp_src", "0"), 0), "dport": int(words.get("tp_dst", "0"), 0)}
+    kinds = {"ipv6": 0x86DD, "mpls": 0x8847, "rarp": 0x8035}
+    if "tcp" in words:
+        packet = packet / IP(**ends) / TCP(**ports)
+    elif "udp" in words:
+        packet = packet / IP(**ends) / UDP(**ports)
+    elif "icmp" in words:
+        kind = {"type": int(words.get("icmp_type", "0")), "code": int(words.get("icmp_code", "0"))}
+        packet = packet / IP(**ends) / ICMP(**kind)
+    elif "ip" in words:
+        packet = packet / IP(**ends, proto=int(words.get("nw_proto", "0")))
+    elif "arp" in words:
+        operation = int(words.get("arp_op", words.get("nw_proto", "0")))
+        packet = packet / ARP(op=operation, psrc=ends["src"], pdst=ends["dst"])
+    else:
+        kind = next((kinds[word] for word in words if word in kinds), int(words.get("dl_type", "0x88b5"), 0))
+        packet.lastlayer().type = kind
+    return bytes(packet).ljust(60, b"\0")
+
+
+def thread_seconds(pid: int, name: str) -> float:
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().startswith(name):
+            return int((task / "schedstat").read_text().split()[0]) / 1e9
+    raise AssertionError(f"there is no thread {name}")
+
+
+def rate(pid: int, thread: str, packets, seconds: float) -> float:
+    """Million packets a second of the thread's time."""
+    time.sleep(SETTLING)
+    count, used = packets(), thread_seconds(pid, thread)
+    time.sleep(seconds)
+    return (packets() - count) / (thread_seconds(pid, thread) - used) / 1e6
+
+
+def penumbra_rate(folder: pathlib.Path, capture: pathlib.Path, seconds: float) -> float:
+    bench = conftest.Bench(folder)
+    ports = [
+        {"name": "p1", "device": f"net_pcap0,rx_pcap={capture},infinite_rx=1", "promiscuous": True, "sink": None},
+        {"name": "p2", "device": "net_null0,no-rx=1", "sink": None},
+    ]
+    bench.configure(ports, pipeline="  - gswitch: {flows: flows}")
+    with bench.start() as router:
+        found = rate(router.process.pid, "worker-0", lambda: router.received("p1"), seconds)
+        router.stop()
+    return found
+
+
+@contextlib.contextmanager
+def open_vswitch(folder: pathlib.Path, flow_file: pathlib.Path, capture: pathlib.Path) -> Iterator[tuple[subprocess.Popen, dict[str, str]]]:
+    """With two DPDK ports in its user-space datapath; the thread that forwards has the last core."""
+    environment = {**os.environ, "OVS_RUNDIR": str(folder), "OVS_LOGDIR": str(folder)}
+    cores = sorted(os.sched_getaffinity(0))
+    database = f"unix:{folder}/db"
+    quiet = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+    def configure(*words: str) -> None:
+        command = ["ovs-vsctl", f"--db={database}", "--timeout=30", *words]
+        subprocess.run(command, env=environment, check=True, timeout=60)
+
+    subprocess.run(["ovsdb-tool", "create", f"{folder}/conf.db", ovs.SCHEMA], check=True, timeout=60)
+    with contextlib.ExitStack() as stack:
+        stack.callback(_end, subprocess.Popen(["ovsdb-server", f"{folder}/conf.db", f"--remote=p{database}"], **quiet))
+        conftest.wait_until("the database", (folder / "db").exists)
+        eal = "--no-pci --no-huge --legacy-mem -m 1024 --no-telemetry --no-shconf"
+        settings = {"dpdk-init": "true", "dpdk-lcore-mask": hex(1 << cores[0]), "dpdk-extra": eal}
+        settings["pmd-cpu-mask"] = hex(1 << cores[-1])
+        configure("--no-wait", "init")
+        words = [f"other_config:{key}={value}" for key, value in settings.items()]
+        configure("--no-wait", "set", "Open_vSwitch", ".", *words)
+        switch = subprocess.Popen([OVS_WITH_DPDK, database, "--disable-system", f"--unixctl={folder}/ctl"], **quiet)
+        stack.callback(_end, switch)
+        conftest.wait_until("the switch", (folder / "ctl").exists)
+        configure("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=secure")
+        devices = [f"net_pcap0,rx_pcap={capture},infinite_rx=1", "net_null0,no-rx=1"]
+        for port, device in enumerate(devices, 1):
+            # As a string, for there are commas in it.
+            argument = f'options:dpdk-devargs="{device}"'
+            kind = ["type=dpdk", f"ofport_request={port}", argument]
+            configure("add-port", "br0", f"p{port}", "--", "set", "interface", f"p{port}", *kind)
+        flows = ["ovs-ofctl", "-O", "OpenFlow10", "replace-flows", "br0", str(flow_file)]
+        subprocess.run(flows, env=environment, check=True, timeout=300)
+        yield switch, environment
+
+
+def _end(process: subprocess.Popen) -> None:
+    process.terminate()
+    process.wait(60)
+
+
+def ovs_figures(folder: pathlib.Path, environment: dict[str, str]) -> dict[str, float]:
+    """Of its forwarding thread, since it began."""
+    command = ["ovs-appctl", "-t", f"{folder}/ctl", "dpif-netdev/pmd-stats-show"]
+    text = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60).stdout
+    text = text.partition("main thread")[0]
+    return {name: float(value) for name, value in re.findall(r"^\s+([a-z][^:]+): ([\d.]+)", text, re.MULTILINE)}
+
+
+def ovs_rate(folder: pathlib.Path, capture: pathlib.Path, seconds: float) -> tuple[float, str]:
+    """And what of its caches found how many of the packets."""
+    with tempfile.TemporaryDirectory(prefix="ovs") as own_name:
+        own = pathlib.Path(own_name)
+        with open_vswitch(own, folder / "flows", capture) as (switch, environment):
+            found = rate(switch.pid, "pmd-", lambda: ovs_figures(own, environment)["packets received"], seconds)
+            figures = ovs_figures(own, environment)
+    hits = {name: figures[f"{name} hits"] / figures["packets received"] for name in ("emc", "megaflow")}
+    lookups = figures["avg. subtable lookups per megaflow hit"]
+    return found, f"{hits['emc']:.0%}, {hits['megaflow']:.0%} ({lookups:.1f} subtables)"
+
+
+def compare(flows: str, frames: list[bytes]) -> None:
+    """That both send each frame out of the same port, where flows differ in theirs."""
+    outputs = iter(range(10**9))
+    told = re.sub(r"actions=\S+", lambda _: f"actions=output:{2 + next(outputs) % 3}", flows)
+    some = {1: frames[:COMPARED]}
+    with tempfile.TemporaryDirectory(prefix="ovs") as folder, ovs.bridge(pathlib.Path(folder), 4) as bridge:
+        bridge.set_flows(told)
+        wanted = bridge.forward(some)
+    with tempfile.TemporaryDirectory() as folder:
+        found, _ = switched(conftest.Bench(pathlib.Path(folder)), told, {**some, 2: [], 3: [], 4: []})
+    for port in (2, 3, 4):
+        assert collections.Counter(found[port]) == collections.Counter(wanted[port]), f"port {port}"
+        assert found[port]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=5)
+    rounds, seconds = vars(parser.parse_args()).values()
+    if shutil.which(OVS_WITH_DPDK) is None or ovs.unavailable():
+        raise SystemExit("needs Debian's openvswitch-switch-dpdk")
+    print("| flows | gswitch, M packets/s | Open vSwitch | gswitch over it | found by its exact cache, by its megaflows |")
+    print("| --- | --- | --- | --- | --- |")
+    for name, (count, classes, locality) in SETS.items():
+        with tempfile.TemporaryDirectory(prefix="ovs") as folder_name:
+            folder = pathlib.Path(folder_name)
+            flows = without_in_port(generated("rules", "--count", count, "--classes", classes, "--full-classes", classes))
+            (folder / "rules").write_text(flows)
+            text = generated("headers", "--rules", folder / "rules", "--count", FRAMES, "--locality", locality)
+            frames = [frame_of(without_in_port(line)) for line in text.splitlines()]
+            compare(flows, frames)
+            (folder / "flows").write_text(re.sub(r"actions=\S+", "actions=output:2", flows))
+            capture = folder / "in.pcap"
+            captures.write_pcap(capture, captures.frames_of(frames))
+            samples = []
+            for _ in range(rounds):
+                ours = penumbra_rate(folder, capture, seconds)
+                theirs, caches = ovs_rate(folder, capture, seconds)
+                samples.append((ours, theirs))
+        ratios = [ours / theirs for ours, theirs in samples]
+        medians = [statistics.median(column) for column in zip(*samples)]
+        spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        print(f"| {name} | {medians[0]:.2f} | {medians[1]:.2f} | {spread} | {caches} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
