@@ -19,8 +19,8 @@ struct Tuned {
   std::uint32_t size = 0;
 };
 
-/// Goes over all items in each way with each of its sizes, then over parts of them, and returns each way's fastest. Throws
-/// WrongAnswer if an answer is not the oracle's.
+/// Goes over all items in each way with each of its sizes, then over parts of them, and returns each way's fastest.
+/// Throws WrongAnswer if an answer is not the oracle's.
 std::vector<Tuned> check_and_tune(Workload& workload);
 
 /// The plain loop and gopt's function as the engine `gopt` runs them: the width is measured on the batches that come.
