@@ -10,7 +10,7 @@ VENV := build/venv
 JOBS ?= $(shell nproc)
 # Seconds that each fuzzer runs.
 FUZZ_SECONDS ?= 60
-# The time that all measurements may take; results that are there already are not measured again.
+# The time that all measurements may take. Results of this build that are there already are not measured again.
 BENCH_BUDGET ?= 13m
 CTEST := ctest --output-on-failure --no-tests=error
 # The system tests: one more at a time than there are cores, for each also waits.
@@ -106,14 +106,15 @@ fuzz: setup-test build ## each fuzzer for FUZZ_SECONDS (60)
 .PHONY: bench
 bench: setup-bench build ## every measurement of this machine and a report of them in build/bench (15 minutes)
 	@mkdir -p build/bench
-	@status=0; $(BIN) bench all --budget $(BENCH_BUDGET) -o build/bench/results.json || status=$$?; \
-	$(BIN) report build/bench/results.json -o build/bench/report.html; \
+	@status=0; results=build/bench/$$($(BIN) --version | cksum | cut -d ' ' -f 1).json; \
+	$(BIN) bench all --budget $(BENCH_BUDGET) -o $$results || status=$$?; \
+	$(BIN) report $$results -o build/bench/report.html; \
 	if [ $$status = 4 ]; then echo "Some bars are missed here: the report says which."; else exit $$status; fi
 
 .PHONY: bench-gpu
-bench-gpu: build ## this machine's GPU and the engines on it (3 minutes); without one: a folder to measure with elsewhere
+bench-gpu: build ## this machine's GPU and the engines on it (9 minutes); without one: a folder to measure with elsewhere
 	@tools/pack-gpu-bench build/release build/gpu-bench
-	@if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then bash build/gpu-bench/run; fi
+	@if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then bash build/gpu-bench/run --budget 9m -o build/gpu-bench/results.json; fi
 
 .PHONY: bundle
 bundle: build ## a stripped, relocatable tarball in build/bundle

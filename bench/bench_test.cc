@@ -5,7 +5,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -13,6 +15,7 @@
 #include <system_error>
 #include <tuple>
 
+#include "apart.h"
 #include "base/scratch_folder.h"
 #include "churn_script.h"
 #include "churn_truth.h"
@@ -180,6 +183,17 @@ std::pair<Outcome, nlohmann::json> run_quietly(std::vector<std::string> names) {
   return {outcome, nlohmann::json::parse(testing::internal::GetCapturedStdout())};
 }
 
+/// It does not fit into 100 s beside what takes no time, as far as is known in the beginning.
+const bool kDear = register_benchmark({.name = "test dear",
+                                       .measures = "",
+                                       .needs = "",
+                                       .cost = {.once = 95, .a_round = 1},
+                                       .run = [](const Options&, Report& report) { report.note("measured"); }});
+const bool kSlow = register_benchmark({.name = "test slow",
+                                       .measures = "",
+                                       .needs = "",
+                                       .cost = {.once = 20, .a_round = 1},
+                                       .run = [](const Options&, Report& report) { report.note("measured"); }});
 const bool kAbsent = register_benchmark({.name = "test absent",
                                          .measurement = "E99",
                                          .measures = "",
@@ -211,6 +225,40 @@ TEST(Run, TellsWhatIsAbsent) {
   ASSERT_EQ(document["results"].size(), 2U);
   EXPECT_EQ(document["results"][0]["absent"], "not on this machine");
   EXPECT_EQ(document["results"][0]["measurements"], nlohmann::json::array({"E99"}));
+}
+
+TEST(RunApart, GivesUpOnWhatDoesNotEnd) {
+  const auto sleep_on = []() -> nlohmann::json {
+    pause();
+    return 1;
+  };
+  const nlohmann::json found = run_apart("sleeper", 1.5, sleep_on, [] {});
+  EXPECT_THAT(found["error"].get<std::string>(), HasSubstr("given up"));
+}
+
+TEST(RunApart, SaysHowAProcessEnded) {
+  const auto error_of = [](void (*work)()) {
+    const auto call = [work]() -> nlohmann::json {
+      work();
+      return 1;
+    };
+    return run_apart("x", 60, call, [] {})["error"].get<std::string>();
+  };
+  EXPECT_EQ(error_of([] { throw WrongAnswer("one is two"); }), "one is two");
+  EXPECT_EQ(error_of([] { _exit(3); }), "ended with status 3");
+  EXPECT_EQ(error_of([] { raise(SIGKILL); }), "ended by signal 9");
+}
+
+TEST(Run, ComesBackToWhatWasLeftOut) {
+  ASSERT_TRUE(kDear && kSlow);
+  Options options = named({"test dear", "test slow"});
+  options.json = true;
+  options.budget = 100;
+  testing::internal::CaptureStdout();
+  run(options, "0");
+  const auto document = nlohmann::json::parse(testing::internal::GetCapturedStdout());
+  ASSERT_EQ(document["results"].size(), 2U);
+  for (const auto& entry : document["results"]) EXPECT_GE(entry.value("rounds", 0U), 1U) << entry;
 }
 
 TEST(Run, RefusesWhatIsNotThereYet) {
@@ -254,9 +302,14 @@ TEST(Run, OverwritesNoFileOfAnother) {
   Options options = named({"test met"});
   options.json = true;
   options.output = folder / "results.json";
-  for (const char* text : {"", "text", "{}", "[]", R"({"schema": "penumbra-bench/2", "results": []})",
-                           R"({"schema": "penumbra-bench/1", "results": {}})",
-                           R"({"schema": "penumbra-bench/1", "machine": {"processor": "another"}, "results": []})"}) {
+  for (const char* text :
+       {"", "text", "{}", "[]", R"({"schema": "penumbra-bench/2", "results": []})",
+        R"({"schema": "penumbra-bench/1", "results": {}})", R"({"schema": "penumbra-bench/1", "results": [1]})",
+        R"({"schema": "penumbra-bench/1", "results": [{"benchmark": 3}]})",
+        R"({"schema": "penumbra-bench/1", "results": [{"benchmark": "x", "bars": {}}]})",
+        R"({"schema": "penumbra-bench/1", "results": [{"benchmark": "x", "bars": [{}]}]})",
+        R"({"schema": "penumbra-bench/1", "results": [{"benchmark": "x", "rounds": "7"}]})",
+        R"({"schema": "penumbra-bench/1", "machine": {"processor": "another"}, "results": []})"}) {
     std::ofstream(*options.output) << text;
     EXPECT_THROW(run(options, "0"), std::invalid_argument) << text;
     std::ifstream stream(*options.output);

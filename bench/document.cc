@@ -29,6 +29,17 @@ nlohmann::json lasting(nlohmann::json machine) {
   return machine;
 }
 
+/// Whether that may be an entry of results, as far as a run that goes on looks into it.
+bool is_entry(const nlohmann::json& entry) {
+  if (!entry.is_object() || !entry.value("benchmark", nlohmann::json()).is_string()) return false;
+  if (!entry.value("rounds", nlohmann::json(0U)).is_number_unsigned()) return false;
+  const nlohmann::json bars = entry.value("bars", nlohmann::json::array());
+  return bars.is_array() && std::ranges::all_of(bars, [](const nlohmann::json& bar) {
+           if (!bar.is_object() || !bar.contains("met")) return false;
+           return bar["met"].is_boolean() || bar["met"].is_null();
+         });
+}
+
 bool is_of(const nlohmann::json& entry, const Benchmark& benchmark) {
   const auto of = benchmark.measurement.empty() ? nlohmann::json::array() : nlohmann::json{benchmark.measurement};
   return entry.value("benchmark", "") == benchmark.name && entry.value("measurements", nlohmann::json::array()) == of;
@@ -66,7 +77,7 @@ void Document::take_over(const std::filesystem::path& file) {
   }
   const nlohmann::json found = nlohmann::json::parse(stream, nullptr, false);
   if (!found.is_object() || found.value("schema", nlohmann::json()) != kSchema || !found.contains("results") ||
-      !found["results"].is_array()) {
+      !found["results"].is_array() || !std::ranges::all_of(found["results"], &is_entry)) {
     throw std::invalid_argument(fmt::format("{} is no document of results; it is not overwritten", file.string()));
   }
   for (const char* key : {"machine", "build", "seed", "input"}) {
@@ -95,10 +106,6 @@ void Document::add(const Benchmark& benchmark, nlohmann::json entry) {
   store();
 }
 
-bool Document::has_errors() const {
-  return std::ranges::any_of(json_["results"], [](const nlohmann::json& entry) { return entry.contains("error"); });
-}
-
 /// Beside it first, so that whoever reads it, or cuts this off, finds a whole one.
 void Document::store() const {
   if (!options_.output) return;
@@ -106,7 +113,7 @@ void Document::store() const {
   beside += ".new";
   {
     std::ofstream stream(beside);
-    stream << json_.dump(1) << '\n';
+    stream << json_.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     if (!stream.flush()) throw std::system_error(errno, std::generic_category(), beside.string());
   }
   std::filesystem::rename(beside, *options_.output);

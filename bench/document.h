@@ -28,8 +28,6 @@ class Document {
   void add(const Benchmark& benchmark, nlohmann::json entry);
 
   BarCount bars() const { return count_bars(json_["results"]); }
-  /// Whether one of the results is an error.
-  bool has_errors() const;
   const nlohmann::json& json() const { return json_; }
 
  private:

@@ -91,6 +91,8 @@ EnergyMeters::EnergyMeters() : gpus_(std::make_unique<Gpus>()) {
   for (const auto& zone : std::filesystem::directory_iterator(kPowercap, none)) {
     std::ifstream names(zone.path() / "name");
     std::string name;
+    // Some processors have a second zone of the same name, of the same counter read in another way.
+    if (!zone.path().filename().string().starts_with("intel-rapl:")) continue;
     if (!std::getline(names, name) || !name.starts_with("package")) continue;
     const auto most = number_in(zone.path() / "max_energy_range_uj");
     const auto last = number_in(zone.path() / "energy_uj");

@@ -75,7 +75,6 @@ class Accounting {
  public:
   Accounting(Function& function, const std::string& engine) : function_(function), on_(engine, *function.table()) {
     chunk_->rx_port = 0;
-    chunk_->fetch_ahead = on_.fetches_ahead();
   }
   bool has_shader() const { return on_.has_shader(); }
   const std::string& name() const { return on_.name(); }

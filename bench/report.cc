@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <stdexcept>
 
@@ -145,7 +146,7 @@ std::vector<double> Report::tell(nlohmann::json entry, std::span<const Series> c
     if (!reference.empty()) {
       const Spread relative = spread(ratio(series, *base).samples);
       ratios.push_back(relative.median);
-      row["ratio"] = to_json(relative);
+      if (std::isfinite(relative.most)) row["ratio"] = to_json(relative);  // else nothing of the reference was measured
       line += fmt::format("   x{:.2f} ({:.2f} .. {:.2f})", relative.median, relative.least, relative.most);
     }
     say(line);
@@ -155,6 +156,7 @@ std::vector<double> Report::tell(nlohmann::json entry, std::span<const Series> c
 }
 
 void Report::bar(const std::string& what, double value, double wanted, bool at_least) {
+  if (!std::isfinite(value)) return bar_not_shown(what, "there is no figure to hold it against");
   const bool met = at_least ? value >= wanted : value <= wanted;
   json_["bars"].push_back({{"what", what}, {"value", value}, {"wanted", wanted}, {"at_least", at_least}, {"met", met}});
   say(fmt::format("   bar: {} {} {}: {} - {}", what, at_least ? ">=" : "<=", figure(wanted), figure(value),

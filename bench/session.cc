@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -48,11 +49,10 @@ void require_takers(const std::vector<Benchmark>& asked, bool Benchmark::* takes
   if (without == asked.end()) return;
   std::vector<std::string> takers;
   for (const Benchmark& benchmark : benchmarks()) {
-    if (benchmark.*takes) takers.push_back(benchmark.name);
+    if (benchmark.*takes) takers.push_back(benchmark.measurement.empty() ? benchmark.name : benchmark.measurement);
   }
-  takers.erase(std::unique(takers.begin(), takers.end()), takers.end());
-  throw std::invalid_argument(fmt::format("the benchmark '{}' makes {} of its own; name those that take {}: {}",
-                                          without->name, makes, files, fmt::join(takers, " ")));
+  throw std::invalid_argument(fmt::format("{} makes {} of its own; name those that take {}: {}", title_of(*without),
+                                          makes, files, fmt::join(takers, " ")));
 }
 
 /// Of one name all that have it, and likewise of a measurement; in the order of benchmarks().
@@ -78,31 +78,29 @@ std::vector<Benchmark> chosen(const Options& options) {
   return result;
 }
 
-/// With the GPU, which only a process that ends may ask for: what begins CUDA cannot be forked any more.
-nlohmann::json describe_all() {
-  nlohmann::json machine = describe_machine();
-  const nlohmann::json found = run_apart(
-      "machine",
-      []() -> nlohmann::json {
+constexpr double kProbePatience = 60;  ///< seconds for a driver to say what it has
+
+/// What only a process that ends may ask for, since what begins CUDA cannot be forked any more: the name of the GPU,
+/// under "gpu", and why benchmarks are absent here, under their titles.
+nlohmann::json ask_drivers(const std::vector<Benchmark>& selection) {
+  return run_apart(
+      "drivers", kProbePatience,
+      [&selection]() -> nlohmann::json {
+        nlohmann::json found = nlohmann::json::object();
         const auto cuda = std::ranges::find(engines(), "cuda", &EngineInfo::name);
-        if (cuda == engines().end()) return nlohmann::json::object();
-        const Availability gpu = cuda->probe();
-        return gpu.available ? nlohmann::json{{"gpu", gpu.reason}} : nlohmann::json::object();
+        const Availability gpu = cuda == engines().end() ? Availability{} : cuda->probe();
+        if (gpu.available) found["gpu"] = gpu.reason;
+        for (const Benchmark& benchmark : selection) {
+          const Availability here = benchmark.probe == nullptr ? Availability{true, ""} : benchmark.probe();
+          if (!here.available) found[title_of(benchmark)] = here.reason;
+        }
+        return found;
       },
       [] {});
-  if (found.contains("gpu")) machine["gpu"] = found["gpu"];
-  return machine;
 }
 
 /// In the child.
 nlohmann::json measure(const Benchmark& benchmark, const Options& options) {
-  if (benchmark.probe != nullptr) {
-    const Availability found = benchmark.probe();
-    if (!found.available) {
-      if (!options.json) fmt::print("\n== {}\n   not shown: {}\n", title_of(benchmark), found.reason);
-      return {{"absent", found.reason}};
-    }
-  }
   Report report(title_of(benchmark), options.json);
   benchmark.run(options, report);
   return report.json();
@@ -114,60 +112,89 @@ void print_bars(const BarCount& bars) {
 
 class Session {
  public:
-  Session(const Options& options, std::vector<Benchmark> selection, Document& document)
-      : options_(options),
-        document_(document),
-        selection_(std::move(selection)),
-        schedule_(costs(selection_), options.rounds, options.budget),
-        progress_(options.json) {}
-
-  void run() {
+  Session(const Options& options, Document& document)
+      : options_(options), document_(document), progress_(options.json) {
     meters_.joules();
-    for (const Benchmark& benchmark : selection_) run(benchmark);
   }
+
+  /// Measures what the budget holds. What was left out in the beginning comes again when others have left time for it.
+  void run(std::vector<Benchmark> selection) {
+    while (!selection.empty()) {
+      std::vector<Benchmark> left_out = measure_all(selection);
+      if (left_out.size() == selection.size()) break;
+      selection = std::move(left_out);
+    }
+  }
+  bool has_failed() const { return has_failed_; }
 
  private:
-  static std::vector<Cost> costs(const std::vector<Benchmark>& selection) {
-    std::vector<Cost> result;
-    std::ranges::transform(selection, std::back_inserter(result), &Benchmark::cost);
-    return result;
-  }
-
-  void run(const Benchmark& benchmark) {
-    const unsigned rounds = schedule_.rounds_of_next();
-    progress_.begin(title_of(benchmark), schedule_);
-    if (rounds == 0) {
+  std::vector<Benchmark> measure_all(const std::vector<Benchmark>& selection) {
+    std::vector<Cost> costs;
+    std::ranges::transform(selection, std::back_inserter(costs), &Benchmark::cost);
+    std::optional<double> budget = options_.budget;
+    if (budget) *budget = std::max(*budget - (now() - begin_), 0.0);
+    Schedule schedule(std::move(costs), options_.rounds, budget);
+    std::vector<Benchmark> left_out;
+    for (const Benchmark& benchmark : selection) {
+      const unsigned rounds = schedule.rounds_of_next();
+      if (rounds != 0) {
+        measure_one(benchmark, rounds, schedule);
+        continue;
+      }
       document_.add(benchmark, {{"left_out", fmt::format("it did not fit into what was left of {}",
                                                          duration_name(options_.budget.value_or(0)))}});
-      return schedule_.took(0, 0);
+      schedule.took(0, 0);
+      left_out.push_back(benchmark);
     }
+    return left_out;
+  }
+
+  void measure_one(const Benchmark& benchmark, unsigned rounds, Schedule& schedule) {
+    progress_.begin(title_of(benchmark), schedule);
     Options own = options_;
     own.rounds = rounds;
+    // Many times what it takes, for machines of all kinds.
+    const double patience = 600 + 10 * benchmark.cost.of(rounds);
     const double begin = now();
-    nlohmann::json entry =
-        run_apart(title_of(benchmark), [&] { return measure(benchmark, own); }, [this] { progress_.tick(schedule_); });
+    nlohmann::json entry = run_apart(
+        title_of(benchmark), patience, [&] { return measure(benchmark, own); },
+        [this, &schedule] { progress_.tick(schedule); });
     const double seconds = now() - begin;
     entry["rounds"] = rounds;
     entry["seconds"] = seconds;
     if (const auto joules = meters_.joules()) entry["watts"] = *joules / seconds;
-    const bool is_measured = bench::is_measured(entry);
+    has_failed_ = has_failed_ || !is_measured(entry);
+    schedule.took(is_measured(entry) ? rounds : 0, seconds);
     document_.add(benchmark, std::move(entry));
-    schedule_.took(is_measured ? rounds : 0, seconds);
   }
 
   const Options& options_;
   Document& document_;
-  std::vector<Benchmark> selection_;
-  Schedule schedule_;
   Progress progress_;
   EnergyMeters meters_;
+  const double begin_ = now();
+  bool has_failed_ = false;
 };
+
+/// Says of each that is absent why, and leaves the others.
+void tell_absent(std::vector<Benchmark>& selection, const nlohmann::json& found, bool quiet, Document& document) {
+  std::erase_if(selection, [&](const Benchmark& benchmark) {
+    const auto why = found.find(title_of(benchmark));
+    if (why == found.end()) return false;
+    if (!quiet) fmt::print("\n== {}\n   not shown: {}\n", title_of(benchmark), why->get<std::string>());
+    document.add(benchmark, {{"absent", *why}});
+    return true;
+  });
+}
 
 }  // namespace
 
 Outcome run(const Options& options, const std::string& version) {
   std::vector<Benchmark> selection = chosen(options);
-  Document document(options, describe_all(), {{"version", one_line(version)}, {"flags", PENUMBRA_FLAGS}});
+  const nlohmann::json found = ask_drivers(selection);
+  nlohmann::json machine = describe_machine();
+  if (found.contains("gpu")) machine["gpu"] = found["gpu"];
+  Document document(options, std::move(machine), {{"version", one_line(version)}, {"flags", PENUMBRA_FLAGS}});
   const std::size_t asked = selection.size();
   std::erase_if(selection, [&document](const Benchmark& benchmark) { return document.has(benchmark); });
   if (!options.json) {
@@ -177,14 +204,16 @@ Outcome run(const Options& options, const std::string& version) {
       fmt::print("{} of {} have been measured already\n", asked - selection.size(), asked);
     }
   }
-  Session(options, std::move(selection), document).run();
+  tell_absent(selection, found, options.json, document);
+  Session session(options, document);
+  session.run(std::move(selection));
   if (options.json) {
     fmt::print("{}\n", document.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     print_bars(document.bars());
   }
   std::fflush(stdout);
-  if (document.has_errors()) return Outcome::failed;
+  if (session.has_failed()) return Outcome::failed;
   return document.bars().missed == 0 ? Outcome::ok : Outcome::bar_missed;
 }
 

@@ -3,7 +3,6 @@
 // What a GPU, the bus to it and the engines on it can do, beside the CPU: one benchmark for each of the papers'
 // measurements.
 #include "bench.h"
-#include "gpu/deadline.h"
 #include "gpu/measurements.h"
 
 namespace penumbra::bench {
@@ -11,14 +10,7 @@ namespace {
 
 using Measure = void (*)(const Options& options, Report& report);
 
-template <Measure kMeasure>
-void run_gpu(const Options& options, Report& report) {
-  const gpu::Deadline deadline;
-  kMeasure(options, report);
-}
-
-template <Measure kMeasure>
-bool add_gpu(const char* measurement, const char* measures, Cost cost, bool takes_routes = false) {
+bool add_gpu(Measure measure, const char* measurement, const char* measures, Cost cost, bool takes_routes = false) {
   return register_benchmark({.name = "gpu",
                              .measurement = measurement,
                              .measures = measures,
@@ -26,24 +18,24 @@ bool add_gpu(const char* measurement, const char* measures, Cost cost, bool take
                              .cost = cost,
                              .takes_routes = takes_routes,
                              .probe = &gpu::find_gpu,
-                             .run = &run_gpu<kMeasure>});
+                             .run = measure});
 }
 
 [[maybe_unused]] const bool kGpuBenchmarks[] = {
-    add_gpu<&gpu::measure_copies>("E1", "copies between the host's memory and a GPU's, by size", {1, 1.2}),
-    add_gpu<&gpu::measure_launches>("E2", "starting a kernel, by threads", {0.5, 0.2}),
-    add_gpu<&gpu::measure_exchanges>("E3", "N integers to a GPU and back: copies, a graph of them, polling", {1, 0.5}),
-    add_gpu<&gpu::measure_random_accesses>("E4", "random accesses by chains in flight, GPU and cores, to 8 GiB",
-                                           {25, 5}),
-    add_gpu<&gpu::measure_offload>("E5", "from how many accesses or hashes an item on a GPU is ahead of cores",
-                                   {10, 6}),
-    add_gpu<&gpu::measure_lookups>("E11", "look-ups by engine, batch and threads: IPv4, IPv6, flows", {20, 12}, true),
-    add_gpu<&gpu::measure_latencies>("E18", "32 look-ups from submit to result: copies, zero copy, resident", {5, 2},
-                                     true),
-    add_gpu<&gpu::measure_group_signals>("E19", "results made visible once a group, or item by item", {1, 0.5}),
-    add_gpu<&gpu::measure_buffers>("E21", "buffers in flight to a kernel that never stops, by number and size",
-                                   {1, 1.7}),
-    add_gpu<&gpu::measure_shaders>("", "shaders on data that the GPU has, beside random reads", {15, 0.5}, true)};
+    add_gpu(&gpu::measure_copies, "E1", "copies between the host's memory and a GPU's, by size", {1, 1.2}),
+    add_gpu(&gpu::measure_launches, "E2", "starting a kernel, by threads", {0.5, 0.2}),
+    add_gpu(&gpu::measure_exchanges, "E3", "N integers to a GPU and back: copies, a graph of them, polling", {1, 0.5}),
+    add_gpu(&gpu::measure_random_accesses, "E4", "random accesses by chains in flight, GPU and cores, to 8 GiB",
+            {25, 5}),
+    add_gpu(&gpu::measure_offload, "E5", "from how many accesses or hashes an item on a GPU is ahead of cores",
+            {10, 6}),
+    add_gpu(&gpu::measure_lookups, "E11", "look-ups by engine, batch and threads: IPv4, IPv6, flows", {20, 12}, true),
+    add_gpu(&gpu::measure_latencies, "E18", "32 look-ups from submit to result: copies, zero copy, resident", {5, 2},
+            true),
+    add_gpu(&gpu::measure_group_signals, "E19", "results made visible once a group, or item by item", {1, 0.5}),
+    add_gpu(&gpu::measure_buffers, "E21", "buffers in flight to a kernel that never stops, by number and size",
+            {1, 1.7}),
+    add_gpu(&gpu::measure_shaders, "", "shaders on data that the GPU has, beside random reads", {15, 0.5}, true)};
 
 }  // namespace
 }  // namespace penumbra::bench

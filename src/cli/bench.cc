@@ -98,7 +98,7 @@ void set_up_bench(CLI::App& command) {
       ->check(one_of(names()))
       ->required();
   command
-      .add_option("--routes", options->routes, "A route file in place of the generated table (lookup, lookup6, table)")
+      .add_option("--routes", options->routes, "A route file in place of a generated table, for what looks routes up")
       ->type_name("FILE");
   command
       .add_option("--rules", options->rules,
@@ -126,6 +126,9 @@ void set_up_bench(CLI::App& command) {
                    "Larger tables too, which take much memory and time (flows: 48 and 100 million)");
   add_json_flag(command, options->json);
   command.callback([options] {
+    if (options->output == kStandardOutput) {
+      throw Failure(ExitCode::usage, "-o takes a file; --json prints the document");
+    }
     if (options->names == std::vector<std::string>{kList}) return print_list(options->json);
     if (std::ranges::find(options->names, kList) != options->names.end()) {
       throw Failure(ExitCode::usage, "'list' stands alone");

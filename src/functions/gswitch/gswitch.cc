@@ -220,7 +220,7 @@ nlohmann::ordered_json GSwitch::show(std::string_view topic, std::span<const std
     throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
   }
   if (!arguments.empty()) throw std::invalid_argument("gswitch-shader takes no arguments");
-  return structure_.show(list_.entries().size(), list_.memory_bytes());
+  return structure_.show(flows_.load(std::memory_order_relaxed), list_.memory_bytes());
 }
 
 std::vector<FunctionMetric> GSwitch::metrics() const {

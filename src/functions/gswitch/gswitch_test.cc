@@ -322,7 +322,7 @@ TEST_F(GSwitchTest, SaysHowItSearches) {
   create("actions=drop\n");
   const auto chosen = function_->show("gswitch-shader", {});
   EXPECT_TRUE(chosen["measured"].contains(chosen["structure"].get<std::string>()));
-  EXPECT_EQ(chosen["flows"], 1);
+  EXPECT_EQ(chosen["entries"], 1) << "the miss is none";
 }
 
 TEST_F(GSwitchTest, EveryStructureOnEveryEngineDecidesAlike) {

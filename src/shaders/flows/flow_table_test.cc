@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -105,6 +106,27 @@ TEST_P(FlowLookup, FindsARecordThatWasCountedInto) {
   expect_equal({});
   EXPECT_EQ(counts_of(record), (FlowCounts{.packets = 2, .bytes = 150, .first = 7, .last = 9, .tcp_flags = 0x93}));
   EXPECT_EQ(key_of(record), key);
+}
+
+/// A slot that is empty looks like one of the digest 0, but for its value. The secrets are Random's numbers: the first
+/// factor is 0, and so is that of the addresses, which are the second product, of 1 and the fifth secret.
+TEST_P(FlowLookup, FindsTheDigestOfNothingBehindAnEmptySlot) {
+  Random secrets(kSeed);
+  std::array<std::uint64_t, FLOWS_SECRETS> secret{};
+  for (std::uint64_t& each : secret) each = secrets.next();
+  const flow_key nothing =
+      to_key({.is_ipv6 = true, .source = {secret[0], 0}, .destination = {secret[2] ^ 1, secret[3] ^ secret[4]}});
+  const auto& view = *static_cast<const flows_view*>(table_.table().view());
+  ASSERT_EQ(flows_digest(&view, &nothing), 0U);
+  Random random(4);
+  flow_key before = any_flow(random);
+  while ((flows_digest(&view, &before) & ((1U << view.cuckoo.bits) - 1)) != 0) before = any_flow(random);
+  insert(before);
+  insert(nothing);
+  expect_equal({});
+  table_.remove(oracle_.at(before));
+  oracle_.erase(before);
+  expect_equal({before});
 }
 
 TEST_P(FlowLookup, FindsRandomFlowsAtEverySize) {

@@ -44,13 +44,14 @@ inline std::uint64_t other_place(const cuckoo_table_view& cuckoo, std::uint64_t 
 }
 
 /// What a line of the cuckoo table holds of a tag: the value of the slot that is `wanted` but for its value, or
-/// FLOWS_NO_RECORD.
+/// FLOWS_NO_RECORD. An empty slot is none, although it looks like one of tag 0.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline std::uint32_t value_in(__m512i line, std::uint64_t wanted,
                                                                                     std::uint64_t values) {
   const __m512i difference = _mm512_xor_si512(line, _mm512_set1_epi64(static_cast<long long>(wanted)));
   const __m512i tags = _mm512_set1_epi64(static_cast<long long>(~values));
   constexpr unsigned kSlots = 0xFE;  // behind the marks
-  const unsigned equal = _mm512_testn_epi64_mask(difference, tags) & kSlots;
+  const unsigned full = _mm512_test_epi64_mask(line, _mm512_set1_epi64(static_cast<long long>(values)));
+  const unsigned equal = _mm512_testn_epi64_mask(difference, tags) & full & kSlots;
   const __m512i slot = _mm512_maskz_compress_epi64(static_cast<__mmask8>(equal), line);
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm512_castsi512_si128(slot))) &
                                     values);
