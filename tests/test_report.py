@@ -293,7 +293,7 @@ FIRST = ("results", 0, "comparisons", 0)
         (changed((*FIRST, "contenders", 0, "role"), "friend"), r"contenders\[0\]\.role: expected ours, rival or limit"),
         (
             changed((*FIRST, "contenders", 0, "value", "median"), 1e200),
-            r"value\.median: such a number nothing measures",
+            r"value\.median: no measurement gives such a number",
         ),
         (changed((*FIRST, "contenders", 0, "value", "min"), 1e9), r"value: the median does not lie between"),
         (changed(("results", 0, "bars", 0, "met"), "yes"), r"bars\[0\]\.met: expected true or false"),
