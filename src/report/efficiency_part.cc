@@ -36,9 +36,8 @@ std::optional<Best> best_of_ours(const Panel& panel, bool on_gpu) {
 std::optional<double> watts_of(const Document& document, const Plot& plot) {
   for (const Entry& entry : document.entries) {
     if (entry.benchmark != plot.benchmark) continue;
-    const bool is_of_plot = plot.measurement.empty()
-                                ? entry.measurements.empty()
-                                : std::ranges::find(entry.measurements, plot.measurement) != entry.measurements.end();
+    const bool is_of_plot =
+        plot.measurement.empty() ? entry.measurements.empty() : Context::belongs_to(entry, plot.measurement);
     if (is_of_plot && entry.watts && *entry.watts > 0) return entry.watts;
   }
   return std::nullopt;
