@@ -339,6 +339,25 @@ def test_bad_documents(tmp_path, text, message):
     assert not (tmp_path / "report.html").exists()
 
 
+def test_only_a_page_is_overwritten(tmp_path):
+    assert report(tmp_path, two_machines()).returncode == 0
+    page, here, there = tmp_path / "report.html", tmp_path / "results0.json", tmp_path / "results1.json"
+    (tmp_path / "link.json").symlink_to(there)
+    kept = here.read_text()
+    for arguments, message in (
+        (["-o", here, there], "results0.json is there already and is no page"),  # the output's name was forgotten
+        ([here, there, "-o", there], "results1.json is read, and cannot be written too"),
+        ([here, there, "-o", tmp_path / "link.json"], "link.json is read, and cannot be written too"),
+    ):
+        done = penumbra("report", *arguments)
+        assert done.returncode == 2 and message in done.stderr, done.stderr
+    assert here.read_text() == kept and json.loads(there.read_text())
+    for replaced in ("", "<!doctype HTML>\n<p>an older one</p>", '<?xml version="1.0"?>'):
+        page.write_text(replaced)
+        assert report(tmp_path, two_machines()).returncode == 0
+        assert page.read_text().startswith("<!DOCTYPE html>\n<html xmlns")
+
+
 def test_bad_prices(tmp_path):
     (tmp_path / "prices.yaml").write_text("prices: [{part: x, dollar: 3}]\n")
     done = report(tmp_path, two_machines(), "--prices", tmp_path / "prices.yaml")
