@@ -118,7 +118,7 @@ def document(processor, results, **machine):
 def two_machines():
     absent = {"benchmark": "gpu", "measurements": ["E1"], "absent": "no NVIDIA driver: a file is not there"}
     failed = {"benchmark": "load", "measurements": ["E9"], "error": "an answer was wrong"}
-    left_out = {"benchmark": "flows", "measurements": ["E22"], "left_out": "the budget of 20m was spent"}
+    left_out = {"benchmark": "flows", "measurements": ["E22"], "left_out": "it did not fit into what was left of 20 min"}
     ways = [contender("ours", 2.0), contender("rte_lpm", 1.0, "rival")]
     other = entry("lookup", [], [comparison("uniform", "M/s/core", ways)])
     return [
@@ -197,11 +197,28 @@ def test_machines_stand_side_by_side_on_the_same_axes(tree):
 
 
 def test_what_is_not_there_says_why(tree):
-    assert "Nothing was measured on A: the machine lacks something: no NVIDIA driver" in text_of(section(tree, "E1"))
-    assert "the benchmark failed: an answer was wrong" in text_of(section(tree, "E9"))
-    assert "left out: the budget of 20m was spent" in text_of(section(tree, "E22"))
+    assert "Nothing was measured on A: the machine lacks something for the benchmark gpu: no NVIDIA driver" in text_of(section(tree, "E1"))
+    assert "the benchmark load failed: an answer was wrong" in text_of(section(tree, "E9"))
+    assert "the benchmark flows was left out: it did not fit into what was left of 20 min" in text_of(section(tree, "E22"))
     assert "it waits for the IPsec gateway" in text_of(section(tree, "E12"))
     assert "Nothing was measured: it was not asked for." in text_of(section(tree, "E21"))
+
+
+def test_what_is_missing_beside_figures_says_why(tmp_path):
+    """E22 has three benchmarks: what came of one does not hide what became of the others."""
+    plot = {"measurement": "E22", "title": "flows and ipv4", "x": "workers", "x_unit": "", "at": 1}
+    rates = entry("cores", ["E22"], [comparison("1 worker", "M packets/s", [contender("scalar", 16.0)], plot)])
+    failed = {"benchmark": "flows", "measurements": ["E22"], "error": "an answer was wrong"}
+    left_out = {"benchmark": "l2", "measurements": ["E22"], "left_out": "the budget: it was spent"}
+    done = report(tmp_path, [document("AMD EPYC 9654", [rates, failed, left_out])])
+    assert done.returncode == 0, done.stderr
+    root = ElementTree.parse(tmp_path / "report.html").getroot()
+    text = text_of(section(root, "E22"))
+    assert "A part was not measured: the benchmark flows failed: an answer was wrong." in text
+    assert "A part was not measured: the benchmark l2 was left out: the budget: it was spent." in text
+    (row,) = [text_of(row) for row in root.iter(f"{HTML}tr") if text_of(row).startswith("E22 ")]
+    assert "the benchmark flows failed the benchmark l2 was left out" in row
+    assert "Bars: 1 met, 1 missed, 2 not shown" in row, "what was left out shows nothing, as the bench counts"
 
 
 def test_verdicts_come_from_the_figures(tree):
@@ -224,7 +241,7 @@ def test_bars_and_notes_are_kept(tree):
     text = text_of(section(tree, "E6"))
     for word in ("gopt met", "missed", "not shown: no rival", "a note of gopt", "every answer", "made up"):
         assert word in text
-    assert "2 of 6 met, 2 missed, 2 not shown" in text_of(tree)
+    assert "2 met, 2 missed, 4 not shown" in text_of(tree)
 
 
 def test_prices(tmp_path):
@@ -236,6 +253,21 @@ def test_prices(tmp_path):
     assert done.returncode == 0, done.stderr
     text = text_of(section(ElementTree.parse(tmp_path / "report.html").getroot(), "E16"))
     assert "ipv4 scalar, 1 16 M packets/s 8 0.16" in text and "a shop" in text
+
+
+def test_watts_are_those_of_the_measurement(tmp_path):
+    """A benchmark has an entry for each of several measurements."""
+    plot = {"measurement": "E8", "title": "ipv4", "x": "workers", "x_unit": "", "at": 1}
+    rates = entry("cores", ["E8"], [comparison("ipv4", "M packets/s", [contender("scalar", 16.0)], plot)], watts=100.0)
+    done = report(tmp_path, [document("x", [entry("cores", ["E22"], [], watts=50.0), rates])])
+    assert done.returncode == 0, done.stderr
+    assert "16 M packets/s 0.16" in text_of(section(ElementTree.parse(tmp_path / "report.html").getroot(), "E16"))
+
+
+def test_integers_stay_as_they_are(tmp_path):
+    done = report(tmp_path, [{**document("x", []), "seed": 12345678901234567890}])
+    assert done.returncode == 0, done.stderr
+    assert "seed 12345678901234567890" in text_of(ElementTree.parse(tmp_path / "report.html").getroot())
 
 
 def test_text_of_others_stays_text(tmp_path):
@@ -293,7 +325,7 @@ FIRST = ("results", 0, "comparisons", 0)
         (changed((*FIRST, "contenders", 0, "role"), "friend"), r"contenders\[0\]\.role: expected ours, rival or limit"),
         (
             changed((*FIRST, "contenders", 0, "value", "median"), 1e200),
-            r"value\.median: such a number nothing measures",
+            r"value\.median: no measurement gives such a number",
         ),
         (changed((*FIRST, "contenders", 0, "value", "min"), 1e9), r"value: the median does not lie between"),
         (changed(("results", 0, "bars", 0, "met"), "yes"), r"bars\[0\]\.met: expected true or false"),
@@ -305,6 +337,25 @@ def test_bad_documents(tmp_path, text, message):
     assert done.returncode == 3, done.stderr
     assert re.search(message, done.stderr), done.stderr
     assert not (tmp_path / "report.html").exists()
+
+
+def test_only_a_page_is_overwritten(tmp_path):
+    assert report(tmp_path, two_machines()).returncode == 0
+    page, here, there = tmp_path / "report.html", tmp_path / "results0.json", tmp_path / "results1.json"
+    (tmp_path / "link.json").symlink_to(there)
+    kept = here.read_text()
+    for arguments, message in (
+        (["-o", here, there], "results0.json is there already and is no page"),  # the output's name was forgotten
+        ([here, there, "-o", there], "results1.json is read, and cannot be written too"),
+        ([here, there, "-o", tmp_path / "link.json"], "link.json is read, and cannot be written too"),
+    ):
+        done = penumbra("report", *arguments)
+        assert done.returncode == 2 and message in done.stderr, done.stderr
+    assert here.read_text() == kept and json.loads(there.read_text())
+    for replaced in ("", "<!doctype HTML>\n<p>an older one</p>", '<?xml version="1.0"?>'):
+        page.write_text(replaced)
+        assert report(tmp_path, two_machines()).returncode == 0
+        assert page.read_text().startswith("<!DOCTYPE html>\n<html xmlns")
 
 
 def test_bad_prices(tmp_path):

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `penumbra report`.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cctype>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -10,6 +16,7 @@
 #include "base/text_file.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "io/output_file.h"
 #include "report/page.h"
 
 namespace penumbra::cli {
@@ -20,7 +27,35 @@ struct ReportOptions {
   std::string output, prices;
 };
 
+/// Whether that is a file with something in it and no page: a document of results, say.
+bool is_no_page(const std::string& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored) || std::filesystem::file_size(file, ignored) == 0) return false;
+  const auto begins_with = [&file](const std::string& wanted) {
+    std::string begin(wanted.size(), '\0');
+    std::ifstream in(file, std::ios::binary);
+    in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+    for (char& letter : begin) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    return in && begin == wanted;
+  };
+  return !begins_with("<!doctype") && !begins_with("<?xml");
+}
+
+/// Throws Failure if the page would take the place of a document that it is made from, or of another file that is none.
+void refuse_what_is_no_page(const ReportOptions& options) {
+  const std::string& output = options.output;
+  if (output == kStandardOutput) return;
+  for (const std::string& file : options.results) {
+    if (!io::same_file(file, output)) continue;
+    throw Failure(ExitCode::usage, fmt::format("{} is read, and cannot be written too", output));
+  }
+  if (!is_no_page(output)) return;
+  throw Failure(ExitCode::usage,
+                fmt::format("{} is there already and is no page; write to another file, or remove that one", output));
+}
+
 void write_report(const ReportOptions& options) {
+  refuse_what_is_no_page(options);
   constexpr std::size_t kLargestDocument = std::size_t{256} << 20;
   std::vector<report::Document> documents;
   documents.reserve(options.results.size());

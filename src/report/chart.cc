@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "report/markup.h"
 
@@ -85,7 +84,7 @@ std::string axis_name(const std::string& name, const std::string& unit) {
 
 Looks::Look Looks::of(const std::string& curve) {
   const std::size_t number = numbers_.try_emplace(curve, numbers_.size()).first->second;
-  return {number % kColours, number % kShapes};
+  return {number % kColours, (number + number / kColours) % kShapes};
 }
 
 Chart::Chart(const Plot& plot, std::vector<PaperSeries> papers, Looks& looks)

@@ -28,10 +28,6 @@ std::string letter_of(std::size_t number) {
   return number < kLetters ? last : letter_of(number / kLetters - 1) + last;
 }
 
-bool belongs_to(const Entry& entry, const std::string& measurement) {
-  return std::ranges::find(entry.measurements, measurement) != entry.measurements.end();
-}
-
 }  // namespace
 
 Context::Context(const std::vector<Document>& all_documents, const std::vector<PaperMeasurement>& all_papers,
@@ -62,20 +58,31 @@ std::vector<const Entry*> Context::entries_of(const std::string& measurement, st
   return some;
 }
 
-std::string Context::why_nothing(const std::string& measurement, std::size_t document) const {
-  for (const Plot& plot : plots) {
-    if (plot.measurement != measurement) continue;
-    if (std::ranges::find(plot.panels, document, &Panel::document) != plot.panels.end()) return "";
-  }
+bool Context::has_figures(const std::string& measurement, std::size_t document) const {
+  return std::ranges::any_of(plots, [&measurement, document](const Plot& plot) {
+    return plot.measurement == measurement &&
+           std::ranges::find(plot.panels, document, &Panel::document) != plot.panels.end();
+  });
+}
+
+std::vector<Reason> Context::lacks(const std::string& measurement, std::size_t document) const {
+  std::vector<Reason> all;
   const auto entries = entries_of(measurement, document);
   for (const Entry* entry : entries) {
-    if (entry->nothing) return reason_text(*entry->nothing);
+    if (!entry->nothing) continue;
+    const Reason reason = reason_of(entry->benchmark, *entry->nothing);
+    if (std::ranges::find(all, reason.text(), &Reason::text) == all.end()) all.push_back(reason);
   }
-  if (!entries.empty()) return "the benchmark ran, but compared nothing for it (its notes may say why)";
+  if (!all.empty() || has_figures(measurement, document)) return all;
+  if (!entries.empty()) return {{"the benchmark ran, but compared nothing for it (its notes may say why)", ""}};
   for (const Planned& planned : documents[document].planned) {
-    if (planned.measurement == measurement) return "not yet available: it waits for " + planned.waits_for;
+    if (planned.measurement == measurement) return {{"not yet available", "it waits for " + planned.waits_for}};
   }
-  return "it was not asked for";
+  return {{"it was not asked for", ""}};
+}
+
+bool Context::belongs_to(const Entry& entry, const std::string& measurement) {
+  return std::ranges::find(entry.measurements, measurement) != entry.measurements.end();
 }
 
 bool Context::is_of_papers(const Entry& entry) {
@@ -85,10 +92,12 @@ bool Context::is_of_papers(const Entry& entry) {
   return false;
 }
 
-std::string reason_text(const Nothing& nothing) {
-  if (nothing.kind == Nothing::Kind::absent) return "the machine lacks something: " + nothing.what;
-  if (nothing.kind == Nothing::Kind::error) return "the benchmark failed: " + nothing.what;
-  return "left out: " + nothing.what;
+Reason reason_of(const std::string& benchmark, const Nothing& nothing) {
+  if (nothing.kind == Nothing::Kind::absent) {
+    return {fmt::format("the machine lacks something for the benchmark {}", benchmark), nothing.what};
+  }
+  const bool is_error = nothing.kind == Nothing::Kind::error;
+  return {fmt::format("the benchmark {} {}", benchmark, is_error ? "failed" : "was left out"), nothing.what};
 }
 
 }  // namespace penumbra::report

@@ -23,6 +23,13 @@ struct MachineName {
   const std::string& short_name() const { return letter.empty() ? name : letter; }
 };
 
+/// Why there is nothing, in words that follow "Nothing was measured:".
+struct Reason {
+  std::string what;  ///< "the benchmark load failed"
+  std::string why;   ///< "an answer was wrong"; empty if `what` says all
+  std::string text() const { return why.empty() ? what : what + ": " + why; }
+};
+
 struct Context {
   Context(const std::vector<Document>& all_documents, const std::vector<PaperMeasurement>& all_papers,
           const PriceList& known_prices);
@@ -33,8 +40,13 @@ struct Context {
   const PaperMeasurement* papers_of(const std::string& measurement) const;
   /// That machine's entries that belong to it.
   std::vector<const Entry*> entries_of(const std::string& measurement, std::size_t document) const;
-  /// Why that machine's results have nothing for it, as a clause; empty if they have something.
-  std::string why_nothing(const std::string& measurement, std::size_t document) const;
+  /// Whether that machine's results have a plot or a table for it.
+  bool has_figures(const std::string& measurement, std::size_t document) const;
+  /// What of it that machine's results lack: a reason for each benchmark without findings. There is one at least if
+  /// they have no figures for it.
+  std::vector<Reason> lacks(const std::string& measurement, std::size_t document) const;
+  /// Whether an entry belongs to that measurement.
+  static bool belongs_to(const Entry& entry, const std::string& measurement);
   /// Whether an entry belongs to one of E1 to E22.
   static bool is_of_papers(const Entry& entry);
 
@@ -45,7 +57,7 @@ struct Context {
   std::vector<MachineName> machines;  ///< of each document
 };
 
-/// "absent: no NVIDIA driver" as a clause.
-std::string reason_text(const Nothing& nothing);
+/// Why an entry has no findings, with its benchmark's name.
+Reason reason_of(const std::string& benchmark, const Nothing& nothing);
 
 }  // namespace penumbra::report

@@ -161,11 +161,9 @@ Document parse_document(std::string_view text, const std::string& file) {
   document.flags = build.text_or_none("flags");
   document.date = root.text_or_none("date");
   if (const auto seed = root.find("seed")) document.seed = seed->text_or_number();
-  if (const auto met = root.find("met")) met->truth();
   for (const JsonView& each : root.at("results").list()) document.entries.push_back(entry_of(each));
   for (const JsonView& each : root.list_or_none("planned")) {
-    document.planned.push_back(
-        {each.at("measurement").text(), each.text_or_none("measures"), each.text_or_none("waits_for")});
+    document.planned.push_back({each.at("measurement").text(), each.text_or_none("waits_for")});
   }
   return document;
 }

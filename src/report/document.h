@@ -73,7 +73,7 @@ struct Entry {
 
 /// A measurement of the papers that waits for functions to come.
 struct Planned {
-  std::string measurement, measures, waits_for;
+  std::string measurement, waits_for;
 };
 
 /// Of one machine and one build.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // APUNet's figure 3 has throughput by the price of what makes it. Here: the best of a CPU and of a GPU in every plot of
-// a rate of packets, over the prices that are known and over the power that the machine told of.
+// a rate of packets, over the prices that are known and over the power that the machine reported.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,9 +32,13 @@ std::optional<Best> best_of_ours(const Panel& panel, bool on_gpu) {
   return best;
 }
 
-std::optional<double> watts_of(const Document& document, const std::string& benchmark) {
+/// While the benchmark ran for that plot: it may have an entry for each of several measurements.
+std::optional<double> watts_of(const Document& document, const Plot& plot) {
   for (const Entry& entry : document.entries) {
-    if (entry.benchmark == benchmark && entry.watts && *entry.watts > 0) return entry.watts;
+    if (entry.benchmark != plot.benchmark) continue;
+    const bool is_of_plot =
+        plot.measurement.empty() ? entry.measurements.empty() : Context::belongs_to(entry, plot.measurement);
+    if (is_of_plot && entry.watts && *entry.watts > 0) return entry.watts;
   }
   return std::nullopt;
 }
@@ -52,7 +56,7 @@ std::string quotient(double value, const std::optional<double>& by) {
 
 std::string rows_of(const Context& context, const Plot& plot, const Panel& panel) {
   const Document& document = context.documents[panel.document];
-  const auto watts = watts_of(document, plot.benchmark);
+  const auto watts = watts_of(document, plot);
   std::string rows;
   for (const bool on_gpu : {false, true}) {
     const auto best = best_of_ours(panel, on_gpu);

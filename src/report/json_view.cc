@@ -81,7 +81,8 @@ double JsonView::number() const {
   if (!value_->is_number()) throw unexpected("a number");
   const auto value = value_->get<double>();
   const double size = std::abs(value);
-  if (!(size <= kLargestNumber) || (size != 0 && size < kSmallestNumber)) throw error("such a number nothing measures");
+  if (!(size <= kLargestNumber) || (size != 0 && size < kSmallestNumber))
+    throw error("no measurement gives such a number");
   return value;
 }
 
@@ -93,6 +94,7 @@ bool JsonView::truth() const {
 std::string JsonView::text_or_number() const {
   if (value_->is_string()) return text();
   if (!value_->is_number()) throw unexpected("text or a number");
+  if (value_->is_number_integer()) return value_->dump();
   return figure(number());
 }
 

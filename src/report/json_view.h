@@ -38,7 +38,7 @@ class JsonView {
   /// A number of a magnitude that something measured can have.
   double number() const;
   bool truth() const;
-  /// Text, or a number as text.
+  /// Text, or a number as text: an integer as it stands there.
   std::string text_or_number() const;
   /// The member `key`, or nothing of its kind.
   std::string text_or_none(const std::string& key) const;

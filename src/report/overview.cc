@@ -29,10 +29,11 @@ std::string facts(const Context& context, std::size_t number) {
 /// What one machine has of a measurement.
 std::string state(const Context& context, const std::string& measurement, const std::vector<Plot>& plots,
                   std::size_t document) {
-  if (const std::string why = context.why_nothing(measurement, document); !why.empty()) {
-    return element("td", why.substr(0, why.find(':')), "class=\"nothing\"");
-  }
   std::string text;
+  for (const Reason& reason : context.lacks(measurement, document)) {
+    text += element("span", reason.what, "class=\"nothing\"");
+  }
+  if (!context.has_figures(measurement, document)) return "<td>" + text + "</td>";
   if (const PaperMeasurement* papers = context.papers_of(measurement)) {
     const VerdictCount count = count_verdicts(*papers, plots, document);
     if (!count.text().empty()) {

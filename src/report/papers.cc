@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <tuple>
 
 #include "report/built_in.h"
 #include "report/json_view.h"

@@ -37,7 +37,8 @@ struct VerdictCount {
   std::string text() const;
 };
 VerdictCount count_verdicts(const PaperMeasurement& papers, const std::vector<Plot>& plots, std::size_t document);
-/// Of the bars that `measurement` is about, of one machine; all if it is empty.
+/// Of the bars that `measurement` is about, of one machine; all if it is empty. As `penumbra bench` counts: a benchmark
+/// that is absent or was left out is one that is not shown.
 struct BarCount {
   std::size_t met = 0, missed = 0, not_shown = 0;
   std::size_t all() const { return met + missed + not_shown; }

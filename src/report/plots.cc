@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace penumbra::report {
 namespace {
 
+/// Whether it is a table; the measurement, or the benchmark of what belongs to none and of a table; title; unit.
 using PlotKey = std::tuple<bool, std::string, std::string, std::string>;
 
 class Gathering {
@@ -30,7 +32,9 @@ class Gathering {
   Plot& plot_for(const Entry& entry, const Comparison& comparison) {
     const bool is_table = !comparison.plot;
     const std::string title = is_table ? comparison.title : comparison.plot->title;
-    const PlotKey key{is_table, is_table ? entry.benchmark : comparison.plot->measurement, title, comparison.unit};
+    const bool is_of_benchmark = is_table || comparison.plot->measurement.empty();
+    const PlotKey key{is_table, is_of_benchmark ? entry.benchmark : comparison.plot->measurement, title,
+                      comparison.unit};
     const auto [found, is_new] = by_key_.try_emplace(key, plots_.size());
     if (is_new) {
       Plot plot;
@@ -39,8 +43,7 @@ class Gathering {
       plot.title = title;
       plot.unit = comparison.unit;
       plot.reference = comparison.reference;
-      plot.measurement = is_table || comparison.plot->measurement.empty() ? measurement_of(entry, title)
-                                                                          : comparison.plot->measurement;
+      plot.measurement = is_of_benchmark ? measurement_of(entry, title) : comparison.plot->measurement;
       if (!is_table) plot.x = comparison.plot->x;
       if (!is_table) plot.x_unit = comparison.plot->x_unit;
       plots_.push_back(std::move(plot));

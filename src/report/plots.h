@@ -4,7 +4,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -35,8 +34,8 @@ struct Panel {
   std::vector<Curve> curves;
 };
 
-/// Comparisons with the same measurement, title and unit, or a table: one comparison that belongs to no plot. A table's
-/// contenders are curves of one point, at an empty place.
+/// Comparisons with the same measurement (or, where they belong to none, benchmark), title and unit, or a table: one
+/// comparison that belongs to no plot. A table's contenders are curves of one point, at an empty place.
 struct Plot {
   std::string measurement;  ///< "E6", or empty for what belongs to none
   std::string benchmark, title, unit, x, x_unit, reference;

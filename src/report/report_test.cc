@@ -3,7 +3,10 @@
 // Documents, plots, sentences and verdicts. The page as a whole is tests/test_report.py's.
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "penumbra/errors.h"
+#include "report/chart.h"
 #include "report/document.h"
 #include "report/papers.h"
 #include "report/plots.h"
@@ -161,6 +164,26 @@ TEST(ReportPlots, ComparisonsOfOnePlotComeTogether) {
   EXPECT_THAT(mixed.at(0).places(), ElementsAre(Place("8"), Place("many")));
 }
 
+TEST(ReportPlots, OfWhatBelongsToNoMeasurementEachBenchmarkHasItsOwn) {
+  const auto entry = [](const std::string& benchmark) {
+    return R"({"benchmark": ")" + benchmark + R"(", "comparisons": [{"title": "t", "unit": "M lookups/s",
+      "plot": {"measurement": ")" +
+           benchmark + R"(", "title": "batches of 64", "at": 1},
+      "contenders": [{"name": "scalar", "value": {"median": 2, "min": 1, "max": 3}}]}]})";
+  };
+  const auto plots = plots_of(
+      {parse_document(R"({"schema": "penumbra-bench/1", "machine": {}, "build": {"version": "v"}, "results": [)" +
+                          entry("lookup") + "," + entry("lookup6") + "]}",
+                      "test")});
+  ASSERT_EQ(plots.size(), 2U);
+  EXPECT_EQ(plots[0].benchmark, "lookup");
+  EXPECT_EQ(plots[1].benchmark, "lookup6");
+  for (const Plot& plot : plots) {
+    EXPECT_EQ(plot.measurement, "");
+    EXPECT_EQ(plot.panels.at(0).curves.at(0).points.size(), 1U);
+  }
+}
+
 TEST(ReportPlots, RatiosAreTakenRoundByRound) {
   Point of = point(1.0, 4), to = point(1.0, 2);
   EXPECT_EQ(ratio(of, to), 2);
@@ -181,6 +204,17 @@ TEST(ReportPlots, WhatATextIsAbout) {
   EXPECT_EQ(measurement_of(entry, "XE11"), "E1");
   entry.measurements.clear();
   EXPECT_EQ(measurement_of(entry, "E1"), "");
+}
+
+TEST(ReportLooks, AreUnlikeEachOther) {
+  Looks looks;
+  std::set<std::pair<std::size_t, std::size_t>> seen;
+  for (std::size_t i = 0; i < Looks::kColours * Looks::kShapes; ++i) {
+    const Looks::Look look = looks.of(std::to_string(i));
+    EXPECT_TRUE(seen.emplace(look.colour, look.shape).second) << i;
+  }
+  EXPECT_EQ(looks.of("7").colour, 1U) << "a curve keeps its look";
+  EXPECT_EQ(looks.of("7").shape, 2U);
 }
 
 TEST(ReportPapers, AllMeasurementsAreBuiltIn) {

@@ -10,20 +10,23 @@
 namespace penumbra::report {
 namespace {
 
-/// Why machines have nothing, those with the same reason together.
+/// What machines lack and why, those with the same reason together.
 std::string reasons(const Context& context, const std::string& measurement) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  using Lack = std::pair<std::string_view, std::string>;  // how much, and why
+  std::vector<std::pair<Lack, std::vector<std::string>>> by_lack;
   for (std::size_t i = 0; i < context.documents.size(); ++i) {
-    const std::string why = context.why_nothing(measurement, i);
-    if (why.empty()) continue;
-    auto found = std::ranges::find(by_reason, why, &std::pair<std::string, std::vector<std::string>>::first);
-    if (found == by_reason.end()) found = by_reason.insert(by_reason.end(), {why, {}});
-    found->second.push_back(context.machines[i].short_name());
+    const bool has_figures = context.has_figures(measurement, i);
+    for (const Reason& reason : context.lacks(measurement, i)) {
+      const Lack lack{has_figures ? "A part was not measured" : "Nothing was measured", reason.text()};
+      auto found = std::ranges::find(by_lack, lack, &std::pair<Lack, std::vector<std::string>>::first);
+      if (found == by_lack.end()) found = by_lack.insert(by_lack.end(), {lack, {}});
+      found->second.push_back(context.machines[i].short_name());
+    }
   }
   std::string text;
-  for (const auto& [why, machines] : by_reason) {
+  for (const auto& [lack, machines] : by_lack) {
     const bool is_all = machines.size() == context.documents.size();
-    text += element("p", fmt::format("Nothing was measured{}: {}.", is_all ? "" : " on " + enumerate(machines), why),
+    text += element("p", fmt::format("{}{}: {}.", lack.first, is_all ? "" : " on " + enumerate(machines), lack.second),
                     "class=\"nothing\"");
   }
   return text;
@@ -77,10 +80,10 @@ std::string other_sections(const Context& context) {
       for (const Entry& entry : context.documents[i].entries) {
         if (entry.benchmark != benchmark || Context::is_of_papers(entry)) continue;
         if (entry.nothing) {
-          details += element(
-              "p",
-              fmt::format("{}Nothing was measured: {}.", context.machines[i].prefix(), reason_text(*entry.nothing)),
-              "class=\"nothing\"");
+          details += element("p",
+                             fmt::format("{}Nothing was measured: {}.", context.machines[i].prefix(),
+                                         reason_of(benchmark, *entry.nothing).text()),
+                             "class=\"nothing\"");
         }
         details += details_part(context, i, entry, "");
       }
@@ -118,16 +121,14 @@ VerdictCount count_verdicts(const PaperMeasurement& papers, const std::vector<Pl
 }
 
 std::string BarCount::text() const {
-  if (all() == 0) return "none";
-  std::string text = fmt::format("{} of {} met", met, all());
-  if (missed > 0) text += fmt::format(", {} missed", missed);
-  if (not_shown > 0) text += fmt::format(", {} not shown", not_shown);
-  return text;
+  return all() == 0 ? "none" : fmt::format("{} met, {} missed, {} not shown", met, missed, not_shown);
 }
 
 BarCount count_bars(const Document& document, const std::string& measurement) {
   BarCount count;
   for (const Entry& entry : document.entries) {
+    const bool is_meant = measurement.empty() || Context::belongs_to(entry, measurement);
+    if (is_meant && entry.nothing && entry.nothing->kind != Nothing::Kind::error) ++count.not_shown;
     for (const Bar& bar : entry.bars) {
       if (!measurement.empty() && measurement_of(entry, bar.what) != measurement) continue;
       ++(!bar.met ? count.not_shown : *bar.met ? count.met : count.missed);
