@@ -81,18 +81,18 @@ std::vector<Benchmark> chosen(const Options& options) {
 constexpr double kProbePatience = 60;  ///< seconds for a driver to say what it has
 
 /// What only a process that ends may ask for, since what begins CUDA cannot be forked any more: the name of the GPU,
-/// under "gpu", and why benchmarks are absent here, under their titles.
+/// under "gpu", and why benchmarks are absent here, by their titles under "absent".
 nlohmann::json ask_drivers(const std::vector<Benchmark>& selection) {
   return run_apart(
       "drivers", kProbePatience,
       [&selection]() -> nlohmann::json {
-        nlohmann::json found = nlohmann::json::object();
+        nlohmann::json found = {{"absent", nlohmann::json::object()}};
         const auto cuda = std::ranges::find(engines(), "cuda", &EngineInfo::name);
         const Availability gpu = cuda == engines().end() ? Availability{} : cuda->probe();
         if (gpu.available) found["gpu"] = gpu.reason;
         for (const Benchmark& benchmark : selection) {
           const Availability here = benchmark.probe == nullptr ? Availability{true, ""} : benchmark.probe();
-          if (!here.available) found[title_of(benchmark)] = here.reason;
+          if (!here.available) found["absent"][title_of(benchmark)] = here.reason;
         }
         return found;
       },
@@ -177,10 +177,10 @@ class Session {
 };
 
 /// Says of each that is absent why, and leaves the others.
-void tell_absent(std::vector<Benchmark>& selection, const nlohmann::json& found, bool quiet, Document& document) {
+void tell_absent(std::vector<Benchmark>& selection, const nlohmann::json& reasons, bool quiet, Document& document) {
   std::erase_if(selection, [&](const Benchmark& benchmark) {
-    const auto why = found.find(title_of(benchmark));
-    if (why == found.end()) return false;
+    const auto why = reasons.find(title_of(benchmark));
+    if (why == reasons.end()) return false;
     if (!quiet) fmt::print("\n== {}\n   not shown: {}\n", title_of(benchmark), why->get<std::string>());
     document.add(benchmark, {{"absent", *why}});
     return true;
@@ -204,7 +204,7 @@ Outcome run(const Options& options, const std::string& version) {
       fmt::print("{} of {} have been measured already\n", asked - selection.size(), asked);
     }
   }
-  tell_absent(selection, found, options.json, document);
+  if (found.contains("absent")) tell_absent(selection, found["absent"], options.json, document);
   Session session(options, document);
   session.run(std::move(selection));
   if (options.json) {
