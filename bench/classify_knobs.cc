@@ -90,23 +90,14 @@ Sweep by_classes(std::uint32_t rules, std::uint64_t seed) {
   return sweep;
 }
 
-/// Figure 9.
-Sweep by_full_classes(std::uint64_t seed) {
-  Sweep sweep{.title = "rate by full classes, 1024 rules in 128 classes", .axis = "full classes", .settings = {}};
-  for (const std::uint32_t full : {1, 4, 16, 64, 128}) {
-    Setting setting{.at = static_cast<double>(full), .rules = rules_of(1024, 128, seed)};
-    setting.rules.full_classes = full;
-    sweep.settings.push_back(setting);
-  }
-  return sweep;
-}
-
-Sweep by_matching_classes(std::uint64_t seed) {
-  Sweep sweep{
-      .title = "rate by matching classes, 1024 rules in 128 classes", .axis = "matching classes", .settings = {}};
-  for (const std::uint32_t matching : {1, 4, 16, 64, 128}) {
-    Setting setting{.at = static_cast<double>(matching), .rules = rules_of(1024, 128, seed)};
-    setting.rules.matching_classes = matching;
+/// By how many of the classes are of some kind (figure 9).
+Sweep by_classes_that_are(const std::string& kind, std::uint32_t RuleGeneratorOptions::* knob, std::uint64_t seed) {
+  Sweep sweep{.title = fmt::format("rate by {} classes, 1024 rules in 128 classes", kind),
+              .axis = kind + " classes",
+              .settings = {}};
+  for (const std::uint32_t classes : {1, 4, 16, 64, 128}) {
+    Setting setting{.at = static_cast<double>(classes), .rules = rules_of(1024, 128, seed)};
+    setting.rules.*knob = classes;
     sweep.settings.push_back(setting);
   }
   return sweep;
@@ -130,8 +121,8 @@ std::vector<Sweep> sweeps_of(std::uint64_t seed) {
           by_classes(1024, seed),
           by_classes(8192, seed),
           by_classes(32'768, seed),
-          by_full_classes(seed),
-          by_matching_classes(seed),
+          by_classes_that_are("full", &RuleGeneratorOptions::full_classes, seed),
+          by_classes_that_are("matching", &RuleGeneratorOptions::matching_classes, seed),
           by_fields(seed)};
 }
 
