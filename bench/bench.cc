@@ -40,8 +40,6 @@ const std::vector<Benchmark>& benchmarks() {
 const std::vector<Planned>& planned() {
   static const std::vector<Planned> kPlanned{
       {"E12", "forwarding by frame size: IPv4, IPv6, IPsec; OpenFlow by the table's size", "the IPsec gateway"},
-      {"E14", "classification on a GPU against 1 to 16 cores",
-       "the published kernels as a reference (tests/classify_figures.py has Open vSwitch beside gswitch)"},
       {"E16", "throughput and throughput per dollar by engine, over look-ups, ciphers and patterns",
        "ciphers, digests and pattern matching"},
       {"E20", "functions by frame size: IPv4, IPv6, IPsec, TLS handshakes, intrusion detection",

@@ -63,14 +63,18 @@ std::string classifier_name(const std::string& engine, const std::string& struct
   return "penumbra " + engine + ", " + structure;
 }
 
+void fill(RuleTable& table, const RuleTask& task) {
+  for (std::size_t place = 0; place < task.rules.size(); ++place) {
+    table.insert(static_cast<std::uint32_t>(place + 1), normalised(task.rules[place].match, task.fields),
+                 rank_at(task, place));
+  }
+  table.commit();
+}
+
 FilledRuleTable::FilledRuleTable(std::string structure, std::unique_ptr<RuleTable> table, const RuleTask& task)
     : structure_(std::move(structure)), task_(task), table_(std::move(table)), keys_(task.fields, task.headers) {
   const double begin = now();
-  for (std::size_t place = 0; place < task.rules.size(); ++place) {
-    table_->insert(static_cast<std::uint32_t>(place + 1), normalised(task.rules[place].match, task.fields),
-                   rank_at(task, place));
-  }
-  table_->commit();
+  fill(*table_, task);
   seconds_ = now() - begin;
 }
 

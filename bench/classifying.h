@@ -44,6 +44,9 @@ struct RuleClassifier {
   std::function<void(std::size_t at, std::size_t count, std::uint32_t* places)> classify;
 };
 
+/// Puts a task's rules, numbered by their places from 1 on, into an empty table.
+void fill(RuleTable& table, const RuleTask& task);
+
 /// A structure's table with a task's rules, and the headers in the form that its shader takes. The task outlives it.
 class FilledRuleTable {
  public:

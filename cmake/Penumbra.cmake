@@ -38,11 +38,12 @@ macro(penumbra_gopt_header file)
   set_source_files_properties(${file} TARGET_DIRECTORY penumbra_shaders PROPERTIES OBJECT_DEPENDS ${rewritten})
 endmacro()
 
-# penumbra_shader(NAME name HEADER x.shader.h FUNCTION f [SOURCES owner.cc ...] [AVX512 x.avx512.h g]): a shader, built
-# for every engine, and its table's owner. That the header keeps to the common subset is checked by compiling it as C11
-# too. AVX512: a header with a function that does the same for cores with AVX-512 (the level x86-64-v4).
+# penumbra_shader(NAME name HEADER x.shader.h FUNCTION f [SOURCES owner.cc ...] [AVX512 x.avx512.h g] [CUDA x.cuda.h h]):
+# a shader, built for every engine, and its table's owner. That the header keeps to the common subset is checked by
+# compiling it as C11 too. AVX512: a header with a function that does the same for cores with AVX-512 (the level
+# x86-64-v4). CUDA: likewise for the engine `cuda`, whose threads of a row all call it.
 function(penumbra_shader)
-  cmake_parse_arguments(arg "" "NAME;HEADER;FUNCTION" "SOURCES;AVX512" ${ARGN})
+  cmake_parse_arguments(arg "" "NAME;HEADER;FUNCTION" "SOURCES;AVX512;CUDA" ${ARGN})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE folder)
   set(NAME ${arg_NAME})
   set(HEADER ${folder}/${arg_HEADER})
@@ -54,6 +55,13 @@ function(penumbra_shader)
     list(GET arg_AVX512 1 AVX512_FUNCTION)
     set(AVX512_HEADER ${folder}/${AVX512_HEADER})
     set(AVX512_FUNCTION &${AVX512_FUNCTION})
+  endif()
+  set(CUDA_HEADER ${HEADER})
+  set(CUDA_FUNCTION ${FUNCTION})
+  if(arg_CUDA)
+    list(GET arg_CUDA 0 CUDA_HEADER)
+    list(GET arg_CUDA 1 CUDA_FUNCTION)
+    set(CUDA_HEADER ${folder}/${CUDA_HEADER})
   endif()
   list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   target_sources(penumbra_shaders PRIVATE ${arg_SOURCES})

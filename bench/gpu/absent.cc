@@ -38,6 +38,9 @@ void measure_random_accesses(const Options& /*options*/, Report& /*report*/) {
 void measure_offload(const Options& /*options*/, Report& /*report*/) {
   refuse();
 }
+void measure_classification(const Options& /*options*/, Report& /*report*/) {
+  refuse();
+}
 void measure_shaders(const Options& /*options*/, Report& /*report*/) {
   refuse();
 }

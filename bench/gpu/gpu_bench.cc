@@ -10,13 +10,15 @@ namespace {
 
 using Measure = void (*)(const Options& options, Report& report);
 
-bool add_gpu(Measure measure, const char* measurement, const char* measures, Cost cost, bool takes_routes = false) {
+bool add_gpu(Measure measure, const char* measurement, const char* measures, Cost cost, bool takes_routes = false,
+             bool takes_rules = false) {
   return register_benchmark({.name = "gpu",
                              .measurement = measurement,
                              .measures = measures,
                              .needs = "an NVIDIA GPU",
                              .cost = cost,
                              .takes_routes = takes_routes,
+                             .takes_rules = takes_rules,
                              .probe = &gpu::find_gpu,
                              .run = measure});
 }
@@ -30,6 +32,8 @@ bool add_gpu(Measure measure, const char* measurement, const char* measures, Cos
     add_gpu(&gpu::measure_offload, "E5", "from how many accesses or hashes an item on a GPU is ahead of cores",
             {10, 6}),
     add_gpu(&gpu::measure_lookups, "E11", "look-ups by engine, batch and threads: IPv4, IPv6, flows", {20, 12}, true),
+    add_gpu(&gpu::measure_classification, "E14", "packets classified by a GPU, by cores, by the published design",
+            {30, 8}, false, true),
     add_gpu(&gpu::measure_latencies, "E18", "32 look-ups from submit to result: copies, zero copy, resident", {5, 2},
             true),
     add_gpu(&gpu::measure_group_signals, "E19", "results made visible once a group, or item by item", {1, 0.5}),

@@ -23,6 +23,8 @@ void measure_group_signals(const Options& options, Report& report);
 void measure_random_accesses(const Options& options, Report& report);
 /// From how many accesses or hashes an item on the GPU is ahead of so many cores (G-Opt, figure 4).
 void measure_offload(const Options& options, Report& report);
+/// Packets classified by the GPU and by so many cores, and by the published design (GSwitch, figure 6).
+void measure_classification(const Options& options, Report& report);
 /// Shaders on data that the GPU has, beside random reads of tables of that size.
 void measure_shaders(const Options& options, Report& report);
 /// Look-ups by engine, batch size and threads beside what the bus can carry (PacketShader, figure 2).

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/rules/classbench.h"
+#include "gpu/bars.h"
+#include "gpu/core_team.h"
+#include "gpu/loads.h"
+#include "gpu/measurements.h"
+#include "gpu/published_rules.h"
+#include "gpu/rule_work.h"
+#include "gpu/shader_on_gpu.h"
+#include "pin.h"
+#include "shaders/rules/rule_structures.h"
+
+namespace penumbra::bench::gpu {
+namespace {
+
+constexpr double kSeconds = 0.15;  ///< of a load's sample: a slow core has hundreds of batches then
+constexpr std::size_t kHeaders = std::size_t{1} << 20;
+constexpr std::uint32_t kManyRules = 512 * 256, kManyClasses = 512, kFewRules = 1000, kFewClasses = 64;
+constexpr std::uint32_t kPublishedBatch = 65'536;
+constexpr unsigned kPublishedThreads[] = {256, 512, 1024};
+constexpr char kPublished[] = "the published design";
+
+/// An engine with the batches that suit it.
+struct Way {
+  const char* engine;
+  std::vector<std::uint32_t> batches;
+  std::vector<unsigned> threads;
+  std::uint32_t in_flight;  ///< headers of a thread
+};
+const std::vector<Way>& ways() {
+  static const std::vector<Way> all{{"gopt", {1024}, {1, 2, 4, 8, 15}, 4096},
+                                    {"cuda", {16'384, 65'536, 262'144}, {1, 8}, 1U << 18},
+                                    {"cuda-resident,slots=16,blocks=512", {1024, 4096}, {1, 8, 15}, 1U << 16}};
+  return all;
+}
+
+RuleTask many_rules(const Options& options) {
+  return make_rule_task("128 K rules of 12 fields in 512 classes",
+                        {.rules = kManyRules, .classes = kManyClasses, .full_classes = kManyClasses, .seed = options.seed},
+                        kHeaders);
+}
+
+std::vector<RuleTask> tasks_of_5_fields(const Options& options) {
+  std::vector<RuleTask> tasks;
+  for (const auto& file : options.rules) {
+    auto list = control::rules::read_classbench(file);
+    tasks.push_back(
+        make_rule_task(file.filename().string(), list.fields, std::move(list.rules), {}, kHeaders, options.seed));
+  }
+  if (!tasks.empty()) return tasks;
+  tasks.push_back(make_rule_task(fmt::format("{} generated rules of 5 fields", kFewRules),
+                                 {.fields = RuleFields::ipv4,
+                                  .rules = kFewRules,
+                                  .classes = kFewClasses,
+                                  .full_classes = kFewClasses,
+                                  .seed = options.seed},
+                                 kHeaders));
+  return tasks;
+}
+
+/// A structure's rate on an engine at its best, in M headers/s; 0 if the engine is not here.
+double measure(const Way& way, const std::string& structure, const RuleTask& task, RuleWork& work, const Bus& bus,
+               const Options& options, Report& report) {
+  const std::string engine = std::string(way.engine).substr(0, std::string(way.engine).find(','));
+  const OpenedEngine opened = open_engine(way.engine, work);
+  if (!opened.engine) {
+    report.note(fmt::format("{}: {} is absent: {}", task.name, engine, opened.why_not));
+    return 0;
+  }
+  const unsigned most = std::max(core_count(), 2U) - 1;
+  double best = 0;
+  for (const unsigned threads : team_sizes(way.threads, most)) {
+    std::deque<Load> loads;
+    std::vector<Contender> turns{{"the bus", [&bus] { return bus.rate(); }, Role::limit,
+                                  fmt::format("the bus beside {}", engine)}};
+    for (const std::uint32_t batch : way.batches) {
+      Load& load = loads.emplace_back(
+          *opened.engine, work,
+          LoadShape{.items = batch, .threads = threads, .items_in_flight = way.in_flight, .seconds = kSeconds});
+      load.check();
+      turns.push_back({load.name(), [&load] { return load.rate(); }, Role::ours,
+                       fmt::format("{} by {}, batches of {}", structure, engine, batch)});
+    }
+    const std::vector<Series> series = interleave(turns, options.rounds);
+    report.compare(fmt::format("{}: {} by {}", task.name, structure, engine), "M headers/s", series, "the bus",
+                   Place{{"E14", task.name, "threads"}, static_cast<double>(threads)});
+    for (std::size_t i = 1; i < series.size(); ++i) best = std::max(best, spread(series[i].samples).median);
+  }
+  report_notes(way.engine, *opened.engine, report);
+  return best;
+}
+
+/// Bests by engine of one structure.
+std::map<std::string, double> measure_all(const std::string& structure, const RuleTask& task, RuleWork& work,
+                                          const Options& options, Report& report) {
+  const Bus bus(work);
+  std::map<std::string, double> best;
+  for (const Way& way : ways()) best[way.engine] = measure(way, structure, task, work, bus, options, report);
+  report.checked(fmt::format("{}, {}: every answer of some rounds of every load, against another structure's on the CPU "
+                             "and that against linear search's", task.name, structure));
+  return best;
+}
+
+template <class Classify>
+double millions_a_second(Classify classify) {
+  const double begin = now();
+  classify();
+  return static_cast<double>(kHeaders) / (now() - begin) * 1e-6;
+}
+
+/// The shader and the published design on data that is there, and both with copies.
+void compare_with_published(const RuleTask& task, const std::vector<std::uint32_t>& right, RuleWork& work,
+                            double by_cuda, const Options& options, Report& report) {
+  const ShaderOnGpu shader(work, kHeaders);
+  shader.check_lookups();
+  const cuda::Kernel one_source = bloom_of_one_source();
+  shader.check_lookups(&one_source);
+  const PublishedRules published(task, kPublishedBatch, options.seed);
+  std::vector<Contender> there{
+      {"bloom by cuda", [&] { return millions_a_second([&] { shader.lookups(1); }); }, Role::ours, ""},
+      {"the one source", [&] { return millions_a_second([&] { shader.lookups(1, &one_source); }); }, Role::ours, ""}};
+  std::vector<Contender> copied;
+  for (const unsigned threads : kPublishedThreads) {
+    const auto name = [&](const char* search) { return fmt::format("{}, {}, {} threads", kPublished, search, threads); };
+    for (const bool with_filter : {false, true}) {
+      published.check(right, with_filter, threads);
+      there.push_back({name(with_filter ? "bloom" : "tuple"),
+                       [&published, with_filter, threads] {
+                         return millions_a_second([&] {
+                           published.classify(with_filter, threads);
+                           published.wait();
+                         });
+                       },
+                       Role::rival, ""});
+    }
+    copied.push_back({name("bloom"),
+                      [&published, threads] {
+                        return millions_a_second([&] { published.classify_with_copies(threads); });
+                      },
+                      Role::rival, ""});
+  }
+  report.checked(fmt::format("{}: every answer of the published design in {} blocks", task.name, published.classes()));
+  report.compare(fmt::format("{}: bloom on data already there", task.name), "M headers/s",
+                 interleave(there, options.rounds), there.front().name);
+  const std::vector<Series> series = interleave(copied, options.rounds);
+  report.compare(fmt::format("{}: the published design, copies included", task.name), "M headers/s", series, "");
+  double best = 0;
+  for (const Series& each : series) best = std::max(best, spread(each.samples).median);
+  kBloomOverPublished.tell(report, by_cuda / best);
+}
+
+void measure_many_rules(const Options& options, Report& report) {
+  const RuleTask task = many_rules(options);
+  report.input(task.name, fmt::format("generated, seed {}; headers drawn from the rules, in random order", options.seed));
+  const std::vector<std::uint32_t> right = right_answers(task, options.seed);
+  {
+    RuleWork tuple("tuple", options.seed, task, right);
+    measure_all("tuple", task, tuple, options, report);
+  }
+  RuleWork bloom("bloom", options.seed, task, right);
+  auto best = measure_all("bloom", task, bloom, options, report);
+  const double by_cuda = best["cuda"];
+  kBloomRate.tell(report, by_cuda);
+  compare_with_published(task, right, bloom, by_cuda, options, report);
+}
+
+void measure_few_rules(const Options& options, Report& report) {
+  double product = 1;
+  const std::vector<RuleTask> tasks = tasks_of_5_fields(options);
+  for (const RuleTask& task : tasks) {
+    report.input(task.name, fmt::format("{} rules; headers drawn from them, in random order", task.rules.size()));
+    const std::vector<std::uint32_t> right = right_answers(task, options.seed);
+    double most = 0;
+    for (const RuleStructure& structure : rule_structures()) {
+      if (structure.name == "linear") continue;
+      RuleWork work(structure.name, options.seed, task, right);
+      auto best = measure_all(structure.name, task, work, options, report);
+      most = std::max(most, best["cuda"]);
+    }
+    product *= most;
+  }
+  kFewRulesRate.tell(report, std::pow(product, 1.0 / static_cast<double>(tasks.size())));
+}
+
+}  // namespace
+
+void measure_classification(const Options& options, Report& report) {
+  measure_many_rules(options, report);
+  measure_few_rules(options, report);
+}
+
+}  // namespace penumbra::bench::gpu

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/loads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gpu/core_team.h"
+
+namespace penumbra::bench::gpu {
+namespace {
+
+constexpr std::uint32_t kLeastBatches = 4, kMostBatches = 128;  ///< of a thread, in flight
+constexpr std::size_t kBusItems = std::size_t{1} << 23;
+constexpr unsigned kBusCopies = 16;
+
+}  // namespace
+
+Bus::Bus(const LookupWork& work)
+    : in_(kBusItems * work.key_bytes()),
+      out_(kBusItems * work.answer_bytes()),
+      gpu_in_(in_.size()),
+      gpu_out_(out_.size()) {}
+
+double Bus::rate() const {
+  const double begin = now();
+  for (unsigned i = 0; i < kBusCopies; ++i) {
+    there_.copy(gpu_in_.data(), in_.data(), in_.bytes());
+    back_.copy(out_.data(), gpu_out_.data(), out_.bytes());
+  }
+  there_.wait();
+  back_.wait();
+  return kBusCopies * static_cast<double>(kBusItems) / (now() - begin) * 1e-6;
+}
+
+Load::Load(Engine& engine, LookupWork& work, const LoadShape& shape)
+    : shape_(shape), in_flight_(std::clamp(shape.items_in_flight / shape.items, kLeastBatches, kMostBatches)) {
+  for (unsigned thread = 0; thread < shape.threads; ++thread) {
+    streams_.push_back(std::make_unique<LookupStream>(engine, work, shape.items, in_flight_, thread));
+  }
+}
+
+void Load::check() {
+  run_team(shape_.threads,
+           [&](unsigned thread) { streams_[thread]->check(std::uint64_t{3} * in_flight_, in_flight_); });
+}
+
+double Load::rate() {
+  std::atomic<std::uint64_t> batches{0};
+  run_team(shape_.threads, [&](unsigned thread) {
+    batches += streams_[thread]->run_until(now() + shape_.seconds, in_flight_);
+  });
+  return static_cast<double>(batches * shape_.items) / shape_.seconds * 1e-6;
+}
+
+std::string Load::name() const {
+  return fmt::format("batches of {}, {}", shape_.items, team());
+}
+
+std::string Load::team() const {
+  return fmt::format("{} thread{}", shape_.threads, shape_.threads == 1 ? "" : "s");
+}
+
+}  // namespace penumbra::bench::gpu

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/rule_work.h"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "shaders/rules/rule_structures.h"
+
+namespace penumbra::bench::gpu {
+namespace {
+
+constexpr std::size_t kKeyBytes[] = {words_of(RuleFields::ipv4) * sizeof(std::uint64_t), sizeof(RuleWords)};
+constexpr std::size_t kBatch = 4096;
+
+}  // namespace
+
+RuleWork::RuleWork(const std::string& structure, std::uint64_t seed, const RuleTask& task,
+                   std::vector<std::uint32_t> right)
+    : LookupWork(task.headers.size(), kKeyBytes[task.fields == RuleFields::ipv4 ? 0 : 1], sizeof(std::uint32_t)),
+      right_(std::move(right)),
+      table_(make_rule_table(structure, task.fields, seed, no_readers_)) {
+  fill(*table_, task);
+  const RuleKeys keys(task.fields, task.headers);
+  std::memcpy(own_keys(), keys.column(0), size() * key_bytes());
+  set_right(right_.data());
+}
+
+std::vector<std::uint32_t> right_answers(const RuleTask& task, std::uint64_t seed) {
+  NoReaders no_readers;
+  FilledRuleTable table("fast", make_rule_table("fast", task.fields, seed, no_readers), task);
+  std::vector<RuleClassifier> classifiers;
+  table.add_classifier("scalar", classifiers);
+  check_classifiers(task, classifiers, std::array{kBatch}, task.headers.size());
+  std::vector<std::uint32_t> right(task.headers.size());
+  classifiers.front().classify(0, right.size(), right.data());
+  return right;
+}
+
+}  // namespace penumbra::bench::gpu
