@@ -33,7 +33,7 @@ struct Setting {
   double at = 0;
   RuleGeneratorOptions rules;
   std::size_t batch = kKnobBatch;
-  std::optional<ClassFilters::Size> filter = std::nullopt;  ///< of `bloom`, in place of its own choice
+  std::optional<std::uint32_t> filter_bits = std::nullopt;  ///< a rule, of `bloom`, in place of its own choice
 };
 
 struct Sweep {
@@ -61,9 +61,8 @@ Sweep by_filter(std::uint64_t seed) {
               .settings = {},
               .is_of_filters = true};
   for (const std::uint32_t bits : {2, 4, 8, 16, 32, 64}) {
-    sweep.settings.push_back({.at = static_cast<double>(bits),
-                              .rules = rules_of(32'768, 128, seed),
-                              .filter = ClassFilters::Size{.bits_per_rule = bits, .hashes = bits < 16 ? 3U : 4U}});
+    sweep.settings.push_back(
+        {.at = static_cast<double>(bits), .rules = rules_of(32'768, 128, seed), .filter_bits = bits});
   }
   return sweep;
 }
@@ -133,9 +132,9 @@ bool has_turn(const RuleStructure& structure, const Sweep& sweep, const Setting&
 }
 
 std::unique_ptr<RuleTable> create(const RuleStructure& structure, const Setting& setting, GracePeriods& grace_periods) {
-  if (!setting.filter) return structure.create(setting.rules.fields, setting.rules.seed, grace_periods);
+  if (!setting.filter_bits) return structure.create(setting.rules.fields, setting.rules.seed, grace_periods);
   return std::make_unique<TupleRules>(TupleRules::Search::bloom, setting.rules.fields, setting.rules.seed,
-                                      grace_periods, RuleRecords::kNever - 1, setting.filter);
+                                      grace_periods, RuleRecords::kNever - 1, setting.filter_bits);
 }
 
 /// At 128 K rules in 512 classes gopt is to gain something.

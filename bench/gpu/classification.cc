@@ -46,9 +46,9 @@ const std::vector<Way>& ways() {
 }
 
 RuleTask many_rules(const Options& options) {
-  return make_rule_task("128 K rules of 12 fields in 512 classes",
-                        {.rules = kManyRules, .classes = kManyClasses, .full_classes = kManyClasses, .seed = options.seed},
-                        kHeaders);
+  return make_rule_task(
+      "128 K rules of 12 fields in 512 classes",
+      {.rules = kManyRules, .classes = kManyClasses, .full_classes = kManyClasses, .seed = options.seed}, kHeaders);
 }
 
 std::vector<RuleTask> tasks_of_5_fields(const Options& options) {
@@ -82,8 +82,8 @@ double measure(const Way& way, const std::string& structure, const RuleTask& tas
   double best = 0;
   for (const unsigned threads : team_sizes(way.threads, most)) {
     std::deque<Load> loads;
-    std::vector<Contender> turns{{"the bus", [&bus] { return bus.rate(); }, Role::limit,
-                                  fmt::format("the bus beside {}", engine)}};
+    std::vector<Contender> turns{
+        {"the bus", [&bus] { return bus.rate(); }, Role::limit, fmt::format("the bus beside {}", engine)}};
     for (const std::uint32_t batch : way.batches) {
       Load& load = loads.emplace_back(
           *opened.engine, work,
@@ -107,8 +107,10 @@ std::map<std::string, double> measure_all(const std::string& structure, const Ru
   const Bus bus(work);
   std::map<std::string, double> best;
   for (const Way& way : ways()) best[way.engine] = measure(way, structure, task, work, bus, options, report);
-  report.checked(fmt::format("{}, {}: every answer of some rounds of every load, against another structure's on the CPU "
-                             "and that against linear search's", task.name, structure));
+  report.checked(
+      fmt::format("{}, {}: every answer of some rounds of every load, against another structure's on the CPU "
+                  "and that against linear search's",
+                  task.name, structure));
   return best;
 }
 
@@ -132,7 +134,9 @@ void compare_with_published(const RuleTask& task, const std::vector<std::uint32_
       {"the one source", [&] { return millions_a_second([&] { shader.lookups(1, &one_source); }); }, Role::ours, ""}};
   std::vector<Contender> copied;
   for (const unsigned threads : kPublishedThreads) {
-    const auto name = [&](const char* search) { return fmt::format("{}, {}, {} threads", kPublished, search, threads); };
+    const auto name = [&](const char* search) {
+      return fmt::format("{}, {}, {} threads", kPublished, search, threads);
+    };
     for (const bool with_filter : {false, true}) {
       published.check(right, with_filter, threads);
       there.push_back({name(with_filter ? "bloom" : "tuple"),
@@ -144,11 +148,10 @@ void compare_with_published(const RuleTask& task, const std::vector<std::uint32_
                        },
                        Role::rival, ""});
     }
-    copied.push_back({name("bloom"),
-                      [&published, threads] {
-                        return millions_a_second([&] { published.classify_with_copies(threads); });
-                      },
-                      Role::rival, ""});
+    copied.push_back(
+        {name("bloom"),
+         [&published, threads] { return millions_a_second([&] { published.classify_with_copies(threads); }); },
+         Role::rival, ""});
   }
   report.checked(fmt::format("{}: every answer of the published design in {} blocks", task.name, published.classes()));
   report.compare(fmt::format("{}: bloom on data already there", task.name), "M headers/s",
@@ -162,7 +165,8 @@ void compare_with_published(const RuleTask& task, const std::vector<std::uint32_
 
 void measure_many_rules(const Options& options, Report& report) {
   const RuleTask task = many_rules(options);
-  report.input(task.name, fmt::format("generated, seed {}; headers drawn from the rules, in random order", options.seed));
+  report.input(task.name,
+               fmt::format("generated, seed {}; headers drawn from the rules, in random order", options.seed));
   const std::vector<std::uint32_t> right = right_answers(task, options.seed);
   {
     RuleWork tuple("tuple", options.seed, task, right);

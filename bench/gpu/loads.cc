@@ -47,9 +47,8 @@ void Load::check() {
 
 double Load::rate() {
   std::atomic<std::uint64_t> batches{0};
-  run_team(shape_.threads, [&](unsigned thread) {
-    batches += streams_[thread]->run_until(now() + shape_.seconds, in_flight_);
-  });
+  run_team(shape_.threads,
+           [&](unsigned thread) { batches += streams_[thread]->run_until(now() + shape_.seconds, in_flight_); });
   return static_cast<double>(batches * shape_.items) / shape_.seconds * 1e-6;
 }
 

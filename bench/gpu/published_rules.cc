@@ -184,8 +184,8 @@ void PublishedRules::check(const std::vector<std::uint32_t>& right, bool with_fi
   copy_now(found.data(), gpu_answers_.span());
   for (std::size_t i = 0; i < headers_; ++i) {
     if (rule_of_[found[i]] == right[i]) continue;
-    throw WrongAnswer(fmt::format("the published design: header {} is rule {}'s, right is {}", i, rule_of_[found[i]],
-                                  right[i]));
+    throw WrongAnswer(
+        fmt::format("the published design: header {} is rule {}'s, right is {}", i, rule_of_[found[i]], right[i]));
   }
 }
 

@@ -39,7 +39,7 @@ struct PublishedClass {
 
 /// The hash functions' random numbers.
 struct PublishedSecrets {
-  std::uint32_t tuple[PublishedClass::kWords];  ///< factors
+  std::uint32_t tuple[PublishedClass::kWords];                                                      ///< factors
   std::uint32_t subtable[PublishedClass::kSubtables][2], filter[PublishedClass::kFilterHashes][2];  ///< factor, summand
 };
 

@@ -17,14 +17,13 @@ constexpr std::uint8_t kMany = std::numeric_limits<std::uint8_t>::max();
 
 }  // namespace
 
-ClassFilters::Size ClassFilters::size_for(std::size_t classes) {
-  if (classes <= 16) return {.bits_per_rule = 8, .hashes = 3};
-  if (classes <= 256) return {.bits_per_rule = 16, .hashes = 4};
-  return {.bits_per_rule = 32, .hashes = 4};
+std::uint32_t ClassFilters::bits_per_rule_for(std::size_t classes) {
+  if (classes <= 16) return 8;
+  return classes <= 256 ? 16 : 32;
 }
 
-ClassFilters::ClassFilters(ClassList& classes, GracePeriods& grace_periods, std::optional<Size> size)
-    : classes_(classes), size_(size), words_(kMostWords), room_(kFirstWordRoom), old_(grace_periods) {
+ClassFilters::ClassFilters(ClassList& classes, GracePeriods& grace_periods, std::optional<std::uint32_t> bits_per_rule)
+    : classes_(classes), bits_per_rule_(bits_per_rule), words_(kMostWords), room_(kFirstWordRoom), old_(grace_periods) {
   words_[0] = ~std::uint64_t{0};
 }
 
@@ -42,12 +41,12 @@ bool ClassFilters::has_to_grow(const RuleClass& of) const {
 }
 
 bool ClassFilters::is_coarse(const RuleClass& of) const {
-  return of.filter != 0 && of.bits_per_rule < size().bits_per_rule;
+  return of.filter != 0 && of.bits_per_rule < bits_per_rule();
 }
 
 unsigned ClassFilters::bits_for(const RuleClass& of) const {
   unsigned bits = 0;
-  while ((std::size_t{64} << bits) < (of.rules + 1) * std::size_t{size().bits_per_rule}) ++bits;
+  while ((std::size_t{64} << bits) < (of.rules + 1) * std::size_t{bits_per_rule()}) ++bits;
   return bits;
 }
 
@@ -59,11 +58,11 @@ bool ClassFilters::make_room(const RuleClass& of) {
   return true;
 }
 
-void ClassFilters::add(RuleClass& of, std::uint64_t hash) {
+void ClassFilters::add(RuleClass& of, std::uint32_t hash) {
   if (of.filter != 0) count(of.filter, of.counts, hash);
 }
 
-void ClassFilters::remove(RuleClass& of, std::uint64_t hash) {
+void ClassFilters::remove(RuleClass& of, std::uint32_t hash) {
   if (of.filter == 0) return;
   for_each_bit(of.filter, hash, [&](std::uint64_t word, std::uint32_t bit) {
     std::uint8_t& rules = of.counts[(word - run_of(of.filter).begin) * 64 + bit];
@@ -89,9 +88,8 @@ void ClassFilters::replace(RuleClass& of, std::uint64_t filter, std::uint32_t bi
   classes_.set_filter(of, filter);
 }
 
-std::uint64_t ClassFilters::describe(Run run, std::uint32_t hashes) {
-  const std::uint64_t last = hashes == RULES_BLOOM_HASHES ? 6 * (hashes - 1) : 0;
-  return std::uint64_t{run.begin} << RULES_BLOOM_BEGIN | last << RULES_BLOOM_LAST | run.bits;
+std::uint64_t ClassFilters::describe(Run run) {
+  return std::uint64_t{run.begin} << RULES_BLOOM_BEGIN | run.bits;
 }
 
 ClassFilters::Run ClassFilters::run_of(std::uint64_t filter) {
@@ -113,13 +111,13 @@ ClassFilters::Run ClassFilters::take(unsigned bits) {
 }
 
 template <class Visit>
-void ClassFilters::for_each_bit(std::uint64_t filter, std::uint64_t hash, Visit visit) {
+void ClassFilters::for_each_bit(std::uint64_t filter, std::uint32_t hash, Visit visit) {
   for (std::uint32_t function = 0; function < RULES_BLOOM_HASHES; ++function) {
-    visit(rules_bloom_word(filter, hash), rules_bloom_bit(filter, hash, function));
+    visit(rules_bloom_word(filter, hash), rules_bloom_bit(hash, function));
   }
 }
 
-void ClassFilters::count(std::uint64_t filter, std::vector<std::uint8_t>& counts, std::uint64_t hash) {
+void ClassFilters::count(std::uint64_t filter, std::vector<std::uint8_t>& counts, std::uint32_t hash) {
   for_each_bit(filter, hash, [&](std::uint64_t word, std::uint32_t bit) {
     std::uint8_t& rules = counts[(word - run_of(filter).begin) * 64 + bit];
     if (rules == kMany || ++rules > 1) return;

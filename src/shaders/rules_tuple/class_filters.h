@@ -5,13 +5,12 @@
 //
 // How large: what a filter lets through although the class has it not costs a look-up in the table, so the more classes
 // are asked the fewer of them may say so. With n rules on W words, 64 W / n bits a rule, a word has n / W rules on
-// average, Poisson distributed, and says yes wrongly with the mean of (1 - (1 - 1/64)^(k i))^k over their number i, if
-// a value has k bits there. A filter doubles when it has less than the bits a rule below, so it has up to twice as
-// many:
+// average, Poisson distributed, and says yes wrongly with the mean of (1 - (1 - 1/32)^(2 i))^4 over their number i. A
+// filter doubles when it has less than the bits a rule below, so it has up to twice as many:
 //
-//   up to 16 classes     8 bits a rule, k = 3:  3.7% at worst, 0.79% with twice the bits
-//   up to 256 classes   16 bits a rule, k = 4:  0.51%, 0.083%
-//   more                32 bits a rule, k = 4:  0.083%, 0.016%
+//   up to 16 classes     8 bits a rule:  3.3% at worst, 0.53% with twice the bits
+//   up to 256 classes   16 bits a rule:  0.53%, 0.086%
+//   more                32 bits a rule:  0.086%, 0.016%
 //
 // So of 16 classes less than one says yes wrongly, of 256 about one at worst, and of 4096 three.
 #pragma once
@@ -33,14 +32,11 @@ namespace penumbra {
 
 class ClassFilters {
  public:
-  struct Size {
-    std::uint32_t bits_per_rule = 0;  ///< at least
-    std::uint32_t hashes = 0;         ///< 3 or 4
-  };
-  static Size size_for(std::size_t classes);
+  /// How many bits a rule has at least, among so many classes.
+  static std::uint32_t bits_per_rule_for(std::size_t classes);
 
-  /// Filters are of that size, if one is given, however many classes there are.
-  ClassFilters(ClassList& classes, GracePeriods& grace_periods, std::optional<Size> size = {});
+  /// A rule has so many bits at least, if that is given, however many classes there are.
+  ClassFilters(ClassList& classes, GracePeriods& grace_periods, std::optional<std::uint32_t> bits_per_rule = {});
 
   /// It is region `regions.size()` of this table from now on.
   void append_region(Table& table, std::size_t offset, std::vector<TableRegion>& regions);
@@ -56,8 +52,8 @@ class ClassFilters {
   /// there is no place for a filter the class has none, and everything may be there.
   template <class ForEachHash>
   void make(RuleClass& of, ForEachHash for_each_hash);
-  void add(RuleClass& of, std::uint64_t hash);
-  void remove(RuleClass& of, std::uint64_t hash);
+  void add(RuleClass& of, std::uint32_t hash);
+  void remove(RuleClass& of, std::uint32_t hash);
   /// A class that is going.
   void drop(RuleClass& of);
 
@@ -73,9 +69,9 @@ class ClassFilters {
     unsigned bits = 0;  ///< 2^bits words
   };
 
-  static std::uint64_t describe(Run run, std::uint32_t hashes);
+  static std::uint64_t describe(Run run);
   static Run run_of(std::uint64_t filter);
-  Size size() const { return size_ ? *size_ : size_for(classes_.size()); }
+  std::uint32_t bits_per_rule() const { return bits_per_rule_ ? *bits_per_rule_ : bits_per_rule_for(classes_.size()); }
   /// Of a new filter, for one rule more than the class has.
   unsigned bits_for(const RuleClass& of) const;
   /// A run of words of zero; whose `begin` is 0 if there is no place.
@@ -83,12 +79,12 @@ class ClassFilters {
   void replace(RuleClass& of, std::uint64_t filter, std::uint32_t bits_per_rule, std::vector<std::uint8_t> counts);
   /// Calls visit(word, bit) for each bit of a value.
   template <class Visit>
-  static void for_each_bit(std::uint64_t filter, std::uint64_t hash, Visit visit);
-  void count(std::uint64_t filter, std::vector<std::uint8_t>& counts, std::uint64_t hash);
+  static void for_each_bit(std::uint64_t filter, std::uint32_t hash, Visit visit);
+  void count(std::uint64_t filter, std::vector<std::uint8_t>& counts, std::uint32_t hash);
   void write(std::uint64_t word, std::uint64_t bits);
 
   ClassList& classes_;
-  const std::optional<Size> size_;
+  const std::optional<std::uint32_t> bits_per_rule_;
   HugeArray<std::uint64_t> words_;                   ///< the first is of classes without a filter: all bits
   std::uint32_t end_ = 1;                            ///< words from here on were never used
   std::uint32_t room_;                               ///< that are in the region
@@ -100,13 +96,12 @@ class ClassFilters {
 
 template <class ForEachHash>
 void ClassFilters::make(RuleClass& of, ForEachHash for_each_hash) {
-  const Size size = this->size();
   const Run run = take(bits_for(of));
   if (run.begin == 0) return replace(of, 0, 0, {});
   std::vector<std::uint8_t> counts(std::size_t{64} << run.bits);
-  const std::uint64_t filter = describe(run, size.hashes);
-  for_each_hash([&](std::uint64_t hash) { count(filter, counts, hash); });
-  replace(of, filter, size.bits_per_rule, std::move(counts));
+  const std::uint64_t filter = describe(run);
+  for_each_hash([&](std::uint32_t hash) { count(filter, counts, hash); });
+  replace(of, filter, bits_per_rule(), std::move(counts));
 }
 
 }  // namespace penumbra

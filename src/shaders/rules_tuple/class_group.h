@@ -35,8 +35,8 @@ enum {
   RULES_GROUP_ROWS = 2,  /* beside one for each word of the masks */
   RULES_TUPLE_DIGEST_BITS = 53,
   RULES_BLOOM_BEGIN = 32, /* of a class's `filter`: the bit where the number of its first word begins */
-  RULES_BLOOM_LAST = 8,   /* where the lowest of the hash's bits for the last of a value's bits begins */
-  RULES_BLOOM_HASHES = 4  /* bits of a value */
+  RULES_BLOOM_FOLDS = 3,
+  RULES_BLOOM_HASHES = 4 /* bits of a value */
 };
 
 /* Where a row of the group stands that a class is in, `at` its place in the list, by words of a mask: the class's own
@@ -144,56 +144,101 @@ PENUMBRA_SHADER uint32_t rules_group_may_have(const struct cuckoo_table_view* cu
   return may_have;
 }
 
+/* What filters know a value by: a sum of products of its halves of words with secrets of 32 bits, whose halves are laid
+ * over each other so that every bit depends on many. The words of wide keys are first laid over each other too, to
+ * RULES_BLOOM_FOLDS: it may take two values for one that the digest tells apart, which costs a look-up. In return it
+ * takes the instructions of two words in place of five, and of many classes' filters are asked more than of all else.
+ */
+PENUMBRA_SHADER uint32_t rules_bloom_hash(const uint64_t* secret, const uint64_t* key, const uint64_t* mask,
+                                          uint32_t distance, uint32_t words, uint64_t salt) {
+  uint64_t folded[RULES_BLOOM_FOLDS] = {0, 0, 0};
+  for (uint32_t word = 0; word < words; ++word) {
+    folded[word % RULES_BLOOM_FOLDS] ^= key[word] & penumbra_load(&mask[(uint64_t)(word * distance)]);
+  }
+  uint64_t sum = salt;
+  for (uint32_t fold = 0; fold < RULES_BLOOM_FOLDS; ++fold) {
+    sum += (uint64_t)(uint32_t)folded[fold] * (uint32_t)secret[fold];
+    sum += (folded[fold] >> 32) * (secret[fold] >> 32);
+  }
+  return (uint32_t)(sum ^ sum >> 32);
+}
+
 /* Of a class's `filter`, the b of its 2^b words. */
 PENUMBRA_SHADER uint32_t rules_bloom_bits(uint64_t filter) {
-  return (uint32_t)filter & 0xFF;
+  return (uint32_t)filter;
 }
 
-PENUMBRA_SHADER uint64_t rules_bloom_word(uint64_t filter, uint64_t hash) {
-  return (filter >> RULES_BLOOM_BEGIN) + (hash >> 32 >> (32 - rules_bloom_bits(filter)));
+PENUMBRA_SHADER uint64_t rules_bloom_word(uint64_t filter, uint32_t hash) {
+  return (filter >> RULES_BLOOM_BEGIN) + ((uint64_t)hash << rules_bloom_bits(filter) >> 32);
 }
 
-/* How far the word of a value is shifted for each of its bits to be the lowest one. The last may be the first again. */
-PENUMBRA_SHADER uint32_t rules_bloom_bit(uint64_t filter, uint64_t hash, uint32_t function) {
-  const uint32_t last = (uint32_t)(filter >> RULES_BLOOM_LAST) & 63;
-  return (uint32_t)(hash >> 32 >> (function + 1 < RULES_BLOOM_HASHES ? 6 * function : last)) & 63;
+/* How far the word of a value is shifted for each of its bits to be the lowest one: two are in either half. */
+PENUMBRA_SHADER uint32_t rules_bloom_bit(uint32_t hash, uint32_t function) {
+  return (hash >> (5 * function) & 31) + 32 * (function / 2);
 }
 
 /* In the lowest bit, whether a class with that filter, out of these words, may have a value of that hash. */
-PENUMBRA_SHADER uint32_t rules_bloom_may_have(const uint64_t* filters, uint64_t filter, uint64_t hash) {
+PENUMBRA_SHADER uint32_t rules_bloom_may_have(const uint64_t* filters, uint64_t filter, uint32_t hash) {
   const uint64_t bits = penumbra_load(&filters[rules_bloom_word(filter, hash)]);
-  return (uint32_t)(bits >> rules_bloom_bit(filter, hash, 0) & bits >> rules_bloom_bit(filter, hash, 1) &
-                    bits >> rules_bloom_bit(filter, hash, 2) & bits >> rules_bloom_bit(filter, hash, 3)) &
+  return (uint32_t)(bits >> rules_bloom_bit(hash, 0) & bits >> rules_bloom_bit(hash, 1) &
+                    bits >> rules_bloom_bit(hash, 2) & bits >> rules_bloom_bit(hash, 3)) &
          1;
 }
+
+#if RULES_GROUP_AVX2
+/* Of four classes, from the lane `lane` on, in the lower halves of words whose upper halves are 0. */
+static inline __m256i rules_bloom_hash4(const uint64_t* secret, const uint64_t* key, const uint64_t* group,
+                                        uint32_t words, uint32_t lane) {
+  __m256i folded[RULES_BLOOM_FOLDS];
+  for (uint32_t word = 0; word < words; ++word) {
+    const __m256i masked =
+        _mm256_and_si256(_mm256_set1_epi64x((long long)key[word]), rules_group_row4(group, word, lane));
+    folded[word % RULES_BLOOM_FOLDS] =
+        word < RULES_BLOOM_FOLDS ? masked : _mm256_xor_si256(folded[word % RULES_BLOOM_FOLDS], masked);
+  }
+  __m256i sum = rules_group_row4(group, words, lane);
+  for (uint32_t fold = 0; fold < RULES_BLOOM_FOLDS && fold < words; ++fold) {
+    const __m256i factor = _mm256_set1_epi64x((long long)secret[fold]);
+    sum = _mm256_add_epi64(sum, _mm256_mul_epu32(folded[fold], factor));
+    sum = _mm256_add_epi64(sum, _mm256_mul_epu32(_mm256_srli_epi64(folded[fold], 32), _mm256_srli_epi64(factor, 32)));
+  }
+  const __m256i laid_over = _mm256_xor_si256(sum, _mm256_srli_epi64(sum, 32));
+  return _mm256_blend_epi32(laid_over, _mm256_setzero_si256(), 0xAA);
+}
+
+/* The words of four filters moved so far that a bit of each hash is the lowest one; the bit's place is in the hash from
+ * the bit `from` on, and `half` is 0 or 32. */
+static inline __m256i rules_bloom_bit4(__m256i bits, __m256i hash, int from, long long half) {
+  const __m256i place = _mm256_and_si256(_mm256_srli_epi64(hash, from), _mm256_set1_epi64x(31));
+  return _mm256_srlv_epi64(bits, _mm256_or_si256(place, _mm256_set1_epi64x(half)));
+}
+#endif
 
 /* For which classes of a group, a bit each, their filters leave it open that they have a rule. */
 PENUMBRA_SHADER uint32_t rules_group_bloom(const uint64_t* secret, const uint64_t* key, const uint64_t* group,
                                            uint32_t words, const uint64_t* filters) {
   uint32_t may_have = 0;
 #if RULES_GROUP_AVX2
-  const __m256i six = _mm256_set1_epi64x(63), byte = _mm256_set1_epi64x(0xFF), most = _mm256_set1_epi64x(32);
   for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; lane += 4) {
-    const __m256i hash = _mm256_srli_epi64(rules_group_hash4(secret, key, group, words, lane), 32);
+    const __m256i hash = rules_bloom_hash4(secret, key, group, words, lane);
     const __m256i filter = rules_group_row4(group, words + 1, lane);
-    const __m256i shift = _mm256_sub_epi64(most, _mm256_and_si256(filter, byte));
-    const __m256i word = _mm256_add_epi64(_mm256_srli_epi64(filter, RULES_BLOOM_BEGIN), _mm256_srlv_epi64(hash, shift));
+    const __m256i in_filter =
+        _mm256_srli_epi64(_mm256_sllv_epi64(hash, _mm256_blend_epi32(filter, _mm256_setzero_si256(), 0xAA)), 32);
+    const __m256i word = _mm256_add_epi64(_mm256_srli_epi64(filter, RULES_BLOOM_BEGIN), in_filter);
     const __m128i lower = _mm256_castsi256_si128(word), upper = _mm256_extracti128_si256(word, 1);
     const __m256i bits = _mm256_set_epi64x((long long)penumbra_load(&filters[_mm_extract_epi64(upper, 1)]),
                                            (long long)penumbra_load(&filters[_mm_cvtsi128_si64(upper)]),
                                            (long long)penumbra_load(&filters[_mm_extract_epi64(lower, 1)]),
                                            (long long)penumbra_load(&filters[_mm_cvtsi128_si64(lower)]));
-    const __m256i last = _mm256_and_si256(_mm256_srli_epi64(filter, RULES_BLOOM_LAST), six);
-    __m256i all = _mm256_srlv_epi64(bits, _mm256_and_si256(hash, six));
-    all = _mm256_and_si256(all, _mm256_srlv_epi64(bits, _mm256_and_si256(_mm256_srli_epi64(hash, 6), six)));
-    all = _mm256_and_si256(all, _mm256_srlv_epi64(bits, _mm256_and_si256(_mm256_srli_epi64(hash, 12), six)));
-    all = _mm256_and_si256(all, _mm256_srlv_epi64(bits, _mm256_and_si256(_mm256_srlv_epi64(hash, last), six)));
-    may_have |= rules_group_lowest4(all) << lane;
+    const __m256i in_lower = _mm256_and_si256(rules_bloom_bit4(bits, hash, 0, 0), rules_bloom_bit4(bits, hash, 5, 0));
+    const __m256i in_upper =
+        _mm256_and_si256(rules_bloom_bit4(bits, hash, 10, 32), rules_bloom_bit4(bits, hash, 15, 32));
+    may_have |= rules_group_lowest4(_mm256_and_si256(in_lower, in_upper)) << lane;
   }
 #else
   for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; ++lane) {
     const uint64_t salt = penumbra_load(&group[words * RULES_TUPLE_GROUP + lane]);
-    const uint64_t hash = rules_tuple_hash(secret, key, &group[lane], RULES_TUPLE_GROUP, words, salt);
+    const uint32_t hash = rules_bloom_hash(secret, key, &group[lane], RULES_TUPLE_GROUP, words, salt);
     const uint64_t filter = penumbra_load_first(&group[(words + 1) * RULES_TUPLE_GROUP + lane]);
     may_have |= rules_bloom_may_have(filters, filter, hash) << lane;
   }

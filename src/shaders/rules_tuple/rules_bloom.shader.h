@@ -4,11 +4,11 @@
  * filter before the table. Most classes have no rule for a key, and a filter that says so is a word out of a few
  * hundred KiB instead of a cache line out of many MiB.
  *
- * A class's filter is 2^b words of 64 bits. A value has one word, by the uppermost b bits of its hash's upper half, and
- * in it three bits or four, by six bits each of that half from the lowest ones on (a blocked Bloom filter: Putze,
- * Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters, WEA 2007, with a word for a block). So a question
- * costs one load, and the hash goes on to be the digest that the table is asked for. class_filters.h says how large
- * filters are. Where `filter` is 0 there is none: it leads to the first word, which is no filter's, and has all bits.
+ * A class's filter is 2^b words of 64 bits. A value has one word, by the uppermost b bits of its hash, and in it two
+ * bits of either half, by five bits each of the hash from the lowest ones on (a blocked Bloom filter: Putze, Sanders,
+ * Singler: Cache-, Hash- and Space-Efficient Bloom Filters, WEA 2007, with a word for a block). So a question costs one
+ * load. class_filters.h says how large filters are. Where `filter` is 0 there is none: it leads to the first word,
+ * which is no filter's, and has all bits.
  *
  * First a group of classes is asked, without a branch that depends on an answer; then the table for those that may have
  * the value. */

@@ -42,16 +42,18 @@ CuckooTable::Shape shape_of_values() {
           .most = kMostRules};
 }
 
+/// Either half of each is odd, so that as a factor it loses no bit.
 std::array<std::uint64_t, RULES_WORDS> secrets_of_rules(std::uint64_t seed) {
+  constexpr std::uint64_t kOddHalves = std::uint64_t{1} << 32 | 1;
   std::array<std::uint64_t, RULES_WORDS> secrets{};
-  std::ranges::generate(secrets, [random = Random(seed)]() mutable { return random.next(); });
+  std::ranges::generate(secrets, [random = Random(seed)]() mutable { return random.next() | kOddHalves; });
   return secrets;
 }
 
 }  // namespace
 
 TupleRules::TupleRules(Search search, RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods,
-                       std::uint32_t last_state, std::optional<ClassFilters::Size> filter_size)
+                       std::uint32_t last_state, std::optional<std::uint32_t> filter_bits)
     : shader_(shader_name(search, fields)),
       words_(words_of(fields)),
       grace_periods_(grace_periods),
@@ -62,8 +64,8 @@ TupleRules::TupleRules(Search search, RuleFields fields, std::uint64_t seed, Gra
       links_(kMostRules + 1),
       cuckoo_(
           shader_, shape_of_values(), seed, grace_periods,
-          [this, search, filter_size](Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions) {
-            if (search == Search::bloom && !filters_) filters_.emplace(classes_, grace_periods_, filter_size);
+          [this, search, filter_bits](Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions) {
+            if (search == Search::bloom && !filters_) filters_.emplace(classes_, grace_periods_, filter_bits);
             cuckoo_view_ = cuckoo;
             cuckoo_regions_ = std::move(regions);
             publish(table);
@@ -158,8 +160,13 @@ RuleClass& TupleRules::class_of(const RuleWords& mask) {
   return classes_.append(mask);
 }
 
-std::uint64_t TupleRules::hash(const RuleClass& of, const RuleWords& value) const {
-  return rules_tuple_hash(secrets_.data(), value.data(), of.mask.data(), 1, static_cast<std::uint32_t>(words_),
+std::uint64_t TupleRules::digest_of(const RuleClass& of, const rules_record& record) const {
+  return rules_tuple_digest(
+      rules_tuple_hash(secrets_.data(), record.value, of.mask.data(), 1, static_cast<std::uint32_t>(words_), of.salt));
+}
+
+std::uint32_t TupleRules::filter_hash(const RuleClass& of, const rules_record& record) const {
+  return rules_bloom_hash(secrets_.data(), record.value, of.mask.data(), 1, static_cast<std::uint32_t>(words_),
                           of.salt);
 }
 
@@ -167,15 +174,14 @@ void TupleRules::make_filter(ClassFilters& filters, RuleClass& of) {
   if (filters.make_room(of)) publish_and_wait();
   filters.make(of, [&](auto take) {
     for (std::uint32_t each = of.first; each != RULES_NONE; each = links_[each].after) {
-      take(hash(of, std::to_array(records_[each].value)));
+      take(filter_hash(of, records_[each]));
     }
   });
 }
 
 /// Puts a rule before its chain and into its class. Throws as CuckooTable::insert() does, before it has done anything.
 void TupleRules::link(std::uint32_t number, RuleClass& of) {
-  const std::uint64_t its_hash = hash(of, std::to_array(records_[number].value));
-  const std::uint64_t digest = rules_tuple_digest(its_hash);
+  const std::uint64_t digest = digest_of(of, records_[number]);
   const std::uint32_t next = cuckoo_.find(digest);
   records_.set_next(number, next);
   cuckoo_.insert(digest, number);
@@ -185,15 +191,14 @@ void TupleRules::link(std::uint32_t number, RuleClass& of) {
   of.first = number;
   ++of.rules;
   classes_.raise(of, records_[number].rank);
-  if (filters_) filters_->add(of, its_hash);
+  if (filters_) filters_->add(of, filter_hash(of, records_[number]));
   credit_ += kCredit;
 }
 
 void TupleRules::unlink(std::uint32_t number) {
   const rules_record& record = records_[number];
   RuleClass& of = classes_[record.ranges >> 1];
-  const std::uint64_t its_hash = hash(of, std::to_array(record.value));
-  const std::uint64_t digest = rules_tuple_digest(its_hash);
+  const std::uint64_t digest = digest_of(of, record);
   const Links& links = links_[number];
   if (links.previous != RULES_NONE) {
     records_.set_next(links.previous, record.next);
@@ -207,7 +212,7 @@ void TupleRules::unlink(std::uint32_t number) {
   if (links.after != RULES_NONE) links_[links.after].before = links.before;
   --of.rules;
   classes_.lower(of, record.rank);
-  if (filters_) filters_->remove(of, its_hash);
+  if (filters_) filters_->remove(of, filter_hash(of, record));
 }
 
 /// Brings the list of classes, their bounds and filters up to date, as far as what has changed has paid for it.

@@ -30,10 +30,10 @@ class TupleRules final : public RuleTable {
  public:
   enum class Search : std::uint8_t { tuple, bloom };
 
-  /// An empty table, published. `grace_periods` outlives it; `last_state` as in RuleRecords; `filter_size` as in
+  /// An empty table, published. `grace_periods` outlives it; `last_state` as in RuleRecords; `filter_bits` as in
   /// ClassFilters.
   TupleRules(Search search, RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods,
-             std::uint32_t last_state = RuleRecords::kNever - 1, std::optional<ClassFilters::Size> filter_size = {});
+             std::uint32_t last_state = RuleRecords::kNever - 1, std::optional<std::uint32_t> filter_bits = {});
 
   void insert(std::uint32_t number, const RuleMatch& match, std::uint64_t rank) override;
   void remove(std::uint32_t number) override;
@@ -58,7 +58,8 @@ class TupleRules final : public RuleTable {
   void publish_and_wait();
   RuleMatch nested(const RuleMatch& match) const;
   RuleClass& class_of(const RuleWords& mask);
-  std::uint64_t hash(const RuleClass& of, const RuleWords& value) const;
+  std::uint64_t digest_of(const RuleClass& of, const rules_record& record) const;
+  std::uint32_t filter_hash(const RuleClass& of, const rules_record& record) const;
   void make_filter(ClassFilters& filters, RuleClass& of);
   void link(std::uint32_t number, RuleClass& of);
   void unlink(std::uint32_t number);
