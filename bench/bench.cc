@@ -11,6 +11,8 @@
 #include <system_error>
 #include <tuple>
 
+#include "gpu/core_team.h"
+
 namespace penumbra::bench {
 namespace {
 
@@ -47,10 +49,19 @@ const std::vector<Planned>& planned() {
   return kPlanned;
 }
 
-std::vector<Series> interleave(const std::vector<Contender>& contenders, unsigned rounds) {
+Cost cost_here(const Benchmark& benchmark, bool has_gpu) {
+  Cost cost = benchmark.cost;
+  if (!cost.is_each_router) return cost;
+  const auto engines_of_it = std::ranges::count_if(
+      engines(), [has_gpu](const EngineInfo& engine) { return has_gpu || !engine.name.starts_with("cuda"); });
+  cost.a_round *= static_cast<double>(engines_of_it) * static_cast<double>(worker_counts().size());
+  return cost;
+}
+
+std::vector<Series> interleave(const std::vector<Contender>& contenders, unsigned rounds, FirstRound first) {
   std::vector<Series> series;
   for (const Contender& contender : contenders) {
-    contender.sample();
+    if (first == FirstRound::unmeasured) contender.sample();
     series.push_back({contender.name, {}, contender.role, contender.curve});
   }
   for (unsigned round = 0; round < rounds; ++round) {

@@ -57,6 +57,7 @@ inline constexpr char kAll[] = "all";
 /// About how long a benchmark takes: seconds to begin and check, and for each round.
 struct Cost {
   double once = 0, a_round = 0;
+  bool is_each_router = false;  ///< a round takes that for each engine and number of workers (worker_counts())
 
   double of(unsigned rounds) const { return once + a_round * rounds; }
 };
@@ -75,6 +76,9 @@ struct Benchmark {
   Availability (*probe)() = nullptr;  ///< whether this machine can; null: any can
   void (*run)(const Options& options, Report& report) = nullptr;
 };
+
+/// What it takes on this machine, with a GPU or without.
+Cost cost_here(const Benchmark& benchmark, bool has_gpu);
 
 /// One of the papers' measurements whose functions are yet to come.
 struct Planned {
@@ -109,8 +113,12 @@ struct Contender {
   std::string curve = {};  ///< as Series::curve
 };
 
+/// Whether what contenders do first is as good as what they do later.
+enum class FirstRound { unmeasured, measured };
+
 /// Measures the contenders by turns: one round unmeasured, then `rounds`. The samples stand in order of rounds.
-std::vector<Series> interleave(const std::vector<Contender>& contenders, unsigned rounds);
+std::vector<Series> interleave(const std::vector<Contender>& contenders, unsigned rounds,
+                               FirstRound first = FirstRound::unmeasured);
 
 /// Thrown when an answer differs from the oracle's: the benchmark then reports nothing.
 class WrongAnswer : public std::runtime_error {

@@ -178,7 +178,7 @@ void run_e15(const Options& options, Report& report) {
                         .measurement = "E9",
                         .measures = "latency against load for one worker, on every engine and on auto",
                         .needs = "a GPU for a choice to be seen",
-                        .cost = {10, 5},
+                        .cost = {12, 7},
                         .takes_routes = true,
                         .run = &run_e9}),
     register_benchmark({.name = "load",

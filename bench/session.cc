@@ -112,8 +112,8 @@ void print_bars(const BarCount& bars) {
 
 class Session {
  public:
-  Session(const Options& options, Document& document)
-      : options_(options), document_(document), progress_(options.json) {
+  Session(const Options& options, Document& document, bool has_gpu)
+      : options_(options), document_(document), has_gpu_(has_gpu), progress_(options.json) {
     meters_.joules();
   }
 
@@ -130,7 +130,8 @@ class Session {
  private:
   std::vector<Benchmark> measure_all(const std::vector<Benchmark>& selection) {
     std::vector<Cost> costs;
-    std::ranges::transform(selection, std::back_inserter(costs), &Benchmark::cost);
+    std::ranges::transform(selection, std::back_inserter(costs),
+                           [this](const Benchmark& each) { return cost_here(each, has_gpu_); });
     std::optional<double> budget = options_.budget;
     if (budget) *budget = std::max(*budget - (now() - begin_), 0.0);
     Schedule schedule(std::move(costs), options_.rounds, budget);
@@ -154,7 +155,7 @@ class Session {
     Options own = options_;
     own.rounds = rounds;
     // Many times what it takes, for machines of all kinds.
-    const double patience = 600 + 10 * benchmark.cost.of(rounds);
+    const double patience = 600 + 10 * cost_here(benchmark, has_gpu_).of(rounds);
     const double begin = now();
     nlohmann::json entry = run_apart(
         title_of(benchmark), patience, [&] { return measure(benchmark, own); },
@@ -170,6 +171,7 @@ class Session {
 
   const Options& options_;
   Document& document_;
+  const bool has_gpu_;
   Progress progress_;
   EnergyMeters meters_;
   const double begin_ = now();
@@ -205,7 +207,7 @@ Outcome run(const Options& options, const std::string& version) {
     }
   }
   if (found.contains("absent")) tell_absent(selection, found["absent"], options.json, document);
-  Session session(options, document);
+  Session session(options, document, found.contains("gpu"));
   session.run(std::move(selection));
   if (options.json) {
     fmt::print("{}\n", document.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace));

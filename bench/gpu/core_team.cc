@@ -61,4 +61,9 @@ std::vector<unsigned> team_sizes(const std::vector<unsigned>& wanted, unsigned m
   return sizes;
 }
 
+std::vector<unsigned> worker_counts() {
+  const unsigned most = std::max(core_count(), 2U) - 1;
+  return team_sizes({4, most}, most);
+}
+
 }  // namespace penumbra::bench

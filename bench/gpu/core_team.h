@@ -20,4 +20,8 @@ double team_rate(unsigned members, double seconds, const std::function<std::uint
 /// 1 and those of `wanted` that are at most `most`.
 std::vector<unsigned> team_sizes(const std::vector<unsigned>& wanted, unsigned most);
 
+/// How many workers whole routers are measured with: 1, 4, and all cores but one, which the main thread and an engine's
+/// own need.
+std::vector<unsigned> worker_counts();
+
 }  // namespace penumbra::bench

@@ -24,16 +24,17 @@ bool add_gpu(Measure measure, const char* measurement, const char* measures, Cos
 }
 
 [[maybe_unused]] const bool kGpuBenchmarks[] = {
-    add_gpu(&gpu::measure_copies, "E1", "copies between the host's memory and a GPU's, by size", {1, 1.2}),
-    add_gpu(&gpu::measure_launches, "E2", "starting a kernel, by threads", {0.5, 0.2}),
-    add_gpu(&gpu::measure_exchanges, "E3", "N integers to a GPU and back: copies, a graph of them, polling", {1, 0.5}),
+    add_gpu(&gpu::measure_copies, "E1", "copies between the host's memory and a GPU's, by size", {1, 0.8}),
+    add_gpu(&gpu::measure_launches, "E2", "starting a kernel, by threads", {0.3, 0.15}),
+    add_gpu(&gpu::measure_exchanges, "E3", "N integers to a GPU and back: copies, a graph of them, polling",
+            {0.5, 0.2}),
     add_gpu(&gpu::measure_random_accesses, "E4", "random accesses by chains in flight, GPU and cores, to 8 GiB",
-            {25, 5}),
+            {3, 0.8}),
     add_gpu(&gpu::measure_offload, "E5", "from how many accesses or hashes an item on a GPU is ahead of cores",
-            {10, 6}),
+            {6, 2.2}),
     add_gpu(&gpu::measure_lookups, "E11", "look-ups by engine, batch and threads: IPv4, IPv6, flows", {20, 12}, true),
     add_gpu(&gpu::measure_classification, "E14", "packets classified by a GPU, by cores, by the published design",
-            {30, 8}, false, true),
+            {28, 9}, false, true),
     add_gpu(&gpu::measure_latencies, "E18", "32 look-ups from submit to result: copies, zero copy, resident", {5, 2},
             true),
     add_gpu(&gpu::measure_group_signals, "E19", "results made visible once a group, or item by item", {1, 0.5}),

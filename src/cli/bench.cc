@@ -25,9 +25,15 @@ namespace {
 
 constexpr char kList[] = "list";
 
+double seconds_of(const bench::Benchmark& benchmark) {
+  const auto here = engines_here();
+  const bool has_gpu = std::ranges::any_of(here, [](const EngineInfo* engine) { return engine->name == "cuda"; });
+  return bench::cost_here(benchmark, has_gpu).of(bench::kRounds);
+}
+
 std::string text_of(const bench::Benchmark& benchmark) {
   std::string text = fmt::format("{:<4} {:<16} {} (about {:.0f} s", benchmark.measurement, benchmark.name,
-                                 benchmark.measures, benchmark.cost.of(bench::kRounds));
+                                 benchmark.measures, seconds_of(benchmark));
   if (!benchmark.needs.empty()) text += "; needs " + benchmark.needs;
   text += ")\n";
   if (benchmark.probe == nullptr) return text;
@@ -37,7 +43,7 @@ std::string text_of(const bench::Benchmark& benchmark) {
 
 nlohmann::ordered_json json_of(const bench::Benchmark& benchmark) {
   nlohmann::ordered_json json{{"measurement", nullptr},         {"name", benchmark.name},
-                              {"measures", benchmark.measures}, {"seconds", benchmark.cost.of(bench::kRounds)},
+                              {"measures", benchmark.measures}, {"seconds", seconds_of(benchmark)},
                               {"needs", benchmark.needs},       {"not_here", nullptr}};
   if (!benchmark.measurement.empty()) json["measurement"] = benchmark.measurement;
   if (benchmark.probe == nullptr) return json;
