@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a shader's form for CUDA (x.cuda.h) needs of that language, for tests on machines without a GPU: each thread of
+// a block is one of the host's, blocks run one after the other, and memory that a block shares is static. So
+// ThreadSanitizer sees what races in it. To be included before the form.
+#pragma once
+
+#include <algorithm>
+#include <barrier>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <thread>
+#include <vector>
+
+// Names and functions as CUDA has them (CUDA C++ Programming Guide; CUDA Math API, integer intrinsics).
+// NOLINTBEGIN(bugprone-reserved-identifier, cert-dcl37-c, cert-dcl51-cpp, readability-identifier-naming)
+#define __device__
+#define __shared__ static
+
+struct CudaIndex {
+  std::uint32_t x = 0;
+};
+inline thread_local CudaIndex threadIdx;
+inline CudaIndex blockIdx, blockDim, gridDim;
+
+struct alignas(16) ulonglong2 {
+  unsigned long long x, y;
+};
+
+namespace penumbra::cuda_on_cpu {
+
+inline constexpr std::uint32_t kWarp = 32;
+/// Of the block that runs.
+inline std::optional<std::barrier<>> meeting;
+inline std::vector<std::uint8_t> votes;
+
+/// Calls `kernel` in each of `threads` threads, a multiple of 32, of each of `blocks` blocks.
+template <class Kernel>
+void launch(std::uint32_t blocks, std::uint32_t threads, Kernel kernel) {
+  gridDim.x = blocks;
+  blockDim.x = threads;
+  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
+    meeting.emplace(static_cast<std::ptrdiff_t>(threads));
+    votes.assign(threads, 0);
+    std::vector<std::jthread> team;
+    for (std::uint32_t thread = 0; thread < threads; ++thread) {
+      team.emplace_back([thread, &kernel] {
+        threadIdx.x = thread;
+        kernel();
+      });
+    }
+  }
+}
+
+}  // namespace penumbra::cuda_on_cpu
+
+inline void __syncthreads() {
+  penumbra::cuda_on_cpu::meeting->arrive_and_wait();
+}
+
+/// All threads of the block have to come, not only the warp's.
+inline std::uint32_t __ballot_sync(std::uint32_t /*mask*/, bool vote) {
+  using namespace penumbra::cuda_on_cpu;
+  votes[threadIdx.x] = static_cast<std::uint8_t>(vote);
+  __syncthreads();
+  std::uint32_t all = 0;
+  for (std::uint32_t lane = 0; lane < kWarp; ++lane) {
+    all |= std::uint32_t{votes[threadIdx.x / kWarp * kWarp + lane]} << lane;
+  }
+  __syncthreads();
+  return all;
+}
+
+inline std::uint32_t __popc(std::uint32_t bits) {
+  return static_cast<std::uint32_t>(std::popcount(bits));
+}
+
+/// The lower half of both together, shifted to the right by the lowest five bits of `shift`.
+inline std::uint32_t __funnelshift_r(std::uint32_t lower, std::uint32_t upper, std::uint32_t shift) {
+  return static_cast<std::uint32_t>((std::uint64_t{upper} << 32 | lower) >> (shift & 31));
+}
+/// The upper half of both together, shifted to the left likewise.
+inline std::uint32_t __funnelshift_l(std::uint32_t lower, std::uint32_t upper, std::uint32_t shift) {
+  return static_cast<std::uint32_t>((std::uint64_t{upper} << 32 | lower) << (shift & 31) >> 32);
+}
+
+inline std::uint32_t min(std::uint32_t one, std::uint32_t other) {
+  return std::min(one, other);
+}
+// NOLINTEND(bugprone-reserved-identifier, cert-dcl37-c, cert-dcl51-cpp, readability-identifier-naming)

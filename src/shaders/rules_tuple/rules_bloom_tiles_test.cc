@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bloom search's form for CUDA, on the host's threads, against the one source.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "shaders/cuda_on_cpu.h"
+#include "shaders/rules/rules_testing.h"
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"  // of unrolling
+#include "shaders/rules_tuple/rules_bloom.cuda.h"
+#pragma GCC diagnostic pop
+#include "shaders/rules_tuple/tuple_rules.h"
+
+namespace penumbra {
+namespace {
+
+using rules_testing::Knobs;
+using rules_testing::Rules;
+
+struct Case {
+  RuleFields fields;
+  std::size_t masks, rules;
+  std::uint32_t keys, blocks, threads;
+};
+
+class BloomTiles : public testing::TestWithParam<Case> {};
+
+template <class Key, auto OneSource, auto Tiles>
+void compare(const rules_tuple_view& view, const std::vector<RuleWords>& headers, const Case& of) {
+  std::vector<Key> keys(headers.size());
+  for (std::size_t i = 0; i < headers.size(); ++i)
+    std::copy_n(headers[i].begin(), std::size(keys[i].word), keys[i].word);
+  constexpr std::uint32_t kUntouched = 0xDEADBEEF;
+  std::vector<std::uint32_t> right(keys.size()), found(keys.size() + 1, kUntouched);
+  OneSource(view, keys.data(), right.data(), static_cast<std::uint32_t>(keys.size()));
+  cuda_on_cpu::launch(of.blocks, of.threads,
+                      [&] { Tiles(view, keys.data(), found.data(), static_cast<std::uint32_t>(keys.size())); });
+  EXPECT_EQ(found.back(), kUntouched);
+  found.pop_back();
+  EXPECT_EQ(found, right);
+}
+
+TEST_P(BloomTiles, FindWhatTheOneSourceFinds) {
+  const Case& of = GetParam();
+  const Knobs knobs{.fields = of.fields, .masks = of.masks, .values = 40, .any_bits = true};
+  Rules drawn(knobs, of.masks);
+  NoReaders no_readers;
+  TupleRules table(TupleRules::Search::bloom, of.fields, rules_testing::kSeed, no_readers);
+  RuleSet set(of.fields, no_readers);
+  set.feed(table);
+  std::vector<RuleWords> headers;
+  for (std::size_t i = 0; i < of.rules; ++i) {
+    const Rule rule = drawn.rule();
+    set.add(rule);
+    if (headers.size() < of.keys) headers.push_back(drawn.key_of(rule.match));
+  }
+  set.commit();
+  while (headers.size() < of.keys) headers.push_back(drawn.key());
+  const auto& view = *static_cast<const rules_tuple_view*>(table.table().view());
+  if (of.fields == RuleFields::ipv4) {
+    compare<rules_narrow_key, &rules_bloom_narrow, &rules_bloom_narrow_tiles>(view, headers, of);
+  } else {
+    compare<rules_key, &rules_bloom_wide, &rules_bloom_wide_tiles>(view, headers, of);
+  }
+}
+
+// No class at all, one, as many as a chunk has and one more, several chunks; filters of one word and of many; tiles
+// that are full and that are not, a block with several.
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, BloomTiles,
+    testing::Values(Case{RuleFields::ipv4, 1, 0, 40, 1, 64}, Case{RuleFields::ipv4, 1, 3, 70, 1, 32},
+                    Case{RuleFields::openflow, 1, 2000, 200, 1, 64}, Case{RuleFields::ipv4, 32, 300, 200, 2, 64},
+                    Case{RuleFields::openflow, 33, 700, 333, 2, 96}, Case{RuleFields::ipv6, 70, 90, 64, 1, 64},
+                    Case{RuleFields::openflow, 300, 3000, 500, 3, 64}, Case{RuleFields::ipv4, 400, 900, 256, 1, 256}));
+
+}  // namespace
+}  // namespace penumbra
