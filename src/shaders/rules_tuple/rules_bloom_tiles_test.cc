@@ -10,10 +10,7 @@
 
 #include "shaders/cuda_on_cpu.h"
 #include "shaders/rules/rules_testing.h"
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"  // of unrolling
 #include "shaders/rules_tuple/rules_bloom.cuda.h"
-#pragma GCC diagnostic pop
 #include "shaders/rules_tuple/tuple_rules.h"
 
 namespace penumbra {
