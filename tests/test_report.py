@@ -364,6 +364,41 @@ def test_bad_prices(tmp_path):
     assert done.returncode == 3 and "prices.yaml:1:" in done.stderr and "did you mean 'dollars'" in done.stderr
 
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_plots_as_files(tmp_path):
+    """With a page and without; older ones are replaced, other files are not."""
+    plots = tmp_path / "new" / "plots"
+    assert report(tmp_path, two_machines(), "--plots", plots).returncode == 0
+    assert (tmp_path / "report.html").exists()
+    names = ["e01-copies-one-behind-the-other.svg", "e03-n-numbers-there-and-back.svg", "e06-look-ups-in-tables-of-1-gib.svg"]
+    assert sorted(each.name for each in plots.iterdir()) == names
+    for name in names:
+        root = ElementTree.parse(plots / name).getroot()
+        assert root.tag == f"{SVG}svg" and root.get("width") and root.get("height")
+        text = text_of(root)
+        assert "B: Intel Xeon 8480, 16 cores, NVIDIA H200" in text and "NaN" not in text
+    text = text_of(ElementTree.parse(plots / names[2]).getroot())
+    for part in ("E6: look-ups in tables of 1 GiB", "A: AMD EPYC 9654", "M items/s/core", "group prefetching (rival)"):
+        assert part in text
+    kept = (plots / names[0]).read_text()
+    (plots / names[0]).write_text("<svg>an older one</svg>")
+    assert penumbra("report", tmp_path / "results1.json", "--plots", plots).returncode == 0
+    assert "A: " not in (plots / names[0]).read_text() and (plots / names[0]).read_text() != kept
+    (plots / names[0]).write_text("mine")
+    done = penumbra("report", tmp_path / "results1.json", "--plots", plots)
+    assert done.returncode == 2 and f"{names[0]} is there already and is no plot" in done.stderr, done.stderr
+    done = penumbra("report", tmp_path / "results1.json", "--plots", plots / names[1])
+    assert done.returncode == 1 and "cannot be made" in done.stderr, done.stderr
+
+
+def test_something_has_to_be_made(tmp_path):
+    (tmp_path / "results.json").write_text(json.dumps(two_machines()[0]))
+    done = penumbra("report", tmp_path / "results.json")
+    assert done.returncode == 2 and "--plots FOLDER" in done.stderr, done.stderr
+
+
 CHROMIUM = shutil.which("chromium")
 #: Leaves its findings in the page's title, which --dump-dom shows. Only in the test's copy: the page has no scripts.
 PROBE = """<script>

@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text_file.h"
@@ -18,43 +21,66 @@
 #include "cli/output.h"
 #include "io/output_file.h"
 #include "report/page.h"
+#include "report/plot_file.h"
 
 namespace penumbra::cli {
 namespace {
 
 struct ReportOptions {
   std::vector<std::string> results;
-  std::string output, prices;
+  std::string output, plots, prices;
 };
 
-/// Whether that is a file with something in it and no page: a document of results, say.
-bool is_no_page(const std::string& file) {
+/// Whether that is a file with something in it that begins with none of these, in letters of either case.
+bool is_another_kind(const std::string& file, std::initializer_list<std::string_view> begins) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored) || std::filesystem::file_size(file, ignored) == 0) return false;
-  const auto begins_with = [&file](const std::string& wanted) {
+  const auto begins_with = [&file](std::string_view wanted) {
     std::string begin(wanted.size(), '\0');
     std::ifstream in(file, std::ios::binary);
     in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
     for (char& letter : begin) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
     return in && begin == wanted;
   };
-  return !begins_with("<!doctype") && !begins_with("<?xml");
+  return std::ranges::none_of(begins, begins_with);
 }
 
-/// Throws Failure if the page would take the place of a document that it is made from, or of another file that is none.
-void refuse_what_is_no_page(const ReportOptions& options) {
-  const std::string& output = options.output;
-  if (output == kStandardOutput) return;
+/// Throws Failure if `output` would take the place of a document that is read, or of another file that is none of that
+/// kind.
+void refuse_another_kind(const ReportOptions& options, const std::string& output, const std::string& kind,
+                         std::initializer_list<std::string_view> begins) {
   for (const std::string& file : options.results) {
     if (!io::same_file(file, output)) continue;
     throw Failure(ExitCode::usage, fmt::format("{} is read, and cannot be written too", output));
   }
-  if (!is_no_page(output)) return;
-  throw Failure(ExitCode::usage,
-                fmt::format("{} is there already and is no page; write to another file, or remove that one", output));
+  if (!is_another_kind(output, begins)) return;
+  throw Failure(
+      ExitCode::usage,
+      fmt::format("{} is there already and is no {}; write to another file, or remove that one", output, kind));
+}
+
+void refuse_what_is_no_page(const ReportOptions& options) {
+  if (options.output.empty() || options.output == kStandardOutput) return;
+  refuse_another_kind(options, options.output, "page", {"<!doctype", "<?xml"});
+}
+
+/// Makes the folder, if it is not there.
+void write_plots(const ReportOptions& options, const report::Context& context) {
+  std::error_code error;
+  const std::filesystem::path folder = options.plots;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Failure(ExitCode::failure, fmt::format("{}: cannot be made: {}", options.plots, error.message()));
+  const std::vector<report::PlotFile> plots = report::plot_files(context);
+  for (const report::PlotFile& plot : plots) refuse_another_kind(options, folder / plot.name, "plot", {"<svg"});
+  for (const report::PlotFile& plot : plots) {
+    write_file(folder / plot.name, [&plot](std::ostream& out) { out << plot.text; });
+  }
 }
 
 void write_report(const ReportOptions& options) {
+  if (options.output.empty() && options.plots.empty()) {
+    throw Failure(ExitCode::usage, "what is to be made? A page: -o FILE; plots: --plots FOLDER");
+  }
   refuse_what_is_no_page(options);
   constexpr std::size_t kLargestDocument = std::size_t{256} << 20;
   std::vector<report::Document> documents;
@@ -64,7 +90,11 @@ void write_report(const ReportOptions& options) {
   }
   const report::PriceList prices =
       options.prices.empty() ? report::PriceList::built_in() : report::PriceList::load(options.prices);
-  const std::string page = report::page(documents, report::built_in_papers(), prices);
+  const std::vector<report::PaperMeasurement> papers = report::built_in_papers();
+  const report::Context context(documents, papers, prices);
+  if (!options.plots.empty()) write_plots(options, context);
+  if (options.output.empty()) return;
+  const std::string page = report::page(context);
   write_file(options.output, [&page](std::ostream& out) { out << page; });
 }
 
@@ -75,7 +105,9 @@ void set_up_report(CLI::App& command) {
                   "Documents that `penumbra bench -o FILE` wrote, each of one machine or one run")
       ->required()
       ->type_name("FILE");
-  command.add_option("-o,--output", options->output, "The page; - is standard output")->required()->type_name("FILE");
+  command.add_option("-o,--output", options->output, "The page; - is standard output")->type_name("FILE");
+  command.add_option("--plots", options->plots, "Writes every plot into that folder, as an SVG file of its own")
+      ->type_name("FOLDER");
   command
       .add_option("--prices", options->prices,
                   "What processors and GPUs cost (YAML, as bench/prices.yaml has it), in place of the list built in")

@@ -10,7 +10,7 @@
 namespace penumbra::report {
 namespace {
 
-constexpr double kWidth = 390, kHeight = 265;
+constexpr double kWidth = Chart::kWidth, kHeight = 265;
 constexpr double kLeft = 58, kRight = 16, kTop = 28, kBottom = 48;
 constexpr double kRowsLeft = 126, kRowHeight = 12, kRowGap = 8, kSingleRowHeight = 18;
 constexpr std::size_t kRowLabelLetters = 19, kMostXTicks = 5, kMostYTicks = 6;
@@ -142,7 +142,7 @@ std::string Chart::paper_marks() const {
   return marks.empty() ? "" : fmt::format("<g class=\"paper\">{}</g>", marks);
 }
 
-std::string Chart::draw_lines(const Panel& panel) const {
+Drawing Chart::draw_lines(const Panel& panel) const {
   const double bottom = kHeight - kBottom, right = kWidth - kRight;
   std::string marks;
   for (const Tick& tick : ticks(y_, "", kMostYTicks)) {
@@ -151,7 +151,9 @@ std::string Chart::draw_lines(const Panel& panel) const {
   }
   for (const Tick& tick : ticks(x_, plot_.x_unit, kMostXTicks)) {
     const double x = column(x_, tick.value);
-    marks += line("tick", x, bottom, x, bottom + 4) + text_at(x, bottom + 18, "middle", tick.label);
+    const double rightmost = kWidth - static_cast<double>(tick.label.size()) * kLetterWidth / 2;  // all of it is seen
+    marks +=
+        line("tick", x, bottom, x, bottom + 4) + text_at(std::min(x, rightmost), bottom + 18, "middle", tick.label);
   }
   marks += line("axis", kLeft, bottom, right, bottom);
   marks += text_at(4, 14, "start", plot_.unit + (y_.is_log ? " (log)" : ""), "name");
@@ -160,7 +162,7 @@ std::string Chart::draw_lines(const Panel& panel) const {
   marks += text_at(is_long ? right : (kLeft + right) / 2, kHeight - 8, is_long ? "end" : "middle",
                    shortened(name, kMostOfAxisName), is_long ? "name long" : "name");
   for (const Curve& curve : panel.curves) marks += curve_marks(curve);
-  return marks + paper_marks();
+  return {marks + paper_marks(), kHeight};
 }
 
 std::string Chart::bar_and_dot(const Curve& curve, const Point& point, double y) const {
@@ -177,7 +179,7 @@ std::string Chart::bar_and_dot(const Curve& curve, const Point& point, double y)
                      marker(look.shape, x, y));
 }
 
-std::string Chart::draw_rows(const Panel& panel, double& height) const {
+Drawing Chart::draw_rows(const Panel& panel) const {
   std::string marks;
   const double row = places_.size() > 1 ? kRowHeight : kSingleRowHeight;
   double y = kTop + 6;
@@ -207,40 +209,28 @@ std::string Chart::draw_rows(const Panel& panel, double& height) const {
   }
   axes += line("axis", kRowsLeft, kTop, kRowsLeft, y + 2);
   axes += text_at(4, 14, "start", plot_.unit + (y_.is_log ? " (log)" : ""), "name");
-  height = y + 26;
-  return axes + marks;
+  return {axes + marks, y + 26};
 }
 
-std::string Chart::draw(const Panel& panel, const std::string& id, const std::string& title,
-                        const std::string& description) const {
-  double height = kHeight;
-  const std::string marks = has_rows() ? draw_rows(panel, height) : draw_lines(panel);
-  return fmt::format(
-      "<svg class=\"chart\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-labelledby=\"{}-t {}-d\">"
-      "<title id=\"{}-t\">{}</title><desc id=\"{}-d\">{}</desc>{}</svg>",
-      kWidth, height, id, id, id, escape(title), id, escape(description), marks);
+Drawing Chart::draw(const Panel& panel) const {
+  return has_rows() ? draw_rows(panel) : draw_lines(panel);
 }
 
-std::string Chart::legend() const {
-  std::string items;
-  std::vector<std::string> seen;
+std::vector<LegendKey> Chart::legend() const {
+  std::vector<LegendKey> keys;
   for (const Panel& panel : plot_.panels) {
     for (const Curve& curve : panel.curves) {
-      if (std::ranges::find(seen, curve.name) != seen.end()) continue;
-      seen.push_back(curve.name);
+      if (std::ranges::find(keys, curve.name, &LegendKey::name) != keys.end()) continue;
       const Looks::Look look = looks_.of(curve.name);
-      items += fmt::format(
-          "<li><svg class=\"chart key\" viewBox=\"0 0 34 14\" aria-hidden=\"true\"><g class=\"c{} {}\">"
-          "<path class=\"line\" d=\"M1 7H33\"/>{}</g></svg>{}{}</li>",
-          look.colour, class_of(curve.role), marker(look.shape, 17, 7), escape(curve.name),
-          curve.role == Role::ours ? "" : fmt::format(" <small>({})</small>", class_of(curve.role)));
+      keys.push_back({fmt::format("<g class=\"c{} {}\"><path class=\"line\" d=\"M1 7H33\"/>{}</g>", look.colour,
+                                  class_of(curve.role), marker(look.shape, 17, 7)),
+                      curve.name, std::string(curve.role == Role::ours ? "" : class_of(curve.role))});
     }
   }
   if (!papers_.empty()) {
-    items += "<li><svg class=\"chart key\" viewBox=\"0 0 34 14\" aria-hidden=\"true\"><g class=\"paper\">" +
-             marker(3, 17, 7) + "</g></svg>the paper&#39;s, on its hardware</li>";
+    keys.push_back({"<g class=\"paper\">" + marker(3, 17, 7) + "</g>", "the paper's, on its hardware", ""});
   }
-  return "<ul class=\"legend\">" + items + "</ul>";
+  return keys;
 }
 
 }  // namespace penumbra::report

@@ -33,21 +33,38 @@ class Looks {
   std::map<std::string, std::size_t> numbers_;
 };
 
+/// SVG elements that begin at (0, 0).
+struct Drawing {
+  std::string marks;
+  double height = 0;
+};
+
+/// Which curve is which.
+struct LegendKey {
+  std::string mark;  ///< SVG elements, 34 wide and 14 high
+  std::string name;
+  std::string remark;  ///< what stands in brackets behind the name; may be empty
+};
+
+/// About what a letter of a plot's text takes.
+inline constexpr double kLetterWidth = 6.3;
+
 /// What all panels of a plot share.
 class Chart {
  public:
+  static constexpr double kWidth = 390;
+
   Chart(const Plot& plot, std::vector<PaperSeries> papers, Looks& looks);
 
-  /// One machine's part. `id` is unlike any other of the page; `description` is for who cannot see it.
-  std::string draw(const Panel& panel, const std::string& id, const std::string& title,
-                   const std::string& description) const;
-  /// Which curve is which, of all panels.
-  std::string legend() const;
+  /// One machine's part, kWidth wide.
+  Drawing draw(const Panel& panel) const;
+  /// Of all panels.
+  std::vector<LegendKey> legend() const;
 
  private:
   bool has_rows() const { return by_words_ || places_.size() < 2; }
-  std::string draw_lines(const Panel& panel) const;
-  std::string draw_rows(const Panel& panel, double& height) const;
+  Drawing draw_lines(const Panel& panel) const;
+  Drawing draw_rows(const Panel& panel) const;
   std::string curve_marks(const Curve& curve) const;
   std::string paper_marks() const;
   std::string bar_and_dot(const Curve& curve, const Point& point, double y) const;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 
 namespace penumbra::report {
@@ -46,6 +47,10 @@ std::string escape(std::string_view text) {
     }
   }
   return all;
+}
+
+std::size_t letters_of(std::string_view text) {
+  return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, continues_a_letter));
 }
 
 std::string shortened(std::string_view text, std::size_t letters) {

@@ -3,6 +3,7 @@
 // Text of others in a page of ours, which is XML as well as HTML.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,8 @@ namespace penumbra::report {
 
 /// As it may stand between tags and in quoted attributes. What XML has no place for becomes U+FFFD.
 std::string escape(std::string_view text);
+/// How many letters it has.
+std::size_t letters_of(std::string_view text);
 /// The first letters of it, with an ellipsis in place of the rest; not escaped. Letters are those of UTF-8.
 std::string shortened(std::string_view text, std::size_t letters);
 /// What may be an id and a link's target: letters and digits as they are, anything else in hexadecimal.

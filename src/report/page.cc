@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "report/built_in.h"
-#include "report/context.h"
 #include "report/parts.h"
 
 namespace penumbra::report {
@@ -23,9 +22,7 @@ constexpr std::string_view kExplanation =
 
 }  // namespace
 
-std::string page(const std::vector<Document>& documents, const std::vector<PaperMeasurement>& papers,
-                 const PriceList& prices) {
-  const Context context(documents, papers, prices);
+std::string page(const Context& context) {
   std::string sections;
   for (int number = 1; number <= kMeasurements; ++number) {
     sections += measurement_section(context, measurement_name(number));
@@ -34,13 +31,14 @@ std::string page(const std::vector<Document>& documents, const std::vector<Paper
       "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
       "<meta name=\"color-scheme\" content=\"light dark\"/>\n<link rel=\"icon\" href=\"data:,\"/>\n"
-      "<title>Penumbra: measurements</title>\n<style>\n{}</style>\n</head>\n<body>\n"
+      "<title>Penumbra: measurements</title>\n<style>\n{}{}</style>\n</head>\n<body>\n"
       "<a class=\"skip\" href=\"#measurements\">To the list of measurements</a>\n"
       "<header>\n<h1>Penumbra: measurements</h1>\n<p>The measurements of five papers on packet processing with GPUs, "
       "repeated on {}, with the papers&#39; numbers "
       "beside.</p>\n{}</header>\n<main>\n{}{}{}</main>\n</body>\n</html>\n",
-      built_in_file("page.css"), documents.size() == 1 ? "one machine" : counted(documents.size(), "machine"),
-      kExplanation, overview(context), sections, other_sections(context));
+      built_in_file("chart.css"), built_in_file("page.css"),
+      context.documents.size() == 1 ? "one machine" : counted(context.documents.size(), "machine"), kExplanation,
+      overview(context), sections, other_sections(context));
 }
 
 }  // namespace penumbra::report

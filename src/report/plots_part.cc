@@ -3,34 +3,14 @@
 
 #include <algorithm>
 
+#include "report/legend.h"
 #include "report/markup.h"
 #include "report/parts.h"
-#include "report/pattern.h"
+#include "report/plot_content.h"
 #include "report/sentences.h"
 
 namespace penumbra::report {
 namespace {
-
-/// The papers' figures that are of this plot: such as are held against one of its curves as it is.
-std::vector<PaperSeries> series_for(const Plot& plot, const PaperMeasurement* papers) {
-  std::vector<PaperSeries> all;
-  if (papers == nullptr) return all;
-  for (const Paper& paper : papers->papers) {
-    for (const PaperNumber& number : paper.numbers) {
-      if (!number.ours) continue;
-      const Target& ours = *number.ours;
-      if (ours.to || ours.to_at || number.unit != plot.unit) continue;
-      if (!matches(ours.plot, plot.title) || !matches(ours.unit, plot.unit)) continue;
-      PaperSeries series{fmt::format("{}, {}", paper.paper, number.what), {}};
-      for (const auto& [place, value] : number.points) {
-        const bool has_number = ours.at.kind == PlaceChoice::Kind::number;
-        if (place || has_number) series.points.emplace_back(place.value_or(ours.at.from), value);
-      }
-      if (!series.points.empty()) all.push_back(std::move(series));
-    }
-  }
-  return all;
-}
 
 std::string cell(const Point* point) {
   if (point == nullptr) return "<td></td>";
@@ -68,25 +48,33 @@ std::string said(const Context& context, const Plot& plot, const Panel& panel) {
                  "class=\"says\"");
 }
 
+/// In the page. `id` is unlike any other there; `about` is for who cannot see it.
+std::string svg_of(const Drawing& drawing, const std::string& id, const std::string& title, const std::string& about) {
+  return fmt::format(
+      "<svg class=\"chart\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-labelledby=\"{}-t {}-d\">"
+      "<title id=\"{}-t\">{}</title><desc id=\"{}-d\">{}</desc>{}</svg>",
+      Chart::kWidth, drawing.height, id, id, id, escape(title), id, escape(about), drawing.marks);
+}
+
 std::string figure_of_plot(const Context& context, const Plot& plot, const PaperMeasurement* papers, Looks& looks,
                            const std::string& id) {
-  const Chart chart(plot, series_for(plot, papers), looks);
+  const Chart chart(plot, paper_series(plot, papers), looks);
   std::string panels, says, tables;
   for (const Panel& panel : plot.panels) {
     const MachineName& machine = context.machines[panel.document];
     const std::string name = fmt::format("{}{}", machine.prefix(), plot.title);
-    const std::string description =
-        fmt::format("{} by {}, {}. {}", plot.unit, plot.x, machine.name, fmt::join(sentences(plot, panel), " "));
-    panels += fmt::format("<div class=\"panel\">{}{}</div>",
-                          machine.letter.empty() ? "" : element("p", machine.prefix() + machine.name, "class=\"of\""),
-                          chart.draw(panel, fmt::format("{}-{}", id, panel.document), name, description));
+    panels += fmt::format(
+        "<div class=\"panel\">{}{}</div>",
+        machine.letter.empty() ? "" : element("p", machine.prefix() + machine.name, "class=\"of\""),
+        svg_of(chart.draw(panel), fmt::format("{}-{}", id, panel.document), name, description(context, plot, panel)));
     says += said(context, plot, panel);
     tables += table_of_points(plot, panel, fmt::format("{}{}, {}", machine.prefix(), plot.title, plot.unit));
   }
   return fmt::format(
       "<figure{}><figcaption>{}</figcaption><div class=\"panels\">{}</div>{}{}"
       "<details><summary>The figures of this plot</summary>{}</details></figure>",
-      plot.panels.size() > 1 ? " class=\"wide\"" : "", element("h3", plot.title), panels, chart.legend(), says, tables);
+      plot.panels.size() > 1 ? " class=\"wide\"" : "", element("h3", plot.title), panels, legend_list(chart.legend()),
+      says, tables);
 }
 
 std::string spread_and_ratio(const Point* point, bool has_ratios) {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is a document, of which a page is made, or refused with the file's name. What stands in a document never
-// becomes markup: the page has no scripts and no control characters.
+// Any text is a document, of which a page and plots are made, or refused with the file's name. What stands in a
+// document never becomes markup: they have no scripts and no control characters.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "penumbra/errors.h"
 #include "report/page.h"
+#include "report/plot_file.h"
 
 namespace {
 
@@ -37,8 +40,12 @@ bool is_markup_of_others(const std::string& page) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    const auto document = report::parse_document(text, "fuzz");
-    if (is_markup_of_others(report::page({document, document}, papers(), prices()))) std::abort();
+    const std::vector<report::Document> documents(2, report::parse_document(text, "fuzz"));
+    const report::Context context(documents, papers(), prices());
+    if (is_markup_of_others(report::page(context))) std::abort();
+    for (const auto& file : report::plot_files(context)) {
+      if (is_markup_of_others(file.text) || file.name.find('/') != std::string::npos) std::abort();
+    }
   } catch (const InputError& error) {
     if (error.location().file != "fuzz") std::abort();
   }

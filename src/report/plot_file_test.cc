@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plots as files of their own, and their legends.
+#include "report/plot_file.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "report/legend.h"
+
+namespace penumbra::report {
+namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
+
+std::string comparison(const std::string& measurement, const std::string& title, const std::string& unit) {
+  return fmt::format(R"({{"title": "t", "unit": "{}", "plot": {{"measurement": "{}", "title": "{}", "x": "table",
+    "x_unit": "B", "at": 4096}}, "contenders": [{{"name": "gopt", "value": {{"median": 2, "min": 1, "max": 3}}}},
+    {{"name": "<AMAC>", "role": "rival", "value": {{"median": 1, "min": 1, "max": 1}}}}]}})",
+                     unit, measurement, title);
+}
+
+Document document(const std::string& processor, const std::string& comparisons) {
+  return parse_document(fmt::format(R"({{"schema": "penumbra-bench/1", "machine": {{"processor": "{}"}},
+    "build": {{"version": "v"}}, "results": [{{"benchmark": "b", "comparisons": [{}]}}]}})",
+                                    processor, comparisons),
+                        "test");
+}
+
+std::vector<PlotFile> files_of(const std::vector<Document>& documents) {
+  const PriceList prices = PriceList::built_in();
+  const std::vector<PaperMeasurement> papers;
+  return plot_files(Context(documents, papers, prices));
+}
+
+std::vector<std::string> names_of(const std::string& comparisons) {
+  std::vector<std::string> names;
+  for (const PlotFile& file : files_of({document("x", comparisons)})) names.push_back(file.name);
+  return names;
+}
+
+TEST(ReportPlotFiles, AreCalledAfterMeasurementAndTitle) {
+  EXPECT_THAT(names_of(comparison("E6", "Cuckoo by the table's size, 1 GiB!", "us")),
+              ElementsAre("e06-cuckoo-by-the-tables-size-1-gib.svg"));
+  EXPECT_THAT(names_of(comparison("E22", "../../\u00e4", "us")), ElementsAre("e22.svg"));
+  EXPECT_THAT(names_of(comparison("b", "batches of 64", "us")), ElementsAre("b-batches-of-64.svg"));
+  EXPECT_THAT(names_of(comparison("E6", std::string(1000, 'a'), "us")), ElementsAre(SizeIs(104)));
+}
+
+TEST(ReportPlotFiles, HaveTheUnitInTheirNamesWhereTitlesAreTheSame) {
+  EXPECT_THAT(names_of(comparison("E7", "instructions", "an item") + "," + comparison("E7", "others", "us") + "," +
+                       comparison("E7", "instructions", "a cycle")),
+              ElementsAre("e07-instructions-an-item.svg", "e07-others.svg", "e07-instructions-a-cycle.svg"));
+  EXPECT_THAT(names_of(comparison("E7", "a", "us.") + "," + comparison("E7", "a", "us!")),
+              ElementsAre("e07-a-us.svg", "e07-a-us-2.svg"));
+}
+
+TEST(ReportPlotFiles, AreCompleteInThemselves) {
+  const auto files = files_of(
+      {document("Xeon", comparison("E6", "a title", "us")), document("EPYC", comparison("E6", "a title", "us"))});
+  ASSERT_THAT(files, SizeIs(1));
+  const std::string& text = files.front().text;
+  EXPECT_THAT(text, StartsWith("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  EXPECT_THAT(text, EndsWith("</svg>\n"));
+  for (const char* part : {">E6: a title<", ">A: Xeon<", ">B: EPYC<", "&lt;AMAC&gt; (rival)<", "prefers-color-scheme",
+                           "class=\"back\"", "class=\"spread\"", ">us<"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("href"))) << "it loads nothing";
+}
+
+TEST(ReportPlotFiles, TablesAreNone) {
+  const Document tables = parse_document(R"({"schema": "penumbra-bench/1", "machine": {}, "build": {"version": "v"},
+    "results": [{"benchmark": "b", "comparisons": [{"title": "t", "unit": "us", "contenders": []}]}]})",
+                                         "test");
+  EXPECT_THAT(files_of({tables}), IsEmpty());
+}
+
+TEST(ReportLegends, HaveAsManyLinesAsTheyNeed) {
+  const LegendKey key{"<g/>", "twelve words", ""};
+  EXPECT_EQ(legend_drawing({}, 300).height, 0);
+  const double one_line = legend_drawing({key, key}, 300).height;
+  EXPECT_EQ(legend_drawing({key}, 300).height, one_line);
+  EXPECT_EQ(legend_drawing({key, key, key}, 300).height, 2 * one_line);
+  EXPECT_THAT(legend_drawing({{"", std::string(1000, 'a'), ""}}, 300).marks, HasSubstr("\u2026</text>"));
+}
+
+}  // namespace
+}  // namespace penumbra::report
