@@ -3,6 +3,7 @@
 // Documents, plots, sentences and verdicts. The page as a whole is tests/test_report.py's.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <set>
 
 #include "penumbra/errors.h"
@@ -226,6 +227,36 @@ TEST(ReportPapers, AllMeasurementsAreBuiltIn) {
     EXPECT_FALSE(each.title.empty());
     EXPECT_FALSE(each.papers.empty());
   }
+}
+
+/// As bench/gpu/classification.cc calls them.
+TEST(ReportPapers, ClassificationIsFoundAtTheCoresThatThePaperHas) {
+  Plot plot = plot_of_curves({curve("the bus beside cuda", {{1, 9000}, {8, 9000}}, Role::limit),
+                              curve("tuple by gopt, batches of 1024", {{1, 1}, {8, 5}}),
+                              curve("tuple by cuda, batches of 16384", {{1, 90}, {8, 50}}),
+                              curve("tuple by cuda-resident, batches of 1024", {{1, 2}, {8, 60}}),
+                              curve("bloom by gopt, batches of 1024", {{1, 2}, {8, 10}}),
+                              curve("bloom by cuda, batches of 16384", {{1, 300}, {8, 140}})},
+                             "M headers/s");
+  plot.title = "128 K rules of 12 fields in 512 classes";
+  Plot few_rules = plot;
+  few_rules.title = "acl1_1k";
+  const std::vector<Plot> plots{few_rules, plot};
+  const auto all = built_in_papers();
+  const auto measurement = std::ranges::find(all, "E14", &PaperMeasurement::measurement);
+  ASSERT_NE(measurement, all.end());
+  const Paper& paper = measurement->papers.front();
+  const auto ratio_of = [&](const std::string& what) {
+    const auto number = std::ranges::find(paper.numbers, what, &PaperNumber::what);
+    const auto found = find(number->ours.value(), plots, 0);
+    return found.size() == 1 ? found.front().value : 0;
+  };
+  EXPECT_EQ(ratio_of("tuple search, GPU over 8 cores"), 12);
+  EXPECT_EQ(ratio_of("Bloom search, GPU over 8 cores"), 14);
+  const Verdict verdict = judge(paper.conclusions.front(), plots, 0);
+  EXPECT_EQ(verdict.outcome, Outcome::holds);
+  EXPECT_THAT(verdict.sentence,
+              HasSubstr("bloom by cuda, batches of 16384 at 8 over bloom by gopt, batches of 1024: 14 "));
 }
 
 TEST(ReportPapers, MistakesAreNamed) {
