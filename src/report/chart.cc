@@ -179,6 +179,13 @@ std::string Chart::bar_and_dot(const Curve& curve, const Point& point, double y)
                      marker(look.shape, x, y));
 }
 
+std::string Chart::rows_name() const {
+  const std::string name = axis_name(plot_.x, plot_.x_unit);
+  if (places_.size() != 1) return name;
+  const std::string place = place_name(places_.front(), plot_.x_unit);
+  return name.empty() || place.empty() ? name + place : fmt::format("{}: {}", name, place);
+}
+
 Drawing Chart::draw_rows(const Panel& panel) const {
   std::string marks;
   const double row = places_.size() > 1 ? kRowHeight : kSingleRowHeight;
@@ -208,8 +215,10 @@ Drawing Chart::draw_rows(const Panel& panel) const {
     axes += line("grid", x, kTop, x, y + 2) + text_at(x, y + 18, "middle", tick.label);
   }
   axes += line("axis", kRowsLeft, kTop, kRowsLeft, y + 2);
-  axes += text_at(4, 14, "start", plot_.unit + (y_.is_log ? " (log)" : ""), "name");
-  return {axes + marks, y + 26};
+  axes += text_at(4, 14, "start", shortened(rows_name(), kMostOfAxisName), "name");
+  axes +=
+      text_at((kRowsLeft + kWidth - kRight) / 2, y + 42, "middle", plot_.unit + (y_.is_log ? " (log)" : ""), "name");
+  return {axes + marks, y + 50};
 }
 
 Drawing Chart::draw(const Panel& panel) const {

@@ -65,6 +65,7 @@ class Chart {
   bool has_rows() const { return by_words_ || places_.size() < 2; }
   Drawing draw_lines(const Panel& panel) const;
   Drawing draw_rows(const Panel& panel) const;
+  std::string rows_name() const;  ///< what rows stand for; with one place, that
   std::string curve_marks(const Curve& curve) const;
   std::string paper_marks() const;
   std::string bar_and_dot(const Curve& curve, const Point& point, double y) const;

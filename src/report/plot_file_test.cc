@@ -69,7 +69,7 @@ TEST(ReportPlotFiles, AreCompleteInThemselves) {
   EXPECT_THAT(text, StartsWith("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   EXPECT_THAT(text, EndsWith("</svg>\n"));
   for (const char* part : {">E6: a title<", ">A: Xeon<", ">B: EPYC<", "&lt;AMAC&gt; (rival)<", "prefers-color-scheme",
-                           "class=\"back\"", "class=\"spread\"", ">us<"}) {
+                           "class=\"back\"", "class=\"spread\"", ">us<", ">table: 4 KiB<"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_THAT(text, Not(HasSubstr("href"))) << "it loads nothing";
