@@ -116,6 +116,11 @@ bench-gpu: build ## this machine's GPU and the engines on it (9 minutes); withou
 	@tools/pack-gpu-bench build/release build/gpu-bench
 	@if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then bash build/gpu-bench/run --budget 9m -o build/gpu-bench/results.json; fi
 
+.PHONY: report
+report: build ## docs/report: a page and plots of the results that are kept in bench/results
+	@rm -rf docs/report/plots
+	@$(BIN) report bench/results/*.json -o docs/report/index.html --plots docs/report/plots
+
 .PHONY: bundle
 bundle: build ## a stripped, relocatable tarball in build/bundle
 	@tools/bundle build/release build/bundle

@@ -124,13 +124,13 @@ def test_configurations_of_functions_are_taken(tmp_path, page):
         assert done.returncode == 0, snippet + done.stderr
 
 
-LINKS = [page for page in (*DOCS.rglob("*.md"), conftest.ROOT / "README.md")]
+LINKS = [*DOCS.rglob("*.md"), conftest.ROOT / "README.md", conftest.ROOT / "bench" / "results" / "README.md"]
 
 
 @pytest.mark.parametrize("page", LINKS, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     text = page.read_text()
-    for target in re.findall(r"\]\(([^)]+)\)", text):
+    for target in re.findall(r"\]\(([^)]+)\)", text) + re.findall(r'<img src="([^"]+)"', text):
         if "://" in target:
             continue
         file, _, heading = target.partition("#")

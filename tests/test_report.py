@@ -393,6 +393,16 @@ def test_plots_as_files(tmp_path):
     assert done.returncode == 1 and "cannot be made" in done.stderr, done.stderr
 
 
+def test_the_results_that_are_kept_can_be_read(tmp_path):
+    """And `make report` has made the plots that README shows of them."""
+    kept = sorted((conftest.ROOT / "bench" / "results").glob("*.json"))
+    assert kept
+    done = penumbra("report", *kept, "--plots", tmp_path)
+    assert done.returncode == 0, done.stderr
+    shown = re.findall(r'<img src="docs/report/plots/([^"]+)"', (conftest.ROOT / "README.md").read_text())
+    assert len(shown) == 3 and all((tmp_path / name).exists() for name in shown)
+
+
 def test_something_has_to_be_made(tmp_path):
     (tmp_path / "results.json").write_text(json.dumps(two_machines()[0]))
     done = penumbra("report", tmp_path / "results.json")
