@@ -409,6 +409,28 @@ def test_something_has_to_be_made(tmp_path):
     assert done.returncode == 2 and "--plots FOLDER" in done.stderr, done.stderr
 
 
+def test_whether_two_runs_agree(tmp_path):
+    """The exit status says it, with a page and without."""
+
+    def agreement(second, *arguments):
+        (tmp_path / "second.json").write_text(json.dumps(second))
+        return penumbra("report", tmp_path / "first.json", tmp_path / "second.json", "--agreement", *arguments)
+
+    first = document("Intel Xeon 8480", [gopt(15), copies(50), exchanges()])
+    (tmp_path / "first.json").write_text(json.dumps(first))
+    same = agreement(first, "-o", tmp_path / "report.html")
+    assert same.returncode == 0 and "all: 44 of 44 agree (100.0%)" in same.stdout, same.stdout + same.stderr
+    assert (tmp_path / "report.html").exists()
+    other = agreement(document("Intel Xeon 8480", [gopt(30), copies(50), exchanges()]))
+    assert other.returncode == 4 and "do not agree" in other.stderr, other.stderr
+    assert re.search(r"furthest apart.*\n  2 times: E6: look-ups in tables of 1 GiB, plain loop at cuckoo: 15 ", other.stdout)
+    nothing = agreement(document("Intel Xeon 8480", []))
+    assert nothing.returncode == 3 and "no series in common" in nothing.stderr, nothing.stderr
+    one = penumbra("report", tmp_path / "first.json", "--agreement")
+    assert one.returncode == 2 and "of two runs, not of 1" in one.stderr, one.stderr
+    assert agreement(first, "-o", "-").returncode == 2, "both would go to standard output"
+
+
 CHROMIUM = shutil.which("chromium")
 #: Leaves its findings in the page's title, which --dump-dom shows. Only in the test's copy: the page has no scripts.
 PROBE = """<script>

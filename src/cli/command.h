@@ -20,7 +20,7 @@ enum class ExitCode : int {
   failure = 1,        ///< something failed while running
   usage = 2,          ///< the command line is wrong, also where only the router can tell
   bad_input = 3,      ///< a configuration, route file or capture is wrong
-  mismatch = 4,       ///< counters do not add up, an output differs from what it must be, or a bar is missed
+  mismatch = 4,       ///< counters do not add up, an output or a run differs from what it must be, or a bar is missed
   no_connection = 5,  ///< no router answers on the control socket
 };
 

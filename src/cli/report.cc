@@ -20,6 +20,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "io/output_file.h"
+#include "report/agreement.h"
 #include "report/page.h"
 #include "report/plot_file.h"
 
@@ -29,6 +30,7 @@ namespace {
 struct ReportOptions {
   std::vector<std::string> results;
   std::string output, plots, prices;
+  bool agreement = false;
 };
 
 /// Whether that is a file with something in it that begins with none of these, in letters of either case.
@@ -77,10 +79,30 @@ void write_plots(const ReportOptions& options, const report::Context& context) {
   }
 }
 
-void write_report(const ReportOptions& options) {
-  if (options.output.empty() && options.plots.empty()) {
-    throw Failure(ExitCode::usage, "what is to be made? A page: -o FILE; plots: --plots FOLDER");
+/// Throws Failure if too few series agree.
+void tell_agreement(const report::Context& context) {
+  const report::Agreement agreement = report::agreement_of(context.plots);
+  if (agreement.pairs.empty()) throw Failure(ExitCode::bad_input, "the two runs have no series in common");
+  write_output(report::text_of(agreement, context));
+  flush_output();
+  if (agreement.of_all().value() < report::kWantedAgreement)
+    throw Failure(ExitCode::mismatch, "the two runs do not agree");
+}
+
+void check_wishes(const ReportOptions& options) {
+  if (options.output.empty() && options.plots.empty() && !options.agreement) {
+    throw Failure(ExitCode::usage, "what is to be made? A page: -o FILE; plots: --plots FOLDER; or --agreement");
   }
+  if (options.agreement && options.results.size() != 2) {
+    throw Failure(ExitCode::usage, fmt::format("--agreement is of two runs, not of {}", options.results.size()));
+  }
+  if (options.agreement && options.output == kStandardOutput) {
+    throw Failure(ExitCode::usage, "--agreement writes to standard output: name another file for the page");
+  }
+}
+
+void write_report(const ReportOptions& options) {
+  check_wishes(options);
   refuse_what_is_no_page(options);
   constexpr std::size_t kLargestDocument = std::size_t{256} << 20;
   std::vector<report::Document> documents;
@@ -93,9 +115,11 @@ void write_report(const ReportOptions& options) {
   const std::vector<report::PaperMeasurement> papers = report::built_in_papers();
   const report::Context context(documents, papers, prices);
   if (!options.plots.empty()) write_plots(options, context);
-  if (options.output.empty()) return;
-  const std::string page = report::page(context);
-  write_file(options.output, [&page](std::ostream& out) { out << page; });
+  if (!options.output.empty()) {
+    const std::string page = report::page(context);
+    write_file(options.output, [&page](std::ostream& out) { out << page; });
+  }
+  if (options.agreement) tell_agreement(context);
 }
 
 void set_up_report(CLI::App& command) {
@@ -108,6 +132,8 @@ void set_up_report(CLI::App& command) {
   command.add_option("-o,--output", options->output, "The page; - is standard output")->type_name("FILE");
   command.add_option("--plots", options->plots, "Writes every plot into that folder, as an SVG file of its own")
       ->type_name("FOLDER");
+  command.add_flag("--agreement", options->agreement,
+                   "Tells how many series of two runs agree; exits with 4 if fewer than 90% do");
   command
       .add_option("--prices", options->prices,
                   "What processors and GPUs cost (YAML, as bench/prices.yaml has it), in place of the list built in")

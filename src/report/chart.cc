@@ -180,7 +180,7 @@ std::string Chart::bar_and_dot(const Curve& curve, const Point& point, double y)
 }
 
 std::string Chart::rows_name() const {
-  const std::string name = axis_name(plot_.x, plot_.x_unit);
+  std::string name = axis_name(plot_.x, plot_.x_unit);
   if (places_.size() != 1) return name;
   const std::string place = place_name(places_.front(), plot_.x_unit);
   return name.empty() || place.empty() ? name + place : fmt::format("{}: {}", name, place);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -89,6 +90,16 @@ const Point* Curve::at(const Place& place) const {
   return found == points.end() ? nullptr : &*found;
 }
 
+const Point* Curve::near(const Place& place) const {
+  const auto* number = std::get_if<double>(&place);
+  if (number == nullptr) return at(place);
+  std::vector<Place> places;
+  places.reserve(points.size());
+  for (const Point& point : points) places.push_back(point.place);
+  const Place* found = nearest(places, *number);
+  return found == nullptr ? nullptr : at(*found);
+}
+
 std::vector<Place> Plot::places() const {
   std::vector<Place> all;
   std::set<Place> seen;
@@ -142,8 +153,35 @@ std::string measurement_of(const Entry& entry, const std::string& title) {
   return entry.measurements.empty() ? std::string() : entry.measurements.front();
 }
 
-bool are_apart(const Spread& a, const Spread& b) {
-  return a.least > b.most || b.least > a.most;
+const Place* nearest(const std::vector<Place>& places, double wanted) {
+  constexpr double kNear = 0.1;
+  const Place* found = nullptr;
+  double distance = kNear * std::abs(wanted);
+  for (const Place& place : places) {
+    const auto* number = std::get_if<double>(&place);
+    if (number == nullptr || std::abs(*number - wanted) > distance) continue;
+    distance = std::abs(*number - wanted);
+    found = &place;
+  }
+  return found;
+}
+
+bool has_enough_samples(const Point& point) {
+  return point.samples.size() >= kEnoughSamples;
+}
+
+Spread stated_spread(const Point& point) {
+  Spread spread = point.value;
+  if (has_enough_samples(point)) return spread;
+  const double assumed = kAssumedSpread * std::abs(spread.median);
+  spread.least = std::min(spread.least, spread.median - assumed);
+  spread.most = std::max(spread.most, spread.median + assumed);
+  return spread;
+}
+
+bool are_apart(const Point& a, const Point& b) {
+  const Spread of_a = stated_spread(a), of_b = stated_spread(b);
+  return of_a.least > of_b.most || of_b.least > of_a.most;
 }
 
 double ratio(const Point& of, const Point& to) {

@@ -3,6 +3,7 @@
 // The comparisons of all documents, brought together: what belongs to one plot, and each machine's part in it.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct Curve {
 
   /// The point there, or null.
   const Point* at(const Place& place) const;
+  /// The same of the nearest() place.
+  const Point* near(const Place& place) const;
 };
 
 /// What one machine measured of a plot.
@@ -56,8 +59,20 @@ std::vector<Plot> plots_of(const std::vector<Document>& documents);
 /// else the first, or an empty text.
 std::string measurement_of(const Entry& entry, const std::string& title);
 
-/// Whether the spreads leave no doubt which of the two is more.
-bool are_apart(const Spread& a, const Spread& b);
+/// Where a number stands for the same as `wanted`, though both were measured: the nearest of the places that is no more
+/// than a tenth from it, or null. Words are never near.
+const Place* nearest(const std::vector<Place>& places, double wanted);
+
+/// Fewer samples than these say nothing about how much runs differ.
+inline constexpr std::size_t kEnoughSamples = 3;
+/// What the spread is then taken to be, to either side and in parts of the median: an assumption.
+inline constexpr double kAssumedSpread = 0.1;
+bool has_enough_samples(const Point& point);
+/// Between which values a point is said to lie: from the least sample to the greatest, and of a point without enough of
+/// them as far as is assumed at least.
+Spread stated_spread(const Point& point);
+/// Whether the stated spreads leave no doubt which of the two is more.
+bool are_apart(const Point& a, const Point& b);
 
 /// How many times as much `of` is as `to`, round by round where both have a sample of each.
 double ratio(const Point& of, const Point& to);

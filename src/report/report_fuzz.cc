@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any text is a document, of which a page and plots are made, or refused with the file's name. What stands in a
-// document never becomes markup: they have no scripts and no control characters.
+// document never becomes markup: they have no scripts and no control characters. Every document agrees with itself.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "penumbra/errors.h"
+#include "report/agreement.h"
 #include "report/page.h"
 #include "report/plot_file.h"
 
@@ -46,6 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& file : report::plot_files(context)) {
       if (is_markup_of_others(file.text) || file.name.find('/') != std::string::npos) std::abort();
     }
+    const report::Agreement agreement = report::agreement_of(context.plots);
+    if (agreement.of_all().value() != 1 || report::text_of(agreement, context).empty()) std::abort();
   } catch (const InputError& error) {
     if (error.location().file != "fuzz") std::abort();
   }

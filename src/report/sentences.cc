@@ -164,7 +164,7 @@ std::string who_wins(const Plot& plot, const Panel& panel, const std::vector<Pla
     if (standings.size() < 2) continue;
     ++compared;
     const Standing &best = standings[0], &next = standings[1];
-    if (!are_apart(best.point->value, next.point->value)) ++level;
+    if (!are_apart(*best.point, *next.point)) ++level;
     leads.add(advantage(best.point->value.median, next.point->value.median, plot.sense()), place, "");
     if (stretches.empty() || stretches.back().leader != best.curve) stretches.push_back({best.curve, {}});
     stretches.back().places.push_back(place);

@@ -4,15 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "report/pattern.h"
 
 namespace penumbra::report {
 namespace {
-
-/// How far from a paper's place ours may be and still be the same.
-constexpr double kNearPlace = 0.1;
 
 struct Choice {
   const Curve* curve = nullptr;
@@ -32,25 +28,16 @@ std::optional<Choice> best_at(const Plot& plot, const Panel& panel, const std::s
   return best;
 }
 
-std::vector<Place> nearest(const std::vector<Place>& places, double wanted) {
-  const Place* found = nullptr;
-  double distance = kNearPlace * std::abs(wanted);
-  for (const Place& place : places) {
-    const auto* number = std::get_if<double>(&place);
-    if (number == nullptr || std::abs(*number - wanted) > distance) continue;
-    distance = std::abs(*number - wanted);
-    found = &place;
-  }
-  return found == nullptr ? std::vector<Place>() : std::vector<Place>{*found};
-}
-
 /// Those of the places that are meant.
 std::vector<Place> chosen(std::vector<Place> places, const PlaceChoice& choice) {
   using Kind = PlaceChoice::Kind;
   if (places.empty() || choice.kind == Kind::all) return places;
   if (choice.kind == Kind::first) return {places.front()};
   if (choice.kind == Kind::last) return {places.back()};
-  if (choice.kind == Kind::number) return nearest(places, choice.from);
+  if (choice.kind == Kind::number) {
+    const Place* found = nearest(places, choice.from);
+    return found == nullptr ? std::vector<Place>() : std::vector<Place>{*found};
+  }
   std::erase_if(places, [&choice](const Place& place) {
     const auto* number = std::get_if<double>(&place);
     if (choice.kind == Kind::range) return number == nullptr || *number < choice.from || *number > choice.to;

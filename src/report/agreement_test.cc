@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/agreement.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace penumbra::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+Point point(const std::vector<double>& samples) {
+  const auto [least, most] = std::ranges::minmax(samples);
+  return {Place(), "", {samples[samples.size() / 2], least, most}, samples, std::nullopt};
+}
+
+bool agree(const std::vector<double>& first, const std::vector<double>& second) {
+  const Point a = point(first), b = point(second);
+  return SeriesPair{nullptr, "", &a, &b}.agrees();
+}
+
+TEST(ReportAgreement, AMedianLiesWithinTheOthersSpread) {
+  EXPECT_TRUE(agree({9, 10, 11}, {10.9, 10.95, 11}));
+  EXPECT_TRUE(agree({10.9, 10.95, 11}, {9, 10, 11})) << "whichever comes first";
+  EXPECT_FALSE(agree({9, 10, 11}, {10.5, 11.5, 12})) << "spreads that overlap are not enough";
+  EXPECT_TRUE(agree({10, 10, 10}, {10, 10, 10}));
+  EXPECT_FALSE(agree({10, 10, 10}, {10.1, 10.1, 10.1}));
+}
+
+TEST(ReportAgreement, OfFewSamplesATenthIsAssumed) {
+  EXPECT_TRUE(agree({10}, {10.9}));
+  EXPECT_FALSE(agree({10}, {11.2}));
+  EXPECT_TRUE(agree({10, 13}, {10, 10})) << "or what was measured, if that is more";
+  EXPECT_TRUE(agree({10}, {10.9, 10.9, 10.9})) << "the one that has enough does not take it from the other";
+  EXPECT_TRUE(agree({-10}, {-10.9}));
+  const Spread spread = stated_spread(point({10}));
+  EXPECT_DOUBLE_EQ(spread.least, 9);
+  EXPECT_DOUBLE_EQ(spread.most, 11);
+}
+
+TEST(ReportAgreement, HowFarApart) {
+  const auto times = [](double first, double second) {
+    const Point a = point({first}), b = point({second});
+    return SeriesPair{nullptr, "", &a, &b}.times_apart();
+  };
+  EXPECT_EQ(times(2, 3), 1.5);
+  EXPECT_EQ(times(3, 2), 1.5);
+  EXPECT_EQ(times(-3, -2), 1.5);
+  EXPECT_EQ(times(0, 0), 1);
+  EXPECT_EQ(times(0, 2), std::numeric_limits<double>::infinity());
+}
+
+std::string comparison(double at, const std::string& curve, const std::vector<double>& samples) {
+  const Spread value = point(samples).value;
+  return fmt::format(R"({{"title": "t", "unit": "us", "plot": {{"measurement": "E6", "title": "p", "at": {}}},
+    "contenders": [{{"name": "{}", "samples": {}, "value": {{"median": {}, "min": {}, "max": {}}}}}]}})",
+                     at, curve, samples, value.median, value.least, value.most);
+}
+
+Document run(const std::vector<std::string>& comparisons, const std::string& processor = "Xeon") {
+  return parse_document(fmt::format(R"({{"schema": "penumbra-bench/1", "machine": {{"processor": "{}"}},
+    "build": {{"version": "v"}}, "results": [{{"benchmark": "b", "comparisons": [{}]}}]}})",
+                                    processor, fmt::join(comparisons, ",")),
+                        "test");
+}
+
+TEST(ReportAgreement, SeriesAreFoundByCurveAndPlace) {
+  const std::vector<Plot> plots =
+      plots_of({run({comparison(100, "a", {1}), comparison(200, "a", {1, 1, 1}), comparison(100, "b", {1})}),
+                run({comparison(104, "a", {2}), comparison(200, "a", {1, 1, 1}), comparison(300, "a", {1}),
+                     comparison(100, "c", {1})})});
+  const Agreement agreement = agreement_of(plots);
+  ASSERT_THAT(agreement.pairs, SizeIs(2)) << "places that were measured differ a little";
+  EXPECT_EQ(agreement.only_in_first, 1U);
+  EXPECT_EQ(agreement.only_in_second, 2U);
+  EXPECT_EQ(agreement.of_all().agree, 1U);
+  EXPECT_EQ(agreement.of_those_with(true).agree, 1U);
+  EXPECT_EQ(agreement.of_those_with(true).all, 1U);
+  EXPECT_EQ(agreement.of_those_with(false).value(), 0);
+}
+
+TEST(ReportAgreement, SaysWhatIsFurthestApart) {
+  std::vector<std::string> first{comparison(1, "same", {5, 5, 5})}, second = first;
+  for (unsigned i = 2; i < 14; ++i) {
+    first.push_back(comparison(i, fmt::format("curve {}", i), {1}));
+    second.push_back(comparison(i, fmt::format("curve {}", i), {static_cast<double>(i)}));
+  }
+  const PriceList prices = PriceList::built_in();
+  const std::vector<PaperMeasurement> papers;
+  const std::vector<Document> documents{run(first), run(second, "EPYC")};
+  const Context context(documents, papers, prices);
+  const std::string text = text_of(agreement_of(context.plots), context);
+  EXPECT_THAT(text, HasSubstr("13 series in both, 0 only in A, 0 only in B."));
+  EXPECT_THAT(text, HasSubstr("with 3 samples or more: 1 of 1 agree (100.0%)\n"));
+  EXPECT_THAT(text, HasSubstr("if that is more: 0 of 12 agree (0.0%)\nall: 1 of 13 agree (7.7%); 90% are wanted\n"));
+  EXPECT_THAT(text, HasSubstr("samples:\n  13 times: E6: p, curve 13 at 13: 1 and 13 us\n  12 times"));
+  EXPECT_THAT(text, HasSubstr("curve 4 at 4"));
+  EXPECT_THAT(text, Not(HasSubstr("curve 3"))) << "ten are enough";
+  EXPECT_THAT(text, HasSubstr("different machines"));
+}
+
+}  // namespace
+}  // namespace penumbra::report
