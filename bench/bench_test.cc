@@ -119,6 +119,9 @@ TEST(Report, CountsBars) {
   EXPECT_EQ(count.met, 4U);
   EXPECT_EQ(count.missed, 4U);
   EXPECT_EQ(count.not_shown, 3U);
+  EXPECT_EQ(count.verdict(), false);
+  EXPECT_EQ((BarCount{1, 0, 0}.verdict()), true);
+  EXPECT_EQ((BarCount{1, 0, 1}.verdict()), std::nullopt);
 }
 
 TEST(Schedule, GivesAllTheRoundsThatAreAskedFor) {

@@ -48,11 +48,11 @@ bool is_of(const nlohmann::json& entry, const Benchmark& benchmark) {
 }  // namespace
 
 bool is_measured(const nlohmann::json& entry) {
-  return std::ranges::none_of(kWithoutFindings, [&entry](const char* key) { return entry.contains(key); });
+  return std::ranges::none_of(report::Nothing::kKeys, [&entry](const char* key) { return entry.contains(key); });
 }
 
 Document::Document(const Options& options, nlohmann::json machine, nlohmann::json build) : options_(options) {
-  json_ = {{"schema", kSchema},
+  json_ = {{"schema", report::kSchema},
            {"machine", std::move(machine)},
            {"build", std::move(build)},
            {"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
@@ -65,8 +65,13 @@ Document::Document(const Options& options, nlohmann::json machine, nlohmann::jso
         {{"measurement", each.measurement}, {"measures", each.measures}, {"waits_for", each.waits_for}});
   }
   if (options.output) take_over(*options.output);
-  json_["met"] = bars().verdict();
+  json_["met"] = verdict();
   store();  // rather now than after an hour that it cannot be written
+}
+
+nlohmann::json Document::verdict() const {
+  const std::optional<bool> are_met = bars().verdict();
+  return are_met ? nlohmann::json(*are_met) : nlohmann::json();
 }
 
 void Document::take_over(const std::filesystem::path& file) {
@@ -76,7 +81,7 @@ void Document::take_over(const std::filesystem::path& file) {
     throw std::invalid_argument(fmt::format("cannot read {}", file.string()));
   }
   const nlohmann::json found = nlohmann::json::parse(stream, nullptr, false);
-  if (!found.is_object() || found.value("schema", nlohmann::json()) != kSchema || !found.contains("results") ||
+  if (!found.is_object() || found.value("schema", nlohmann::json()) != report::kSchema || !found.contains("results") ||
       !found["results"].is_array() || !std::ranges::all_of(found["results"], &is_entry)) {
     throw std::invalid_argument(fmt::format("{} is no document of results; it is not overwritten", file.string()));
   }
@@ -102,7 +107,7 @@ void Document::add(const Benchmark& benchmark, nlohmann::json entry) {
   auto& results = json_["results"].get_ref<nlohmann::json::array_t&>();
   std::erase_if(results, [&benchmark](const nlohmann::json& each) { return is_of(each, benchmark); });
   results.push_back(std::move(entry));
-  json_["met"] = bars().verdict();
+  json_["met"] = verdict();
   store();
 }
 

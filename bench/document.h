@@ -11,8 +11,6 @@
 
 namespace penumbra::bench {
 
-inline constexpr char kSchema[] = "penumbra-bench/1";
-
 /// Whether an entry of a document has findings, and not a reason why there are none.
 bool is_measured(const nlohmann::json& entry);
 
@@ -32,7 +30,8 @@ class Document {
 
  private:
   void take_over(const std::filesystem::path& file);
-  void store() const;  ///< if there is a file
+  void store() const;              ///< if there is a file
+  nlohmann::json verdict() const;  ///< what stands under "met"
 
   const Options& options_;
   nlohmann::json json_;

@@ -9,6 +9,9 @@
 #include <stdexcept>
 
 namespace penumbra::bench {
+
+using report::Nothing;
+
 namespace {
 
 /// Four significant digits, whatever the size.
@@ -31,18 +34,6 @@ nlohmann::json to_json(const Plot& plot) {
   return {{"measurement", plot.measurement}, {"title", plot.title}, {"x", plot.x}, {"x_unit", plot.x_unit}};
 }
 
-const char* name_of(Role role) {
-  switch (role) {
-    case Role::rival:
-      return "rival";
-    case Role::limit:
-      return "limit";
-    case Role::ours:
-      break;
-  }
-  return "ours";
-}
-
 }  // namespace
 
 std::string size_name(std::size_t bytes) {
@@ -50,14 +41,6 @@ std::string size_name(std::size_t bytes) {
   if (bytes >= kGiB) return fmt::format("{} GiB", bytes / kGiB);
   if (bytes >= kMiB) return fmt::format("{} MiB", bytes / kMiB);
   return bytes >= kKiB ? fmt::format("{} KiB", bytes / kKiB) : fmt::format("{} B", bytes);
-}
-
-Spread spread(std::vector<double> samples) {
-  if (samples.empty()) throw std::invalid_argument("no samples");
-  std::sort(samples.begin(), samples.end());
-  const std::size_t middle = samples.size() / 2;
-  const double median = samples.size() % 2 == 1 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
-  return {median, samples.front(), samples.back()};
 }
 
 Series ratio(const Series& of, const Series& to) {
@@ -168,23 +151,15 @@ void Report::bar_not_shown(const std::string& what, const std::string& why) {
   say(fmt::format("   bar: {}: NOT SHOWN: {}", what, why));
 }
 
-nlohmann::json BarCount::verdict() const {
-  if (missed == 0 && not_shown != 0) return nullptr;
-  return missed == 0;
-}
-
 BarCount count_bars(const nlohmann::json& results) {
   BarCount count;
   for (const auto& findings : results) {
-    if (findings.contains("absent") || findings.contains("left_out")) ++count.not_shown;
+    for (std::size_t kind = 0; kind < Nothing::kKeys.size(); ++kind) {
+      if (findings.contains(Nothing::kKeys[kind]) && Nothing::is_bar(static_cast<Nothing::Kind>(kind)))
+        count.add(std::nullopt);
+    }
     for (const auto& bar : findings.value("bars", nlohmann::json::array())) {
-      if (bar["met"].is_null()) {
-        ++count.not_shown;
-      } else if (bar["met"].get<bool>()) {
-        ++count.met;
-      } else {
-        ++count.missed;
-      }
+      count.add(bar["met"].is_null() ? std::nullopt : std::optional(bar["met"].get<bool>()));
     }
   }
   return count;

@@ -11,20 +11,17 @@
 #include <variant>
 #include <vector>
 
+#include "report/results_format.h"
+
 namespace penumbra::bench {
 
 /// "8 GiB": in the largest unit of which there is one, rounded down.
 std::string size_name(std::size_t bytes);
 
-/// Order statistics of some samples.
-struct Spread {
-  double median = 0, least = 0, most = 0;
-};
-/// Of at least one sample. The median of an even number is the mean of the middle two.
-Spread spread(std::vector<double> samples);
-
-/// What a contender is to us. A limit is what the machine can do at most.
-enum class Role { ours, rival, limit };
+using report::BarCount;
+using report::Role;
+using report::Spread;
+using report::spread;
 
 /// The samples of one contender, one a round.
 struct Series {
@@ -96,17 +93,7 @@ class Report {
   nlohmann::json json_;
 };
 
-/// Keys of an entry in place of findings: the machine lacks something, it failed, or there was no time for it.
-inline constexpr const char* kWithoutFindings[] = {"absent", "error", "left_out"};
-
-/// How many bars stand how, in the findings of several benchmarks (an array of Report::json(), or of entries without
-/// findings: what is absent or left out counts as a bar that is not shown).
-struct BarCount {
-  unsigned met = 0, missed = 0, not_shown = 0;
-
-  /// True, false if one is missed, null if none is but one is not shown.
-  nlohmann::json verdict() const;
-};
+/// Of the findings of several benchmarks: an array of Report::json(), or of entries without findings.
 BarCount count_bars(const nlohmann::json& results);
 
 }  // namespace penumbra::bench

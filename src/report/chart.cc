@@ -17,11 +17,6 @@ constexpr std::size_t kRowLabelLetters = 19, kMostXTicks = 5, kMostYTicks = 6;
 constexpr std::size_t kLongAxisName = 44, kMostOfAxisName = 64;
 constexpr double kMarker = 3.6, kCap = 3;
 
-std::string_view class_of(Role role) {
-  if (role == Role::ours) return "ours";
-  return role == Role::rival ? "rival" : "limit";
-}
-
 /// One of the shapes around a point.
 std::string marker(std::size_t shape, double x, double y) {
   const double r = kMarker;
@@ -125,7 +120,7 @@ std::string Chart::curve_marks(const Curve& curve) const {
     }
     dots += fmt::format("<g>{}{}</g>", tip(curve, point, plot_), marker(look.shape, x, y));
   }
-  return fmt::format("<g class=\"c{} {}\">{}<path class=\"line\" d=\"{}\"/>{}</g>", look.colour, class_of(curve.role),
+  return fmt::format("<g class=\"c{} {}\">{}<path class=\"line\" d=\"{}\"/>{}</g>", look.colour, name_of(curve.role),
                      bars, path, dots);
 }
 
@@ -175,8 +170,7 @@ std::string Chart::bar_and_dot(const Curve& curve, const Point& point, double y)
     marks += line("spread", least, y, most, y) + line("spread", least, y - kCap, least, y + kCap) +
              line("spread", most, y - kCap, most, y + kCap);
   }
-  return fmt::format("<g class=\"c{} {}\">{}{}</g>", look.colour, class_of(curve.role), marks,
-                     marker(look.shape, x, y));
+  return fmt::format("<g class=\"c{} {}\">{}{}</g>", look.colour, name_of(curve.role), marks, marker(look.shape, x, y));
 }
 
 std::string Chart::rows_name() const {
@@ -232,8 +226,8 @@ std::vector<LegendKey> Chart::legend() const {
       if (std::ranges::find(keys, curve.name, &LegendKey::name) != keys.end()) continue;
       const Looks::Look look = looks_.of(curve.name);
       keys.push_back({fmt::format("<g class=\"c{} {}\"><path class=\"line\" d=\"M1 7H33\"/>{}</g>", look.colour,
-                                  class_of(curve.role), marker(look.shape, 17, 7)),
-                      curve.name, std::string(curve.role == Role::ours ? "" : class_of(curve.role))});
+                                  name_of(curve.role), marker(look.shape, 17, 7)),
+                      curve.name, std::string(curve.role == Role::ours ? "" : name_of(curve.role))});
     }
   }
   if (!papers_.empty()) {

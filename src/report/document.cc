@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 
 #include "report/json_view.h"
 
 namespace penumbra::report {
 namespace {
-
-constexpr char kSchema[] = "penumbra-bench/1", kSchemaFamily[] = "penumbra-bench/";
 
 std::optional<double> number_of(const JsonView& object, const std::string& key) {
   const auto found = object.find(key);
@@ -44,9 +42,9 @@ Spread spread_of(const JsonView& object) {
 
 Role role_of(const JsonView& contender) {
   const auto role = contender.find("role");
-  if (!role || role->text() == "ours") return Role::ours;
-  if (role->text() == "rival") return Role::rival;
-  if (role->text() == "limit") return Role::limit;
+  if (!role) return Role::ours;
+  const auto found = std::ranges::find(kRoleNames, role->text());
+  if (found != kRoleNames.end()) return static_cast<Role>(found - kRoleNames.begin());
   throw role->error(fmt::format("expected ours, rival or limit, found {}", quote(role->text())));
 }
 
@@ -105,11 +103,9 @@ Entry entry_of(const JsonView& object) {
   entry.benchmark = object.at("benchmark").text();
   entry.measurements = texts_of(object, "measurements");
   std::erase_if(entry.measurements, [](const std::string& name) { return !is_measurement(name); });
-  using Kind = Nothing::Kind;
-  constexpr std::array<std::pair<const char*, Kind>, 3> kReasons{
-      {{"absent", Kind::absent}, {"error", Kind::error}, {"left_out", Kind::left_out}}};
-  for (const auto& [key, kind] : kReasons) {
-    if (const auto why = object.find(key)) entry.nothing = {kind, why->text()};
+  for (std::size_t kind = 0; kind < Nothing::kKeys.size(); ++kind) {
+    if (const auto why = object.find(Nothing::kKeys[kind]))
+      entry.nothing = {static_cast<Nothing::Kind>(kind), why->text()};
   }
   entry.rounds = number_of(object, "rounds");
   entry.seconds = number_of(object, "seconds");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "report/figures.h"
+#include "report/results_format.h"
 
 namespace penumbra::report {
 
@@ -17,8 +18,6 @@ namespace penumbra::report {
 inline constexpr int kMeasurements = 22;
 /// "E6" for 6.
 std::string measurement_name(int number);
-
-enum class Role { ours, rival, limit };
 
 struct Contender {
   std::string name;
@@ -50,13 +49,6 @@ struct Bar {
   bool at_least = true;
   std::optional<bool> met;
   std::string not_shown;
-};
-
-/// Why an entry has no findings; `what` is empty where it has.
-struct Nothing {
-  enum class Kind { absent, error, left_out };
-  Kind kind = Kind::absent;
-  std::string what;
 };
 
 struct Entry {

@@ -9,12 +9,9 @@
 #include <variant>
 #include <vector>
 
-namespace penumbra::report {
+#include "report/results_format.h"
 
-/// Median and extremes of some samples.
-struct Spread {
-  double median = 0, least = 0, most = 0;
-};
+namespace penumbra::report {
 
 /// Where on an axis something stands: a number, or words.
 using Place = std::variant<double, std::string>;

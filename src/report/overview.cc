@@ -21,7 +21,7 @@ std::string facts(const Context& context, std::size_t number) {
   row("measured", document.date);
   row("seed", document.seed);
   row("file", document.file);
-  row("bars", count_bars(document, "").text());
+  row("bars", text_of(count_bars(document, "")));
   return fmt::format("<div class=\"machine\">{}<dl>{}</dl></div>",
                      element("h3", context.machines[number].prefix() + context.machines[number].name), rows);
 }
@@ -42,7 +42,7 @@ std::string state(const Context& context, const std::string& measurement, const 
     }
   }
   const BarCount bars = count_bars(context.documents[document], measurement);
-  if (bars.all() > 0) text += element("span", "Bars: " + bars.text(), bars.missed > 0 ? "class=\"fails\"" : "");
+  if (bars.all() > 0) text += element("span", "Bars: " + text_of(bars), bars.missed > 0 ? "class=\"fails\"" : "");
   return "<td>" + (text.empty() ? "measured" : text) + "</td>";
 }
 

@@ -39,11 +39,7 @@ struct VerdictCount {
 VerdictCount count_verdicts(const PaperMeasurement& papers, const std::vector<Plot>& plots, std::size_t document);
 /// Of the bars that `measurement` is about, of one machine; all if it is empty. As `penumbra bench` counts: a benchmark
 /// that is absent or was left out is one that is not shown.
-struct BarCount {
-  std::size_t met = 0, missed = 0, not_shown = 0;
-  std::size_t all() const { return met + missed + not_shown; }
-  std::string text() const;
-};
 BarCount count_bars(const Document& document, const std::string& measurement);
+std::string text_of(const BarCount& count);
 
 }  // namespace penumbra::report

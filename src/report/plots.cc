@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace penumbra::report {
 namespace {
@@ -192,9 +193,7 @@ double ratio(const Point& of, const Point& to) {
     }
   }
   if (ratios.empty()) return to.value.median == 0 ? 0 : of.value.median / to.value.median;
-  std::ranges::sort(ratios);
-  const std::size_t middle = ratios.size() / 2;
-  return ratios.size() % 2 == 1 ? ratios[middle] : (ratios[middle - 1] + ratios[middle]) / 2;
+  return spread(std::move(ratios)).median;
 }
 
 }  // namespace penumbra::report

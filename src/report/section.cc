@@ -120,18 +120,19 @@ VerdictCount count_verdicts(const PaperMeasurement& papers, const std::vector<Pl
   return count;
 }
 
-std::string BarCount::text() const {
-  return all() == 0 ? "none" : fmt::format("{} met, {} missed, {} not shown", met, missed, not_shown);
+std::string text_of(const BarCount& count) {
+  if (count.all() == 0) return "none";
+  return fmt::format("{} met, {} missed, {} not shown", count.met, count.missed, count.not_shown);
 }
 
 BarCount count_bars(const Document& document, const std::string& measurement) {
   BarCount count;
   for (const Entry& entry : document.entries) {
     const bool is_meant = measurement.empty() || Context::belongs_to(entry, measurement);
-    if (is_meant && entry.nothing && entry.nothing->kind != Nothing::Kind::error) ++count.not_shown;
+    if (is_meant && entry.nothing && Nothing::is_bar(entry.nothing->kind)) count.add(std::nullopt);
     for (const Bar& bar : entry.bars) {
       if (!measurement.empty() && measurement_of(entry, bar.what) != measurement) continue;
-      ++(!bar.met ? count.not_shown : *bar.met ? count.met : count.missed);
+      count.add(bar.met);
     }
   }
   return count;
