@@ -46,6 +46,7 @@ std::size_t match(const Plot& plot, std::size_t one, std::size_t other, Found&& 
 }
 
 std::string share_text(const Share& share) {
+  if (share.all == 0) return "none";
   return fmt::format("{} of {} agree ({:.1f}%)", share.agree, share.all, 100 * share.value());
 }
 

@@ -11,6 +11,7 @@
 namespace penumbra::report {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
@@ -83,6 +84,16 @@ TEST(ReportAgreement, SeriesAreFoundByCurveAndPlace) {
   EXPECT_EQ(agreement.of_those_with(true).agree, 1U);
   EXPECT_EQ(agreement.of_those_with(true).all, 1U);
   EXPECT_EQ(agreement.of_those_with(false).value(), 0);
+}
+
+TEST(ReportAgreement, AKindThatHasNoSeriesIsNone) {
+  const PriceList prices = PriceList::built_in();
+  const std::vector<PaperMeasurement> papers;
+  const std::vector<Document> documents(2, run({comparison(1, "a", {1})}));
+  const Context context(documents, papers, prices);
+  const std::string text = text_of(agreement_of(context.plots), context);
+  EXPECT_THAT(text, HasSubstr("with 3 samples or more: none\n"));
+  EXPECT_THAT(text, EndsWith("all: 1 of 1 agree (100.0%); 90% are wanted\n")) << "none is apart";
 }
 
 TEST(ReportAgreement, SaysWhatIsFurthestApart) {
