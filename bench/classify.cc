@@ -60,7 +60,8 @@ Found compare(const RuleTask& task, const std::vector<RuleClassifier>& classifie
     for (const RuleClassifier& classifier : classifiers) turns.push_back(classifying(task, classifier, batch));
     const auto series = interleave(turns, options.rounds);
     report.compare(fmt::format("{}, {} rules, batches of {}", task.name, task.rules.size(), batch), "M headers/s/core",
-                   series, series.front().name);
+                   series, series.front().name,
+                   Place{{"classify", fmt::format("rules, batches of {}", batch), "rules"}, task.name});
     for (const Series& each : series) {
       double& most = each.name.starts_with("rte_acl") ? found.rival : found.fast;
       if (&most == &found.fast && !each.name.ends_with(", fast")) continue;
