@@ -96,7 +96,7 @@ TEST(Plan, PlacesRulesOfOneMaskByTheirMask) {
   pointers.reserve(kRules);
   for (std::size_t i = 0; i < kRules; ++i) rules.push_back(source.rule());
   for (const Rule& rule : rules) pointers.push_back(&rule.match);
-  const RuleWords bits = choose_bits(pointers, RuleFields::ipv4);
+  const RuleWords bits = choose_bits(pointers, RuleFields::ipv4, Care::thorough);
   EXPECT_EQ(both(bits, rules.front().match.mask), bits);
   EXPECT_NE(bits, RuleWords{});
 }

@@ -25,7 +25,7 @@ FastRules::FastRules(RuleFields fields, std::uint64_t seed, GracePeriods& grace_
       grace_periods_(grace_periods),
       table_(fields == RuleFields::ipv4 ? "rules_fast_narrow" : "rules_fast_wide"),
       entries_(1) {
-  make_version();
+  make_version(true);
 }
 
 FastRules::~FastRules() = default;
@@ -68,20 +68,21 @@ void FastRules::commit() {
     return true;
   });
   if (coming_.empty() && leaving_.empty()) return;
-  bool is_new = version_->is_worn() || coming_.size() + leaving_.size() > 64 + size_ / 2;
+  const bool are_many = coming_.size() + leaving_.size() > 64 + size_ / 2;
+  bool is_new = version_->is_worn() || are_many;
   size_ += coming_.size() - leaving_.size();
   if (!is_new) {
     for (const std::uint32_t number : leaving_) version_->let_die(number);
     is_new = !std::ranges::all_of(coming_, [this](std::uint32_t number) { return version_->add(number); });
     if (!is_new) version_->commit();
   }
-  if (is_new) make_version();
+  if (is_new) make_version(are_many);
   coming_.clear();
   leaving_.clear();
 }
 
 /// Of all rules that are in force behind the next commit.
-void FastRules::make_version() {
+void FastRules::make_version(bool many) {
   std::vector<std::uint32_t> numbers;
   numbers.reserve(size_);
   for (std::uint32_t number = 1; number < entries_.size(); ++number) {
@@ -96,7 +97,8 @@ void FastRules::make_version() {
   std::ranges::sort(numbers, [this](std::uint32_t a, std::uint32_t b) { return entries_[a].rank > entries_[b].rank; });
   const bool is_like_before = version_ != nullptr && !version_->is_out_of_date();
   auto next = std::make_unique<Version>(fields_, seed_, grace_periods_, entries_, numbers,
-                                        is_like_before ? std::span(version_->bits()) : std::span<const RuleWords>{});
+                                        is_like_before ? std::span(version_->bits()) : std::span<const RuleWords>{},
+                                        many ? rules_fast::Care::thorough : rules_fast::Care::hasty);
   next->publish_to(table_);
   table_.commit();
   if (version_ != nullptr) old_.emplace_back(grace_periods_.start(), std::move(version_));

@@ -58,7 +58,8 @@ class FastRules final : public RuleTable {
     Use use = Use::free;
   };
 
-  void make_version();
+  /// `many`: of rules most of which have just come.
+  void make_version(bool many);
   void let_old_ones_go(bool wait);
 
   const RuleFields fields_;

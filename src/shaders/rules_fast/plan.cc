@@ -16,9 +16,10 @@
 namespace penumbra::rules_fast {
 namespace {
 
-constexpr std::size_t kSample = 4096;                     // rules that a choice of bits is judged by in the end, about
-constexpr std::size_t kGlance = 256;                      // and by which those are found that are judged so
-constexpr std::size_t kPassedOver = 1 << 20;              // rules that are looked through for that in all
+constexpr std::size_t kSample = 4096;  // rules that a choice of bits is judged by in the end, about
+constexpr std::size_t kGlance = 256;   // and by which those are found that are judged so
+// Rules that are looked through for that in all.
+constexpr std::size_t kPassedOver = 1 << 20, kPassedOverInHaste = 1 << 18;
 constexpr std::size_t kCommonMasks = 24;                  // that are tried
 constexpr std::size_t kPairedMasks = 12;                  // of those, each two of which are tried
 constexpr std::array<unsigned, 4> kDropped{0, 4, 8, 16};  // lowest bits of addresses
@@ -178,7 +179,7 @@ class Judge {
 
 }  // namespace
 
-RuleWords choose_bits(std::span<const RuleMatch* const> rules, RuleFields fields) {
+RuleWords choose_bits(std::span<const RuleMatch* const> rules, RuleFields fields, Care care) {
   struct Candidate {
     double placed;
     unsigned bits;
@@ -191,7 +192,8 @@ RuleWords choose_bits(std::span<const RuleMatch* const> rules, RuleFields fields
   const auto is_better = [](const Candidate& a, const Candidate& b) {
     return std::pair(a.placed, a.bits) > std::pair(b.placed, b.bits);
   };
-  const std::size_t finalists = std::clamp<std::size_t>(kPassedOver / rules.size(), 4, 64);
+  const std::size_t passed_over = care == Care::thorough ? kPassedOver : kPassedOverInHaste;
+  const std::size_t finalists = std::clamp<std::size_t>(passed_over / rules.size(), 4, 64);
   std::ranges::sort(tried, is_better);
   if (tried.size() > finalists) tried.resize(finalists);
   for (Candidate& candidate : tried) candidate.placed = judge.placed(candidate.mask);

@@ -38,9 +38,9 @@ inline std::uint32_t coarse(std::uint32_t its_class) {
 class FastRules::Version {
  public:
   /// Of these rules, the best first, with their ranks; groups over `bits` if there are any, otherwise over what is
-  /// best.
+  /// best, as far as `care` goes.
   Version(RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods, std::vector<Entry>& entries,
-          std::span<const std::uint32_t> numbers, std::span<const RuleWords> bits);
+          std::span<const std::uint32_t> numbers, std::span<const RuleWords> bits, rules_fast::Care care);
 
   void publish_to(Table& table);
 
@@ -89,6 +89,7 @@ class FastRules::Version {
 
   const RuleFields fields_;
   const std::size_t words_;
+  const rules_fast::Care care_;
   std::uint64_t seed_;
   GracePeriods& grace_periods_;
   std::vector<Entry>& entries_;

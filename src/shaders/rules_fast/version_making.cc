@@ -29,9 +29,10 @@ bool is_none(const RuleWords& bits) {
 
 FastRules::Version::Version(RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods,
                             std::vector<Entry>& entries, std::span<const std::uint32_t> numbers,
-                            std::span<const RuleWords> bits)
+                            std::span<const RuleWords> bits, rules_fast::Care care)
     : fields_(fields),
       words_(words_of(fields)),
+      care_(care),
       seed_(seed),
       grace_periods_(grace_periods),
       entries_(entries),
@@ -97,7 +98,7 @@ FastRules::Version::Standing FastRules::Version::choose_groups(std::span<const s
       std::vector<const RuleMatch*> matches;
       matches.reserve(left.size());
       for (const std::uint32_t place : left) matches.push_back(&entries_[numbers[place]].match);
-      its_bits = rules_fast::choose_bits(matches, fields_);
+      its_bits = rules_fast::choose_bits(matches, fields_, care_);
     }
     begin_group(its_bits);
     const std::size_t group = groups_.size() - 1;
