@@ -51,7 +51,7 @@ const std::vector<Planned>& planned() {
 
 Cost cost_here(const Benchmark& benchmark, bool has_gpu) {
   Cost cost = benchmark.cost;
-  if (!cost.is_each_router) return cost;
+  if (!cost.is_of_each_router) return cost;
   const auto engines_of_it = std::ranges::count_if(
       engines(), [has_gpu](const EngineInfo& engine) { return has_gpu || !engine.name.starts_with("cuda"); });
   cost.a_round *= static_cast<double>(engines_of_it) * static_cast<double>(worker_counts().size());

@@ -57,7 +57,7 @@ inline constexpr char kAll[] = "all";
 /// About how long a benchmark takes: seconds to begin and check, and for each round.
 struct Cost {
   double once = 0, a_round = 0;
-  bool is_each_router = false;  ///< a round takes that for each engine and number of workers (worker_counts())
+  bool is_of_each_router = false;  ///< a round takes that for each engine and number of workers (worker_counts())
 
   double of(unsigned rounds) const { return once + a_round * rounds; }
 };
@@ -77,7 +77,7 @@ struct Benchmark {
   void (*run)(const Options& options, Report& report) = nullptr;
 };
 
-/// What it takes on this machine, with a GPU or without.
+/// What it takes on this machine, with a GPU or without: only who does not fork any more may ask CUDA.
 Cost cost_here(const Benchmark& benchmark, bool has_gpu);
 
 /// One of the papers' measurements whose functions are yet to come.
@@ -116,7 +116,8 @@ struct Contender {
 /// Whether what contenders do first is as good as what they do later.
 enum class FirstRound { unmeasured, measured };
 
-/// Measures the contenders by turns: one round unmeasured, then `rounds`. The samples stand in order of rounds.
+/// Measures the contenders by turns: one round unmeasured, unless the first is as good, then `rounds`. The samples
+/// stand in order of rounds.
 std::vector<Series> interleave(const std::vector<Contender>& contenders, unsigned rounds,
                                FirstRound first = FirstRound::unmeasured);
 

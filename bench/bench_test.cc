@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -19,6 +20,7 @@
 #include "base/scratch_folder.h"
 #include "churn_script.h"
 #include "churn_truth.h"
+#include "gpu/core_team.h"
 #include "inputs.h"
 #include "process.h"
 #include "schedule.h"
@@ -67,6 +69,23 @@ TEST(Interleave, TakesTurnsAndLeavesOutTheFirstRound) {
   EXPECT_EQ(order, "ababab");
   EXPECT_THAT(series[0].samples, ElementsAre(3, 5));
   EXPECT_THAT(series[1].samples, ElementsAre(4, 6));
+}
+
+TEST(Interleave, MeasuresTheFirstRoundOfWhatBeginsAnew) {
+  double figure = 0;
+  const auto series = interleave({{"a", [&figure] { return ++figure; }}}, 2, FirstRound::measured);
+  EXPECT_THAT(series[0].samples, ElementsAre(1, 2));
+}
+
+TEST(Cost, OfRoutersGrowsWithEnginesAndWorkers) {
+  const Benchmark plain{.name = "", .measures = "", .needs = "", .cost = {1, 2}};
+  EXPECT_DOUBLE_EQ(cost_here(plain, true).of(3), 7);
+  const Benchmark routers{.name = "", .measures = "", .needs = "", .cost = {1, 2, true}};
+  const auto on_cpus =
+      std::ranges::count_if(engines(), [](const EngineInfo& engine) { return !engine.name.starts_with("cuda"); });
+  const auto counts = static_cast<double>(worker_counts().size());
+  EXPECT_DOUBLE_EQ(cost_here(routers, false).a_round, 2 * static_cast<double>(on_cpus) * counts);
+  EXPECT_DOUBLE_EQ(cost_here(routers, true).a_round, 2 * static_cast<double>(engines().size()) * counts);
 }
 
 TEST(Report, ComparesByTheMedianOfRatios) {

@@ -141,7 +141,7 @@ void run_classify(const Options& options, Report& report) {
     register_benchmark({.name = "classify",
                         .measures = "packets classified on one core: every structure for rules beside rte_acl",
                         .needs = "2 GB of memory; for its bars files of ClassBench (--rules)",
-                        .cost = {20, 6},
+                        .cost = {4, 3},
                         .takes_rules = true,
                         .run = &run_classify});
 

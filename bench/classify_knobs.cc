@@ -25,7 +25,7 @@ using control::rules::RuleGeneratorOptions;
 constexpr std::size_t kKnobHeaders = 65'536;
 constexpr std::size_t kKnobBatch = 1024;
 constexpr std::size_t kLinearRules = 8192;           // what it takes a header grows with them
-constexpr std::uint64_t kCheckedLinearly = 1 << 27;  // rules, by the shader `linear` on each engine
+constexpr std::uint64_t kCheckedLinearly = 1 << 25;  // rules, by the shader `linear` on each engine
 constexpr double kWantedGain = 1.5;                  // of gopt, on many rules
 
 /// A place in a plot: rules, and how they are searched.
@@ -203,7 +203,7 @@ void run_knobs(const Options& options, Report& report) {
                         .measurement = "E13",
                         .measures = "classification by batch, Bloom filter, rules, classes and fields (GSwitch, 5-9)",
                         .needs = "2 GB of memory",
-                        .cost = {120, 8},
+                        .cost = {90, 9},
                         .run = &run_knobs});
 
 }  // namespace

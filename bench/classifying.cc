@@ -13,7 +13,7 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::size_t kTriedLinearly = std::size_t{1} << 28;  // rules, at most
+constexpr std::size_t kTriedLinearly = std::size_t{1} << 26;  // rules, at most
 constexpr double kSampleSeconds = 0.02;
 constexpr double kLongestSettling = 1;
 constexpr std::size_t kSettled = 140'000;  // headers: what gopt takes for a trial of its widths, and some more

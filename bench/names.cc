@@ -207,7 +207,7 @@ void run_names(const Options& options, Report& report) {
     register_benchmark({.name = "names",
                         .measures = "NDN names a second on one core: every engine in a table of 10 million names",
                         .needs = "2 GiB of memory",
-                        .cost = {8, 5},
+                        .cost = {4, 3},
                         .takes_routes = false,
                         .run = &run_names});
 

@@ -31,7 +31,8 @@ inline constexpr Bar kResidentP99{"cuda-resident, 32 look-ups from submit to res
 inline constexpr Bar kResidentBatch{"cuda-resident, a batch of 32 with 144 in flight, one thread, us", 0.06, false};
 inline constexpr Bar kBloomRate{"bloom by cuda, 128 K rules of 12 fields in 512 classes, M headers/s", 150, true};
 inline constexpr Bar kBloomOverPublished{"bloom by cuda / the published design, copies included", 2, true};
-inline constexpr Bar kFewRulesRate{"5-tuples of 1 K rules by cuda, geometric mean, M headers/s", 1000, true};
+inline constexpr Bar kFewRulesRate{"5-tuples of ClassBench's sets of 1 K rules by cuda, geometric mean, M headers/s",
+                                   1000, true};
 inline constexpr Bar kGroupSignal{"results of 64 B made visible once a group / by atomics", 5, true};
 
 }  // namespace penumbra::bench::gpu

@@ -3,7 +3,6 @@
 // An engine under load from several threads, beside what the bus to the GPU can carry.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +36,7 @@ struct LoadShape {
   double seconds = 0.05;  ///< of a sample
 };
 
+/// Engine and work outlive it.
 class Load {
  public:
   Load(Engine& engine, LookupWork& work, const LoadShape& shape);

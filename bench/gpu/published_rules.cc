@@ -113,11 +113,13 @@ std::vector<PublishedClass> make_classes(const RuleTask& task, std::span<const s
 /// With other hash functions until every rule has its place.
 std::vector<PublishedClass> place_all(const RuleTask& task, std::span<const std::uint32_t> rule_of,
                                       PublishedSecrets& secrets, Random random) {
-  for (;;) {
+  constexpr unsigned kMostTries = 100;
+  for (unsigned tries = 0; tries < kMostTries; ++tries) {
     secrets = secrets_of(random);
     auto classes = make_classes(task, rule_of, secrets, random);
     if (!classes.empty()) return classes;
   }
+  throw std::runtime_error("no hash functions give every rule of the published design a place");
 }
 
 std::vector<std::uint32_t> ranked(const RuleTask& task) {
@@ -176,17 +178,25 @@ void PublishedRules::classify_with_copies(unsigned threads) const {
   for (const Stream& stream : streams_) stream.wait();
 }
 
+void PublishedRules::check_orders(std::span<const std::uint32_t> right, std::span<const std::uint32_t> orders) const {
+  for (std::size_t i = 0; i < headers_; ++i) {
+    if (orders[i] < rule_of_.size() && rule_of_[orders[i]] == right[i]) continue;
+    throw WrongAnswer(
+        fmt::format("the published design: header {} has order {}, right is rule {}", i, orders[i], right[i]));
+  }
+}
+
 void PublishedRules::check(const std::vector<std::uint32_t>& right, bool with_filter, unsigned threads) const {
-  gpu::check(cudaMemset(gpu_answers_.data(), 0xA5, gpu_answers_.bytes()), "wiping out");
+  gpu::check(cudaMemsetAsync(gpu_answers_.data(), 0xA5, gpu_answers_.bytes(), streams_[0].get()), "wiping out");
   classify(with_filter, threads);
   wait();
   std::vector<std::uint32_t> found(headers_);
   copy_now(found.data(), gpu_answers_.span());
-  for (std::size_t i = 0; i < headers_; ++i) {
-    if (rule_of_[found[i]] == right[i]) continue;
-    throw WrongAnswer(
-        fmt::format("the published design: header {} is rule {}'s, right is {}", i, rule_of_[found[i]], right[i]));
-  }
+  check_orders(right, found);
+  if (!with_filter) return;
+  std::ranges::fill(answers_.span(), ~0U);
+  classify_with_copies(threads);
+  check_orders(right, answers_.span());
 }
 
 }  // namespace penumbra::bench::gpu

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "classifying.h"
@@ -75,7 +76,8 @@ class PublishedRules {
   /// Headers stand in batches of `batch`, of which their number is a multiple.
   PublishedRules(const RuleTask& task, std::uint32_t batch, std::uint64_t seed);
 
-  /// Throws WrongAnswer unless the answers of all headers are these.
+  /// Throws WrongAnswer unless the answers of all headers are these, on data that is there, and with a filter with
+  /// copies too.
   void check(const std::vector<std::uint32_t>& right, bool with_filter, unsigned threads) const;
   /// All headers on data that is there, once; does not wait.
   void classify(bool with_filter, unsigned threads) const;
@@ -87,6 +89,7 @@ class PublishedRules {
  private:
   static constexpr std::size_t kStreams = 4;
 
+  void check_orders(std::span<const std::uint32_t> right, std::span<const std::uint32_t> orders) const;
   void launch(std::size_t first, bool with_filter, unsigned threads, const Stream& stream) const;
 
   const std::uint32_t batch_;

@@ -38,7 +38,7 @@ ShaderOnGpu::ShaderOnGpu(LookupWork& work, std::uint32_t items)
 }
 
 void ShaderOnGpu::check_lookups(const cuda::Kernel* kernel) const {
-  check(cudaMemset(answers_.data(), 0xA5, answers_.bytes()), "wiping out");
+  check(cudaMemsetAsync(answers_.data(), 0xA5, answers_.bytes(), stream_.get()), "wiping out");
   lookups(1, kernel);
   std::vector<std::byte> found(work_.all_right().size());
   for (std::size_t at = 0; at < answers_.bytes(); at += found.size()) {
@@ -69,7 +69,7 @@ void ShaderOnGpu::lookups(unsigned times, const cuda::Kernel* kernel) const {
 }
 
 unsigned long long ShaderOnGpu::reads(std::uint32_t count, unsigned times) const {
-  check(cudaMemset(sum_.data(), 0, sum_.bytes()), "wiping out");
+  check(cudaMemsetAsync(sum_.data(), 0, sum_.bytes(), stream_.get()), "wiping out");
   for (unsigned i = 0; i < times; ++i) {
     check(launch_random_reads(table_.largest_copy(), mask(), count, sum_.data(), stream_.get()), "launching");
   }

@@ -146,7 +146,8 @@ Drawing Chart::draw_lines(const Panel& panel) const {
   }
   for (const Tick& tick : ticks(x_, plot_.x_unit, kMostXTicks)) {
     const double x = column(x_, tick.value);
-    const double rightmost = kWidth - static_cast<double>(tick.label.size()) * kLetterWidth / 2;  // all of it is seen
+    const double rightmost =
+        kWidth - static_cast<double>(letters_of(tick.label)) * kLetterWidth / 2;  // all of it is seen
     marks +=
         line("tick", x, bottom, x, bottom + 4) + text_at(std::min(x, rightmost), bottom + 18, "middle", tick.label);
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -23,7 +24,7 @@ constexpr std::size_t kMostSideBySide = 2;
 constexpr double kScale = 1.6;  ///< pixels a unit, where nobody asks for another size
 constexpr std::size_t kMostOfName = 100;
 
-/// Small letters and digits as they are, anything else between them as hyphens.
+/// Small letters and digits as they are, apostrophes left out, anything else between them as hyphens.
 std::string slug(std::string_view text) {
   std::string all;
   for (const char letter : text) {

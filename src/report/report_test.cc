@@ -232,11 +232,11 @@ TEST(ReportPapers, AllMeasurementsAreBuiltIn) {
 /// As bench/gpu/classification.cc calls them.
 TEST(ReportPapers, ClassificationIsFoundAtTheCoresThatThePaperHas) {
   Plot plot = plot_of_curves({curve("the bus beside cuda", {{1, 9000}, {8, 9000}}, Role::limit),
-                              curve("tuple by gopt, batches of 1024", {{1, 1}, {8, 5}}),
-                              curve("tuple by cuda, batches of 16384", {{1, 90}, {8, 50}}),
+                              curve("tuple by gopt, batches of 256", {{1, 1}, {8, 5}}),
+                              curve("tuple by cuda, batches of 65536", {{1, 90}, {8, 50}}),
                               curve("tuple by cuda-resident, batches of 1024", {{1, 2}, {8, 60}}),
-                              curve("bloom by gopt, batches of 1024", {{1, 2}, {8, 10}}),
-                              curve("bloom by cuda, batches of 16384", {{1, 300}, {8, 140}})},
+                              curve("bloom by gopt, batches of 256", {{1, 2}, {8, 10}}),
+                              curve("bloom by cuda, batches of 65536", {{1, 300}, {8, 140}})},
                              "M headers/s");
   plot.title = "128 K rules of 12 fields in 512 classes";
   Plot few_rules = plot;
@@ -256,7 +256,7 @@ TEST(ReportPapers, ClassificationIsFoundAtTheCoresThatThePaperHas) {
   const Verdict verdict = judge(paper.conclusions.front(), plots, 0);
   EXPECT_EQ(verdict.outcome, Outcome::holds);
   EXPECT_THAT(verdict.sentence,
-              HasSubstr("bloom by cuda, batches of 16384 at 8 over bloom by gopt, batches of 1024: 14 "));
+              HasSubstr("bloom by cuda, batches of 65536 at 8 over bloom by gopt, batches of 256: 14 "));
 }
 
 TEST(ReportPapers, MistakesAreNamed) {

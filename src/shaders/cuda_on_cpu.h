@@ -25,7 +25,7 @@ struct CudaIndex {
 inline thread_local CudaIndex threadIdx;
 inline CudaIndex blockIdx, blockDim, gridDim;
 
-struct alignas(16) ulonglong2 {
+struct alignas(16) [[gnu::may_alias]] ulonglong2 {
   unsigned long long x, y;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A shader as a kernel over the segments of a launch. Each row of the grid is a segment, whose items the threads of the
-// row share as `foreach` says (gopt.h).
+// row share as `foreach` says (gopt.h), or as its form for CUDA does (shaders/cuda_form.h).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,6 +16,7 @@
 #include "cuda/device.h"
 #include "cuda/kernels.h"
 #include "penumbra/shader_entry.h"
+#include "shaders/cuda_form.h"
 
 namespace penumbra::cuda {
 
@@ -77,7 +78,7 @@ struct ShaderKernel<Function> {
   static constexpr auto kFunction = &shade<Function, View, Columns>;
 
   static cudaError_t launch(const Launch& launch, const Signal& signal, cudaStream_t stream) {
-    constexpr std::uint32_t kWarp = 32, kMostThreads = 256, kMostBlocks = 1024;
+    constexpr std::uint32_t kWarp = 32, kMostBlocks = 1024;
     View view;
     std::memcpy(&view, launch.view, sizeof view);
     Segments<count_of(Columns{})> segments;
@@ -87,7 +88,7 @@ struct ShaderKernel<Function> {
       segments.at[i].items = launch.segments[i].items;
       items = std::max(items, launch.segments[i].items);
     }
-    const std::uint32_t threads = std::min((items + kWarp - 1) / kWarp * kWarp, kMostThreads);
+    const std::uint32_t threads = std::min((items + kWarp - 1) / kWarp * kWarp, kMostCudaThreads);
     const dim3 grid(std::min((items + threads - 1) / threads, kMostBlocks),
                     static_cast<unsigned>(launch.segments.size()));
     Signal told = signal;

@@ -12,7 +12,9 @@
 //   up to 256 classes   16 bits a rule:  0.53%, 0.086%
 //   more                32 bits a rule:  0.086%, 0.016%
 //
-// So of 16 classes less than one says yes wrongly, of 256 about one at worst, and of 4096 three.
+// So of 16 classes less than one says yes wrongly, of 256 about one at worst, and of 4096 three. That is so up to 2^12
+// words, 32,768 rules of 8 bits: in larger filters the word is chosen by bits of the hash that choose bits too, and
+// says yes wrongly up to twice as often with 8 bits a rule, four times with 32.
 #pragma once
 
 #include <array>

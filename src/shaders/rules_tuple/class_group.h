@@ -47,8 +47,8 @@ PENUMBRA_SHADER uint64_t rules_group_row(uint32_t at, uint32_t row, uint32_t wor
 
 /* A keyed hash of a key under a mask, whose words are so far from each other. The sum is NH (Black, Halevi, Krawczyk,
  * Krovetz, Rogaway: UMAC: Fast and Secure Message Authentication, CRYPTO 1999) of its halves of words: whatever two
- * values are, they have one sum with a chance of 2^-32 over the secrets. It takes a product of 32 bits a word, which a
- * GPU has an instruction for. The factor spreads it: the upper bits depend on all. */
+ * values are, they have one sum with a chance of 2^-31 over the secrets, whose halves are odd. It takes a product of 32
+ * bits a word, which a GPU has an instruction for. The factor spreads it: the upper bits depend on all. */
 #define RULES_TUPLE_FACTOR 0x9E3779B97F4A7C15U
 PENUMBRA_SHADER uint64_t rules_tuple_hash(const uint64_t* secret, const uint64_t* key, const uint64_t* mask,
                                           uint32_t distance, uint32_t words, uint64_t salt) {
@@ -146,9 +146,9 @@ PENUMBRA_SHADER uint32_t rules_group_may_have(const struct cuckoo_table_view* cu
 
 /* What filters know a value by: a sum of products of its halves of words with secrets of 32 bits, whose halves are laid
  * over each other so that every bit depends on many. The words of wide keys are first laid over each other too, to
- * RULES_BLOOM_FOLDS: it may take two values for one that the digest tells apart, which costs a look-up. In return it
- * takes the instructions of two words in place of five, and of many classes' filters are asked more than of all else.
- */
+ * RULES_BLOOM_FOLDS: it may take two values for one that the digest tells apart, which costs a look-up, and whoever
+ * sends packets can make some so that it does. In return five words take 16 operations in place of the digest's 25, and
+ * of many classes nearly all work is this. */
 PENUMBRA_SHADER uint32_t rules_bloom_hash(const uint64_t* secret, const uint64_t* key, const uint64_t* mask,
                                           uint32_t distance, uint32_t words, uint64_t salt) {
   uint64_t folded[RULES_BLOOM_FOLDS] = {0, 0, 0};

@@ -6,12 +6,14 @@
 // ranks: a warp has 32 keys to work on until the tile has no more. In the one source each thread waits for its warp's
 // last key. (GSwitch, section IV.C, gives a block one class and all keys, so that no key is ever done.)
 //
-// It asks the same filters and tables in the same order, so answers are the same ones. Filters stay where they are: a
-// version that copied them as well took a fifth longer on an H100.
+// It asks the same filters and tables in the same order, and some that the one source has no need to ask, since it
+// looks at bounds for each chunk only; so answers are the same ones. Filters stay where they are: a version that copied
+// them as well took a fifth longer on an H100.
 #pragma once
 
 #include <cstdint>
 
+#include "shaders/cuda_form.h"
 #include "shaders/rules_tuple/rules_bloom.shader.h"
 
 namespace penumbra {
@@ -19,7 +21,7 @@ namespace penumbra {
 template <std::uint32_t kWords>
 class RulesBloomTile {
  public:
-  /// Writes the winners of all keys that this row of blocks has. For all threads of a block, 32 to 256 in whole warps.
+  /// Writes the winners of all keys that this row of blocks has.
   template <class Key>
   static __device__ void classify_all(const rules_tuple_view& view, const Key* keys, std::uint32_t* rules,
                                       std::uint32_t n) {
@@ -30,8 +32,33 @@ class RulesBloomTile {
     }
   }
 
+  /// For which classes of a group their filters leave it open that they have a rule: moves `may_have` so far to the
+  /// right that they have its uppermost bits.
+  static __device__ std::uint32_t ask(const rules_tuple_view& view, const std::uint64_t* key,
+                                      const std::uint64_t* group, std::uint32_t may_have) {
+    const auto* const rows = reinterpret_cast<const ulonglong2*>(group);
+    std::uint32_t hashes[RULES_TUPLE_GROUP];
+    std::uint64_t words[RULES_TUPLE_GROUP];
+#pragma unroll
+    for (std::uint32_t pair = 0; pair < kPairs; ++pair) {
+      hash_pair(view, key, rows + pair, &hashes[pair * kPair]);
+      const ulonglong2 filters = rows[(kWords + 1) * kPairs + pair];
+#pragma unroll
+      for (std::uint32_t i = pair * kPair; i < (pair + 1) * kPair; ++i) {
+        const std::uint64_t filter = i % kPair == 0 ? filters.x : filters.y;
+        const auto begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN);
+        words[i] = view.filter[begin + __funnelshift_l(hashes[i], 0, rules_bloom_bits(filter))];
+      }
+    }
+#pragma unroll
+    for (std::uint32_t i = 0; i < RULES_TUPLE_GROUP; ++i) {
+      may_have = __funnelshift_r(may_have, has_all(words[i], hashes[i]), 1);
+    }
+    return may_have;
+  }
+
  private:
-  static constexpr std::uint32_t kKeys = 256;
+  static constexpr std::uint32_t kKeys = kMostCudaThreads;
   static constexpr std::uint32_t kChunk = 32;  ///< classes: a bit each of a word
   static constexpr std::uint32_t kGroupWords = (kWords + RULES_GROUP_ROWS) * RULES_TUPLE_GROUP;
   static constexpr std::uint32_t kPair = 2;  ///< classes of which one load gets a word each
@@ -48,8 +75,8 @@ class RulesBloomTile {
     return (min(walk.end - walk.at, kChunk) + RULES_TUPLE_GROUP - 1) / RULES_TUPLE_GROUP;
   }
 
-  /// Copies the chunk's rows. Those behind the list's end, in its last group, are of no class or of one that has come
-  /// since; both can be asked.
+  /// Copies the chunk's rows. Those behind the list's end, in its last group, are of no class, or of one that has come
+  /// since or has gone; all can be asked.
   __device__ void load_chunk(const rules_tuple_view& view, const rules_walk& walk) {
     const std::uint64_t* const from = &view.group[rules_group_row(walk.at, 0, kWords)];
     const std::uint32_t words = groups_in_chunk(walk) * kGroupWords;
@@ -101,31 +128,6 @@ class RulesBloomTile {
            __funnelshift_r(upper, upper, hash >> 10) & __funnelshift_r(upper, upper, hash >> 15);
   }
 
-  /// For which classes of a group their filters leave it open that they have a rule: moves `may_have` so far to the
-  /// right that they have its uppermost bits.
-  static __device__ std::uint32_t ask(const rules_tuple_view& view, const std::uint64_t* key,
-                                      const std::uint64_t* group, std::uint32_t may_have) {
-    const auto* const rows = reinterpret_cast<const ulonglong2*>(group);
-    std::uint32_t hashes[RULES_TUPLE_GROUP];
-    std::uint64_t words[RULES_TUPLE_GROUP];
-#pragma unroll
-    for (std::uint32_t pair = 0; pair < kPairs; ++pair) {
-      hash_pair(view, key, rows + pair, &hashes[pair * kPair]);
-      const ulonglong2 filters = rows[(kWords + 1) * kPairs + pair];
-#pragma unroll
-      for (std::uint32_t i = pair * kPair; i < (pair + 1) * kPair; ++i) {
-        const std::uint64_t filter = i % kPair == 0 ? filters.x : filters.y;
-        const auto begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN);
-        words[i] = view.filter[begin + __funnelshift_l(hashes[i], 0, rules_bloom_bits(filter))];
-      }
-    }
-#pragma unroll
-    for (std::uint32_t i = 0; i < RULES_TUPLE_GROUP; ++i) {
-      may_have = __funnelshift_r(may_have, has_all(words[i], hashes[i]), 1);
-    }
-    return may_have;
-  }
-
   /// Takes a key through the chunk. Whether it goes on; if it does not its winner is written.
   __device__ bool search(const rules_tuple_view& view, rules_walk walk, Way& own, std::uint32_t* rules) const {
     std::uint64_t key[kWords];
@@ -171,7 +173,7 @@ class RulesBloomTile {
 #pragma unroll
       for (std::uint32_t i = 0; i < kWords; ++i) word_[i][thread] = keys[thread].word[i];
       way_[thread] = {thread, RULES_NONE};
-      rules[thread] = RULES_NONE;
+      if (walk.at >= walk.end) rules[thread] = RULES_NONE;
     }
     std::uint32_t going = count;
     for (; going != 0 && walk.at < walk.end; walk.at += kChunk) {

@@ -42,6 +42,19 @@ void compare(const rules_tuple_view& view, const std::vector<RuleWords>& headers
   EXPECT_EQ(found, right);
 }
 
+/// A group of classes, of `kWords` words of keys.
+template <std::uint32_t kWords>
+void compare_filters(const rules_tuple_view& view, const std::vector<RuleWords>& headers) {
+  const auto begin = static_cast<std::uint32_t>(*view.list >> 32), count = static_cast<std::uint32_t>(*view.list);
+  for (const RuleWords& key : headers) {
+    for (std::uint32_t at = begin; at < begin + count; at += RULES_TUPLE_GROUP) {
+      const std::uint64_t* const group = &view.group[rules_group_row(at, 0, kWords)];
+      EXPECT_EQ(RulesBloomTile<kWords>::ask(view, key.data(), group, 0) >> (32 - RULES_TUPLE_GROUP),
+                rules_group_bloom(view.secret, key.data(), group, kWords, view.filter));
+    }
+  }
+}
+
 TEST_P(BloomTiles, FindWhatTheOneSourceFinds) {
   const Case& of = GetParam();
   const Knobs knobs{.fields = of.fields, .masks = of.masks, .values = 40, .any_bits = true};
@@ -61,16 +74,19 @@ TEST_P(BloomTiles, FindWhatTheOneSourceFinds) {
   const auto& view = *static_cast<const rules_tuple_view*>(table.table().view());
   if (of.fields == RuleFields::ipv4) {
     compare<rules_narrow_key, &rules_bloom_narrow, &rules_bloom_narrow_tiles>(view, headers, of);
+    compare_filters<RULES_NARROW_WORDS>(view, headers);
   } else {
     compare<rules_key, &rules_bloom_wide, &rules_bloom_wide_tiles>(view, headers, of);
+    compare_filters<RULES_WORDS>(view, headers);
   }
 }
 
-// No class at all, one, as many as a chunk has and one more, several chunks; filters of one word and of many; tiles
-// that are full and that are not, a block with several.
+// No key, no class, one class, as many as a chunk has and one more, several chunks; filters of one word and of many;
+// tiles that are full and that are not, a block with several and one with none.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, BloomTiles,
-    testing::Values(Case{RuleFields::ipv4, 1, 0, 40, 1, 64}, Case{RuleFields::ipv4, 1, 3, 70, 1, 32},
+    testing::Values(Case{RuleFields::ipv4, 1, 3, 0, 1, 32}, Case{RuleFields::ipv4, 1, 3, 5, 2, 64},
+                    Case{RuleFields::ipv4, 1, 0, 40, 1, 64}, Case{RuleFields::ipv4, 1, 3, 70, 1, 32},
                     Case{RuleFields::openflow, 1, 2000, 200, 1, 64}, Case{RuleFields::ipv4, 32, 300, 200, 2, 64},
                     Case{RuleFields::openflow, 33, 700, 333, 2, 96}, Case{RuleFields::ipv6, 70, 90, 64, 1, 64},
                     Case{RuleFields::openflow, 300, 3000, 500, 3, 64}, Case{RuleFields::ipv4, 400, 900, 256, 1, 256}));
