@@ -43,10 +43,10 @@ struct Way {
   double seconds;           ///< of a sample: a slow core does at least some 150 batches of its size in it
 };
 const std::vector<Way>& ways() {
-  static const std::vector<Way> all{{"gopt", {256}, {1, 2, 4, 8, 15}, 1024, 0.3},
-                                    {"cuda", {65'536, 262'144}, {1, 8}, 1U << 18, 0.15},
-                                    {"cuda-resident,slots=16,blocks=512", {1024}, {1, 8, 15}, 1U << 16, 0.15}};
-  return all;
+  static const std::vector<Way> kAll{{"gopt", {256}, {1, 2, 4, 8, 15}, 1024, 0.3},
+                                     {"cuda", {65'536, 262'144}, {1, 8}, 1U << 18, 0.15},
+                                     {"cuda-resident,slots=16,blocks=512", {1024}, {1, 8, 15}, 1U << 16, 0.15}};
+  return kAll;
 }
 
 RuleTask many_rules(const Options& options) {

@@ -10,7 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -33,7 +33,7 @@ namespace penumbra::cuda_on_cpu {
 
 inline constexpr std::uint32_t kWarp = 32;
 /// Of the block that runs.
-inline std::optional<std::barrier<>> meeting;
+inline std::unique_ptr<std::barrier<>> meeting;
 inline std::vector<std::uint8_t> votes;
 
 /// Calls `kernel` in each of `threads` threads, a multiple of 32, of each of `blocks` blocks.
@@ -42,9 +42,10 @@ void launch(std::uint32_t blocks, std::uint32_t threads, Kernel kernel) {
   gridDim.x = blocks;
   blockDim.x = threads;
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
-    meeting.emplace(static_cast<std::ptrdiff_t>(threads));
+    meeting = std::make_unique<std::barrier<>>(static_cast<std::ptrdiff_t>(threads));
     votes.assign(threads, 0);
     std::vector<std::jthread> team;
+    team.reserve(threads);
     for (std::uint32_t thread = 0; thread < threads; ++thread) {
       team.emplace_back([thread, &kernel] {
         threadIdx.x = thread;

@@ -11,6 +11,7 @@
 // them as well took a fifth longer on an H100.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "shaders/cuda_form.h"
@@ -40,11 +41,11 @@ class RulesBloomTile {
     std::uint32_t hashes[RULES_TUPLE_GROUP];
     std::uint64_t words[RULES_TUPLE_GROUP];
 #pragma unroll
-    for (std::uint32_t pair = 0; pair < kPairs; ++pair) {
+    for (std::size_t pair = 0; pair < kPairs; ++pair) {
       hash_pair(view, key, rows + pair, &hashes[pair * kPair]);
       const ulonglong2 filters = rows[(kWords + 1) * kPairs + pair];
 #pragma unroll
-      for (std::uint32_t i = pair * kPair; i < (pair + 1) * kPair; ++i) {
+      for (std::size_t i = pair * kPair; i < (pair + 1) * kPair; ++i) {
         const std::uint64_t filter = i % kPair == 0 ? filters.x : filters.y;
         const auto begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN);
         words[i] = view.filter[begin + __funnelshift_l(hashes[i], 0, rules_bloom_bits(filter))];
@@ -61,8 +62,10 @@ class RulesBloomTile {
   static constexpr std::uint32_t kKeys = kMostCudaThreads;
   static constexpr std::uint32_t kChunk = 32;  ///< classes: a bit each of a word
   static constexpr std::uint32_t kGroupWords = (kWords + RULES_GROUP_ROWS) * RULES_TUPLE_GROUP;
-  static constexpr std::uint32_t kPair = 2;  ///< classes of which one load gets a word each
-  static constexpr std::uint32_t kPairs = RULES_TUPLE_GROUP / kPair;
+  static constexpr std::size_t kPair = 2;  ///< classes of which one load gets a word each
+  static constexpr std::size_t kPairs = RULES_TUPLE_GROUP / kPair;
+  static constexpr std::uint32_t kFolds =
+      kWords < std::uint32_t{RULES_BLOOM_FOLDS} ? kWords : std::uint32_t{RULES_BLOOM_FOLDS};
   static constexpr std::uint32_t kWarp = 32;
 
   /// A key that goes on.
@@ -97,7 +100,7 @@ class RulesBloomTile {
   static __device__ std::uint32_t hash(const rules_tuple_view& view, const std::uint64_t* folded, std::uint64_t salt) {
     std::uint64_t sum = salt;
 #pragma unroll
-    for (std::uint32_t i = 0; i < RULES_BLOOM_FOLDS && i < kWords; ++i) {
+    for (std::uint32_t i = 0; i < kFolds; ++i) {
       sum = add_product(sum, static_cast<std::uint32_t>(folded[i]), static_cast<std::uint32_t>(view.secret[i]));
       sum = add_product(sum, static_cast<std::uint32_t>(folded[i] >> 32),
                         static_cast<std::uint32_t>(view.secret[i] >> 32));
@@ -108,7 +111,7 @@ class RulesBloomTile {
   /// The hashes of a key under the masks of two classes.
   static __device__ void hash_pair(const rules_tuple_view& view, const std::uint64_t* key, const ulonglong2* rows,
                                    std::uint32_t* hashes) {
-    std::uint64_t one[RULES_BLOOM_FOLDS] = {}, other[RULES_BLOOM_FOLDS] = {};
+    std::uint64_t one[kFolds] = {}, other[kFolds] = {};
 #pragma unroll
     for (std::uint32_t word = 0; word < kWords; ++word) {
       const ulonglong2 mask = rows[word * kPairs];
