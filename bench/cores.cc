@@ -216,7 +216,7 @@ class CoresBench {
                  fmt::format("ports:\n{}workers: {{cores: [{}]}}\nengine: {}\npipeline:\n{}control: {{socket: "
                              "control.sock}}\n",
                              system.ports, fmt::join(cores, ", "), engine->name, system.pipeline));
-      turns.push_back({engine->name, [this, path = (folder_.path() / file).string()] { return rate(path); }});
+      turns.push_back({engine->name, [path = (folder_.path() / file).string()] { return rate(path); }});
     }
     report_.compare(fmt::format("{}, {} worker{}", system.name, workers, workers == 1 ? "" : "s"), "M packets/s",
                     interleave(turns, options_.rounds, FirstRound::measured), "scalar",
