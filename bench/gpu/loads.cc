@@ -17,11 +17,8 @@ constexpr unsigned kBusCopies = 16;
 
 }  // namespace
 
-Bus::Bus(const LookupWork& work)
-    : in_(kBusItems * work.key_bytes()),
-      out_(kBusItems * work.answer_bytes()),
-      gpu_in_(in_.size()),
-      gpu_out_(out_.size()) {}
+Bus::Bus(std::size_t key_bytes, std::size_t answer_bytes)
+    : in_(kBusItems * key_bytes), out_(kBusItems * answer_bytes), gpu_in_(in_.size()), gpu_out_(out_.size()) {}
 
 double Bus::rate() const {
   const double begin = now();

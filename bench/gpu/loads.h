@@ -16,7 +16,7 @@ namespace penumbra::bench::gpu {
 /// What the bus can carry at most: a key there and an answer back for each look-up, in large copies and nothing else.
 class Bus {
  public:
-  explicit Bus(const LookupWork& work);
+  Bus(std::size_t key_bytes, std::size_t answer_bytes);
 
   /// Million look-ups a second.
   double rate() const;

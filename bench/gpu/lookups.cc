@@ -58,7 +58,7 @@ void measure(const char* choice, const Bar* bar, const Task& task, const Bus& bu
 
 void look_up(const Options& options, const Task& task, Report& report) {
   report.input(task.name, task.description);
-  const Bus bus(*task.work);
+  const Bus bus(task.work->key_bytes(), task.work->answer_bytes());
   measure(kOnCpu, nullptr, task, bus, options, report);
   measure(kByCopies, task.by_cuda, task, bus, options, report);
   measure(kByMapping, nullptr, task, bus, options, report);

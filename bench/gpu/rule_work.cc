@@ -10,14 +10,13 @@
 namespace penumbra::bench::gpu {
 namespace {
 
-constexpr std::size_t kKeyBytes[] = {words_of(RuleFields::ipv4) * sizeof(std::uint64_t), sizeof(RuleWords)};
 constexpr std::size_t kBatch = 4096;
 
 }  // namespace
 
 RuleWork::RuleWork(const std::string& structure, std::uint64_t seed, const RuleTask& task,
                    std::vector<std::uint32_t> right)
-    : LookupWork(task.headers.size(), kKeyBytes[task.fields == RuleFields::ipv4 ? 0 : 1], sizeof(std::uint32_t)),
+    : LookupWork(task.headers.size(), key_bytes_of(task.fields), sizeof(std::uint32_t)),
       right_(std::move(right)),
       table_(make_rule_table(structure, task.fields, seed, no_readers_)) {
   fill(*table_, task);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,11 @@
 #include "gpu/lookup_work.h"
 
 namespace penumbra::bench::gpu {
+
+/// Of a header in the form that shaders take.
+constexpr std::size_t key_bytes_of(RuleFields fields) {
+  return words_of(fields) * sizeof(std::uint64_t);
+}
 
 /// Headers classified by a structure for rules, whose right answers are known.
 class RuleWork final : public LookupWork {

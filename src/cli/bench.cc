@@ -25,15 +25,13 @@ namespace {
 
 constexpr char kList[] = "list";
 
-double seconds_of(const bench::Benchmark& benchmark) {
-  const auto here = engines_here();
-  const bool has_gpu = std::ranges::any_of(here, [](const EngineInfo* engine) { return engine->name == "cuda"; });
-  return bench::cost_here(benchmark, has_gpu).of(bench::kRounds);
+bool has_gpu() {
+  return std::ranges::any_of(engines_here(), [](const EngineInfo* engine) { return engine->name == "cuda"; });
 }
 
-std::string text_of(const bench::Benchmark& benchmark) {
+std::string text_of(const bench::Benchmark& benchmark, bool has_gpu) {
   std::string text = fmt::format("{:<4} {:<16} {} (about {:.0f} s", benchmark.measurement, benchmark.name,
-                                 benchmark.measures, seconds_of(benchmark));
+                                 benchmark.measures, bench::cost_here(benchmark, has_gpu).of(bench::kRounds));
   if (!benchmark.needs.empty()) text += "; needs " + benchmark.needs;
   text += ")\n";
   if (benchmark.probe == nullptr) return text;
@@ -41,10 +39,11 @@ std::string text_of(const bench::Benchmark& benchmark) {
   return found.available ? text : text + fmt::format("{:<21} not here: {}\n", "", found.reason);
 }
 
-nlohmann::ordered_json json_of(const bench::Benchmark& benchmark) {
-  nlohmann::ordered_json json{{"measurement", nullptr},         {"name", benchmark.name},
-                              {"measures", benchmark.measures}, {"seconds", seconds_of(benchmark)},
-                              {"needs", benchmark.needs},       {"not_here", nullptr}};
+nlohmann::ordered_json json_of(const bench::Benchmark& benchmark, bool has_gpu) {
+  nlohmann::ordered_json json{
+      {"measurement", nullptr},         {"name", benchmark.name},
+      {"measures", benchmark.measures}, {"seconds", bench::cost_here(benchmark, has_gpu).of(bench::kRounds)},
+      {"needs", benchmark.needs},       {"not_here", nullptr}};
   if (!benchmark.measurement.empty()) json["measurement"] = benchmark.measurement;
   if (benchmark.probe == nullptr) return json;
   const Availability found = benchmark.probe();
@@ -53,9 +52,10 @@ nlohmann::ordered_json json_of(const bench::Benchmark& benchmark) {
 }
 
 void print_list(bool json) {
+  const bool on_gpu = has_gpu();
   if (json) {
     auto list = nlohmann::ordered_json::array();
-    for (const bench::Benchmark& benchmark : bench::benchmarks()) list.push_back(json_of(benchmark));
+    for (const bench::Benchmark& benchmark : bench::benchmarks()) list.push_back(json_of(benchmark, on_gpu));
     auto planned = nlohmann::ordered_json::array();
     for (const bench::Planned& each : bench::planned()) {
       planned.push_back(
@@ -64,7 +64,7 @@ void print_list(bool json) {
     const nlohmann::ordered_json answer{{"benchmarks", std::move(list)}, {"planned", std::move(planned)}};
     return write_output(answer.dump(2) + "\n");
   }
-  for (const bench::Benchmark& benchmark : bench::benchmarks()) write_output(text_of(benchmark));
+  for (const bench::Benchmark& benchmark : bench::benchmarks()) write_output(text_of(benchmark, on_gpu));
   for (const bench::Planned& each : bench::planned()) {
     write_output(fmt::format("{:<4} {:<16} {}\n{:<21} not yet: waits for {}\n", each.measurement, "", each.measures, "",
                              each.waits_for));

@@ -25,7 +25,7 @@ FastRules::FastRules(RuleFields fields, std::uint64_t seed, GracePeriods& grace_
       grace_periods_(grace_periods),
       table_(fields == RuleFields::ipv4 ? "rules_fast_narrow" : "rules_fast_wide"),
       entries_(1) {
-  make_version(true);
+  make_version(rules_fast::Care::thorough);
 }
 
 FastRules::~FastRules() = default;
@@ -76,13 +76,13 @@ void FastRules::commit() {
     is_new = !std::ranges::all_of(coming_, [this](std::uint32_t number) { return version_->add(number); });
     if (!is_new) version_->commit();
   }
-  if (is_new) make_version(are_many);
+  if (is_new) make_version(are_many ? rules_fast::Care::thorough : rules_fast::Care::hasty);
   coming_.clear();
   leaving_.clear();
 }
 
 /// Of all rules that are in force behind the next commit.
-void FastRules::make_version(bool many) {
+void FastRules::make_version(rules_fast::Care care) {
   std::vector<std::uint32_t> numbers;
   numbers.reserve(size_);
   for (std::uint32_t number = 1; number < entries_.size(); ++number) {
@@ -96,9 +96,9 @@ void FastRules::make_version(bool many) {
   }
   std::ranges::sort(numbers, [this](std::uint32_t a, std::uint32_t b) { return entries_[a].rank > entries_[b].rank; });
   const bool is_like_before = version_ != nullptr && !version_->is_out_of_date();
-  auto next = std::make_unique<Version>(fields_, seed_, grace_periods_, entries_, numbers,
-                                        is_like_before ? std::span(version_->bits()) : std::span<const RuleWords>{},
-                                        many ? rules_fast::Care::thorough : rules_fast::Care::hasty);
+  auto next =
+      std::make_unique<Version>(fields_, seed_, grace_periods_, entries_, numbers,
+                                is_like_before ? std::span(version_->bits()) : std::span<const RuleWords>{}, care);
   next->publish_to(table_);
   table_.commit();
   if (version_ != nullptr) old_.emplace_back(grace_periods_.start(), std::move(version_));

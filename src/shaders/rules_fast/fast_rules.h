@@ -13,6 +13,7 @@
 #include "penumbra/rule.h"
 #include "penumbra/table.h"
 #include "shaders/rules/rule_table.h"
+#include "shaders/rules_fast/plan.h"
 
 namespace penumbra {
 
@@ -58,8 +59,7 @@ class FastRules final : public RuleTable {
     Use use = Use::free;
   };
 
-  /// `many`: of rules most of which have just come.
-  void make_version(bool many);
+  void make_version(rules_fast::Care care);
   void let_old_ones_go(bool wait);
 
   const RuleFields fields_;

@@ -13,8 +13,7 @@ namespace penumbra::rules_fast {
 /// How many rules a leaf holds at most, unless there is no better place for them.
 inline constexpr unsigned kLeafRules = 8;
 
-/// How long bits are chosen: `hasty`, a quarter as long, is for rules that change meanwhile. Look-ups are a tenth
-/// slower with what that finds, at worst.
+/// How long bits are chosen: `hasty`, a quarter as long, is for rules that change meanwhile.
 enum class Care { thorough, hasty };
 
 /// Bits under which as many as possible of these rules have a place in leaves of at most kLeafRules: greedily, of the
