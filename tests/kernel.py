@@ -68,10 +68,9 @@ def many_prefixes(count: int) -> list[str]:
     return [f"{ipaddress.ip_address(0x14000000 + i * 256)}/24" for i in range(count)]
 
 
-def lost_messages(namespace: Namespace, process_id: int) -> int:
-    """How many a socket of the process had no room for, the one that lost most."""
-    lines = namespace.run("cat", "/proc/net/netlink").stdout.splitlines()[1:]
-    return max((int(line.split()[8]) for line in lines if int(line.split()[2]) == process_id), default=0)
+def overflows(router) -> int:
+    """How often the kernel told the router more than its socket had room for."""
+    return {row["source"]: row for row in router.show("sources")}["kernel"]["overflows"]
 
 
 def shown_routes(answer: dict, version: int = 4) -> dict[str, list]:

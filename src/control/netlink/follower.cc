@@ -57,6 +57,7 @@ std::vector<FeedSource> Follower::sources() const {
     const std::lock_guard lock(problem_mutex_);
     FeedSource& kernel = sources.emplace_back();
     kernel.name = "kernel";
+    kernel.overflows = overflows_;
     if (!problem_.empty()) kernel.problem = "the host is not followed: " + problem_;
   }
   if (fpm_ != nullptr) sources.push_back(fpm_->status());
@@ -139,7 +140,10 @@ bool Follower::receive() {
       apply(message, batches);
     });
     if (received == EventSocket::Received::nothing) return false;
-    if (received == EventSocket::Received::overflow) ask_for_everything(0ms);
+    if (received == EventSocket::Received::overflow) {
+      ++overflows_;
+      ask_for_everything(0ms);
+    }
   }
   return true;
 }

@@ -68,6 +68,7 @@ class Follower {
   Clock::time_point last_synchronization_;
   Clock::duration longest_synchronization_{0};
   Clock::time_point next_probe_;
+  std::atomic<std::uint64_t> overflows_{0};
   std::atomic<bool> stop_{false};
   FileDescriptor wake_;  ///< an eventfd: stop_ has been set
   mutable std::mutex problem_mutex_;

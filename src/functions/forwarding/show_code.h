@@ -243,6 +243,7 @@ nlohmann::ordered_json ForwardingFunction<Family>::show_sources() const {
   if (subscription_ == nullptr) return list;
   for (const FeedSource& source : subscription_->sources()) {
     nlohmann::ordered_json row{{"source", source.name}, {"problem", source.problem}};
+    if (source.name == "kernel") row["overflows"] = source.overflows;
     if (source.name == "fpm") {
       row["client"] = source.peer.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(source.peer);
       row["frames"] = source.frames;
