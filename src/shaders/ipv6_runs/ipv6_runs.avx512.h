@@ -37,66 +37,83 @@ inline void ask_for(const ipv6_address* address, std::uint32_t count) {
   return _mm512_add_epi32(_mm512_srli_epi32(element, IPV6_RUNS_ORDER_BITS), chosen);
 }
 
-/// The units of kLanes addresses, and their lines, which are asked for.
+/// The units of addresses, and their lines, which are asked for. `kBlocks` times kLanes addresses take each step
+/// together: none waits for what another has asked for.
+template <std::uint32_t kBlocks>
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_lines(const ipv6_runs_view& view,
                                                                              const ipv6_address* address,
-                                                                             std::uint32_t at, Group& group) {
+                                                                             Group& group) {
   static_assert(IPV6_RUNS_ROOT_BITS == 24 && IPV6_RUNS_UNIT_BITS == 32 && sizeof(ipv6_address) == 16);
   const __m512i high_words = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-  const __m512i first =
-      _mm512_permutex2var_epi64(_mm512_loadu_si512(address), high_words, _mm512_loadu_si512(address + 4));
-  const __m512i second =
-      _mm512_permutex2var_epi64(_mm512_loadu_si512(address + 8), high_words, _mm512_loadu_si512(address + 12));
-  const __m512i slot = _mm512_srli_epi32(_mm512_permutex2var_epi32(first, odd, second), 32 - IPV6_RUNS_ROOT_BITS);
-  const __m512i unit = _mm512_permutex2var_epi32(_mm512_srli_epi64(first, 8), even, _mm512_srli_epi64(second, 8));
-
-  __m512i order, order_of_lines;
-  const __m512i entry = next(gather_first(view.root, slot), unit, order);
-  const __m512i line = next(gather_first(view.entries, entry), _mm512_sllv_epi32(unit, order), order_of_lines);
-  _mm512_store_si512(group.unit + at, unit);
-  _mm512_store_si512(group.line + at, line);
-  for (std::uint32_t i = at; i < at + kLanes; ++i) __builtin_prefetch(&view.lines[group.line[i]]);
+  __m512i unit[kBlocks], entry[kBlocks], order[kBlocks];
+#pragma GCC unroll 4
+  for (std::uint32_t block = 0; block < kBlocks; ++block) {
+    const ipv6_address* const its = address + block * kLanes;
+    const __m512i first = _mm512_permutex2var_epi64(_mm512_loadu_si512(its), high_words, _mm512_loadu_si512(its + 4));
+    const __m512i second =
+        _mm512_permutex2var_epi64(_mm512_loadu_si512(its + 8), high_words, _mm512_loadu_si512(its + 12));
+    const __m512i slot = _mm512_srli_epi32(_mm512_permutex2var_epi32(first, odd, second), 32 - IPV6_RUNS_ROOT_BITS);
+    unit[block] = _mm512_permutex2var_epi32(_mm512_srli_epi64(first, 8), even, _mm512_srli_epi64(second, 8));
+    _mm512_store_si512(group.unit + block * kLanes, unit[block]);
+    entry[block] = next(gather_first(view.root, slot), unit[block], order[block]);
+  }
+#pragma GCC unroll 4
+  for (std::uint32_t block = 0; block < kBlocks; ++block) {
+    const __m512i rest = _mm512_sllv_epi32(unit[block], order[block]);
+    const __m512i line = next(gather_first(view.entries, entry[block]), rest, order[block]);
+    _mm512_store_si512(group.line + block * kLanes, line);
+  }
+  for (std::uint32_t i = 0; i < kBlocks * kLanes; ++i) __builtin_prefetch(&view.lines[group.line[i]]);
 }
 
-/// Writes the answers of kLanes addresses whose lines are known; a bit for each that has none yet.
-[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline unsigned find_answers(const ipv6_runs_view& view,
-                                                                                   const Group& group, std::uint32_t at,
-                                                                                   std::uint16_t* next_hop) {
+/// Writes what the lines of kLanes addresses say.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_answers(const ipv6_runs_view& view,
+                                                                               const Group& group, std::uint32_t at,
+                                                                               std::uint16_t* next_hop) {
   constexpr unsigned kStarts = (1U << (IPV6_RUNS_OF_A_LINE - 1)) - 1;
-  alignas(32) std::uint16_t value[kLanes];
 #pragma GCC unroll 16
   for (std::uint32_t i = 0; i < kLanes; ++i) {
     const ipv6_runs_line& line = view.lines[group.line[at + i]];
     const __m512i unit = _mm512_set1_epi32(static_cast<int>(group.unit[at + i]));
     const unsigned begun = _mm512_mask_cmple_epu32_mask(kStarts, _mm512_load_si512(&line), unit);
-    value[i] = penumbra_load(&line.value[std::popcount(begun)]);
+    next_hop[i] = static_cast<std::uint16_t>(~penumbra_load(&line.value[std::popcount(begun)]));
   }
-  const __m256i values = _mm256_load_si256(reinterpret_cast<const __m256i*>(value));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hop), _mm256_xor_si256(values, _mm256_set1_epi32(-1)));
-  return _mm256_cmpgt_epi16_mask(values, _mm256_setzero_si256());  // 1 to IPV6_RUNS_DEEPER - 1
+}
+
+/// Which of kLanes answers are none, but lead on.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline unsigned lead_on(const std::uint16_t* next_hop) {
+  static_assert(IPV6_RUNS_DEEPER == 0x8000);
+  const __m256i values = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next_hop));
+  return _mm256_cmplt_epi16_mask(values, _mm256_set1_epi16(-1));
+}
+
+/// The answers of `kBlocks` times kLanes addresses.
+template <std::uint32_t kBlocks>
+[[gnu::target("arch=x86-64-v4")]] inline void lookup_blocks(const ipv6_runs_view& view, const ipv6_address* address,
+                                                            std::uint16_t* next_hop) {
+  Group group;
+  find_lines<kBlocks>(view, address, group);
+  for (std::uint32_t at = 0; at < kBlocks * kLanes; at += kLanes) find_answers(view, group, at, next_hop + at);
+  // Once more through all of them, when they have been written: what is read right behind a write waits for it.
+  for (std::uint32_t at = 0; at < kBlocks * kLanes; at += kLanes) {
+    for (unsigned left = lead_on(next_hop + at); left != 0; left &= left - 1) {
+      const auto i = at + static_cast<std::uint32_t>(std::countr_zero(left));
+      ipv6_runs_lookup(view, address + i, next_hop + i, 1);
+    }
+  }
 }
 
 /// The shader's arguments and answers.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv6_runs_view view, const ipv6_address* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
   ask_for(address, std::min(n, kGroup));
-  while (n >= kLanes) {
-    const std::uint32_t count = std::min(n, kGroup) / kLanes * kLanes;
-    ask_for(address + count, std::min(n - count, kGroup));
-    Group group;
-    for (std::uint32_t at = 0; at < count; at += kLanes) find_lines(view, address + at, at, group);
-    for (std::uint32_t at = 0; at < count; at += kLanes) {
-      for (unsigned left = find_answers(view, group, at, next_hop + at); left != 0; left &= left - 1) {
-        const auto i = at + static_cast<std::uint32_t>(std::countr_zero(left));
-        ipv6_runs_lookup(view, address + i, next_hop + i, 1);
-      }
-    }
-    address += count;
-    next_hop += count;
-    n -= count;
+  for (; n >= kGroup; n -= kGroup, address += kGroup, next_hop += kGroup) {
+    ask_for(address + kGroup, std::min(n - kGroup, kGroup));
+    lookup_blocks<kGroup / kLanes>(view, address, next_hop);
   }
+  for (; n >= kLanes; n -= kLanes, address += kLanes, next_hop += kLanes) lookup_blocks<1>(view, address, next_hop);
   if (n > 0) ipv6_runs_lookup(view, address, next_hop, n);
 }
 
