@@ -32,4 +32,14 @@ namespace penumbra {
   return _mm512_load_si512(element);
 }
 
+/// How many bits of each element of 32 bits are set.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i popcount(__m512i elements) {
+  const __m512i of_four_bits = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+  const __m512i lower = _mm512_and_si512(elements, _mm512_set1_epi8(0xF));
+  const __m512i upper = _mm512_and_si512(_mm512_srli_epi16(elements, 4), _mm512_set1_epi8(0xF));
+  const __m512i of_bytes =
+      _mm512_add_epi8(_mm512_shuffle_epi8(of_four_bits, lower), _mm512_shuffle_epi8(of_four_bits, upper));
+  return _mm512_madd_epi16(_mm512_maddubs_epi16(of_bytes, _mm512_set1_epi8(1)), _mm512_set1_epi16(1));
+}
+
 }  // namespace penumbra

@@ -56,9 +56,9 @@ class Ahead {
  public:
   Ahead(const Table& table, bool runs) {
     if (runs) {
-      first_ = reinterpret_cast<const std::byte*>(static_cast<const ipv4_runs_view*>(table.view())->nodes);
-      shift_ = IPV4_RUNS_NODE_SHIFT;
-      bytes_ = sizeof(std::uint64_t);
+      first_ = reinterpret_cast<const std::byte*>(static_cast<const ipv4_runs_view*>(table.view())->root);
+      shift_ = IPV4_RUNS_ROOT_SHIFT;
+      bytes_ = sizeof(std::uint32_t);
     } else {
       first_ = reinterpret_cast<const std::byte*>(static_cast<const dir24_8_view*>(table.view())->tbl24);
     }

@@ -37,20 +37,24 @@ constexpr std::uint32_t kLanes = 16;
   return _mm512_and_si512(_mm512_mask_srlv_epi32(words, asked, words, shift), _mm512_set1_epi32(0xFFFF));
 }
 
+/// The entries that kLanes addresses come to, where theirs lead on. `entry` is in the lower halves of the lanes.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i follow_groups(const std::uint16_t* tbl8,
+                                                                                   __m512i entry, __m512i addresses) {
+  const __m512i group = _mm512_sub_epi32(entry, _mm512_set1_epi32(DIR24_8_NEXT_HOPS));
+  const __mmask16 lead_on = _mm512_cmplt_epu32_mask(group, _mm512_set1_epi32(DIR24_8_GROUPS));
+  if (lead_on == 0) return entry;
+  const __m512i last = _mm512_and_si512(addresses, _mm512_set1_epi32(DIR24_8_GROUP_ENTRIES - 1));
+  return gather_entries(tbl8, _mm512_add_epi32(_mm512_slli_epi32(group, 8), last), lead_on, entry);
+}
+
 /// The shader's arguments and answers.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(dir24_8_view view, const std::uint32_t* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
   constexpr __mmask16 kAll = 0xFFFF;
-  const __m512i groups = _mm512_set1_epi32(DIR24_8_NEXT_HOPS);
   for (; n >= kLanes; n -= kLanes) {
     const __m512i addresses = _mm512_loadu_si512(address);
-    __m512i entry = gather_entries(view.tbl24, _mm512_srli_epi32(addresses, 8), kAll, _mm512_setzero_si512());
-    const __m512i group = _mm512_sub_epi32(entry, groups);
-    const __mmask16 lead_on = _mm512_cmplt_epu32_mask(group, _mm512_set1_epi32(DIR24_8_GROUPS));
-    if (lead_on != 0) {
-      const __m512i last = _mm512_and_si512(addresses, _mm512_set1_epi32(DIR24_8_GROUP_ENTRIES - 1));
-      entry = gather_entries(view.tbl8, _mm512_add_epi32(_mm512_slli_epi32(group, 8), last), lead_on, entry);
-    }
+    const __m512i first = gather_entries(view.tbl24, _mm512_srli_epi32(addresses, 8), kAll, _mm512_setzero_si512());
+    const __m512i entry = follow_groups(view.tbl8, first, addresses);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hop), _mm512_cvtepi32_epi16(entry));
     address += kLanes;
     next_hop += kLanes;

@@ -1,85 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ipv4_runs_lookup() for cores with AVX-512. Addresses go through each of the steps together, so that all their nodes
-// are asked for before the first is read, and all their values before the first of those.
+// ipv4_runs_lookup() for cores with AVX-512. Blocks of sixteen addresses take each step together, all in registers: so
+// no gather waits for what another has asked for, and nothing that was just written is read.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstdint>
 
 #include "base/avx512.h"
+#include "shaders/dir24_8/dir24_8.avx512.h"
 #include "shaders/ipv4_runs/ipv4_runs.shader.h"
 
 namespace penumbra::ipv4_runs {
 
-/// Of what goes through the steps together; a multiple of kLanes.
-constexpr std::uint32_t kGroup = 64, kLanes = 16;
+constexpr std::uint32_t kLanes = dir24_8::kLanes;
+constexpr std::uint32_t kMostBlocks = 4;  ///< more do not fit into the registers
 
-/// Where addresses are on their way.
-struct Group {
-  alignas(64) std::uint32_t node[kGroup];
-  alignas(64) std::uint32_t after[kGroup];  ///< how many /24s of the node are behind the address's
-  std::uint32_t value[kGroup];
+/// The halves of nodes, by lane: where runs start, and where their values are.
+struct Nodes {
+  __m512i starts;
+  __m512i first;
 };
 
-/// The nodes of kLanes addresses, which are asked for.
-[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_nodes(const ipv4_runs_view& view,
-                                                                             const std::uint32_t* address,
-                                                                             std::uint32_t at, Group& group) {
-  const __m512i addresses = _mm512_loadu_si512(address);
-  const __m512i last = _mm512_set1_epi32((1 << (IPV4_RUNS_NODE_SHIFT - 8)) - 1);
-  _mm512_store_si512(group.node + at, _mm512_srli_epi32(addresses, IPV4_RUNS_NODE_SHIFT));
-  _mm512_store_si512(group.after + at, _mm512_andnot_si512(_mm512_srli_epi32(addresses, 8), last));
-  for (std::uint32_t i = at; i < at + kLanes; ++i) __builtin_prefetch(&view.nodes[group.node[i]]);
-}
-
-/// Their values, which are asked for.
-[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_values(const ipv4_runs_view& view,
-                                                                              std::uint32_t at, Group& group) {
-#pragma GCC unroll 16
-  for (std::uint32_t i = at; i < at + kLanes; ++i) {
-    const std::uint64_t node = penumbra_load(&view.nodes[group.node[i]]);
-    const auto starts = static_cast<std::uint32_t>(node) << group.after[i];
-    group.value[i] = static_cast<std::uint32_t>(node >> 32) + static_cast<std::uint32_t>(std::popcount(starts));
-    __builtin_prefetch(&view.values[group.value[i]]);
+/// Nodes by their numbers, of the lanes that are asked for; the other lanes have 0.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline Nodes gather_nodes(const std::uint64_t* nodes,
+                                                                                __m512i number, __mmask16 asked) {
+  __m512i lower = _mm512_setzero_si512(), upper = lower;
+  if constexpr (kThreadSanitizer) {  // it does not see what an intrinsic reads: it is shown loads
+    alignas(64) std::uint32_t at[kLanes];
+    alignas(64) std::uint64_t node[kLanes] = {};
+    _mm512_store_si512(at, number);
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      if ((asked >> lane & 1) != 0) node[lane] = penumbra_load(&nodes[at[lane]]);
+    }
+    lower = _mm512_load_si512(node);
+    upper = _mm512_load_si512(node + kLanes / 2);
+  } else {
+    const auto asked_above = static_cast<__mmask8>(asked >> 8);
+    lower = _mm512_mask_i32gather_epi64(lower, static_cast<__mmask8>(asked), _mm512_castsi512_si256(number), nodes, 8);
+    upper = _mm512_mask_i32gather_epi64(upper, asked_above, _mm512_extracti64x4_epi64(number, 1), nodes, 8);
   }
+  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  const __m512i odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+  return {_mm512_permutex2var_epi32(lower, even, upper), _mm512_permutex2var_epi32(lower, odd, upper)};
 }
 
-/// Writes their values.
-[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_answers(const ipv4_runs_view& view,
-                                                                               const Group& group, std::uint32_t at,
-                                                                               std::uint16_t* next_hop) {
-#pragma GCC unroll 16
-  for (std::uint32_t i = 0; i < kLanes; ++i) next_hop[i] = penumbra_load(&view.values[group.value[at + i]]);
-}
-
-/// Which of kLanes values are groups.
-[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline unsigned lead_on(const std::uint16_t* next_hop) {
-  const __m256i values = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next_hop));
-  return _mm256_cmplt_epi16_mask(values, _mm256_set1_epi16(static_cast<std::int16_t>(DIR24_8_NO_ROUTE)));
+/// The answers of `kBlocks` times kLanes addresses.
+template <std::uint32_t kBlocks>
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void lookup_blocks(const ipv4_runs_view& view,
+                                                                                const std::uint32_t* address,
+                                                                                std::uint16_t* next_hop) {
+  const __m512i lines = _mm512_set1_epi32(IPV4_RUNS_LINES);
+  const __m512i last_node = _mm512_set1_epi32(IPV4_RUNS_NODES_OF_A_LINE - 1);
+  const __m512i last_slash24 = _mm512_set1_epi32((1 << (IPV4_RUNS_NODE_SHIFT - 8)) - 1);
+  __m512i element[kBlocks], node[kBlocks], value[kBlocks];
+  __mmask16 lead_on[kBlocks];
+#pragma GCC unroll 4
+  for (std::uint32_t block = 0; block < kBlocks; ++block) {
+    const __m512i addresses = _mm512_loadu_si512(address + block * kLanes);
+    element[block] = gather_first(view.root, _mm512_srli_epi32(addresses, IPV4_RUNS_ROOT_SHIFT));
+    lead_on[block] = _mm512_cmpge_epu32_mask(element[block], lines);
+    const __m512i line = _mm512_sub_epi32(element[block], lines);
+    node[block] = _mm512_add_epi32(_mm512_slli_epi32(line, IPV4_RUNS_ROOT_SHIFT - IPV4_RUNS_NODE_SHIFT),
+                                   _mm512_and_si512(_mm512_srli_epi32(addresses, IPV4_RUNS_NODE_SHIFT), last_node));
+  }
+#pragma GCC unroll 4
+  for (std::uint32_t block = 0; block < kBlocks; ++block) {
+    const __m512i addresses = _mm512_loadu_si512(address + block * kLanes);
+    const __m512i behind = _mm512_andnot_si512(_mm512_srli_epi32(addresses, 8), last_slash24);
+    const Nodes nodes = gather_nodes(view.nodes, node[block], lead_on[block]);
+    value[block] = _mm512_add_epi32(nodes.first, popcount(_mm512_sllv_epi32(nodes.starts, behind)));
+  }
+#pragma GCC unroll 4
+  for (std::uint32_t block = 0; block < kBlocks; ++block) {
+    const __m512i entry = dir24_8::gather_entries(view.values, value[block], lead_on[block], element[block]);
+    const __m512i answer = dir24_8::follow_groups(view.tbl8, entry, _mm512_loadu_si512(address + block * kLanes));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hop + block * kLanes), _mm512_cvtepi32_epi16(answer));
+  }
 }
 
 /// The shader's arguments and answers.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv4_runs_view view, const std::uint32_t* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
-  while (n >= kLanes) {
-    const std::uint32_t count = std::min(n, kGroup) / kLanes * kLanes;
-    Group group;
-    for (std::uint32_t at = 0; at < count; at += kLanes) find_nodes(view, address + at, at, group);
-    for (std::uint32_t at = 0; at < count; at += kLanes) find_values(view, at, group);
-    for (std::uint32_t at = 0; at < count; at += kLanes) find_answers(view, group, at, next_hop + at);
-    // Once more through all of them, when they have been written: what is read right behind a write waits for it.
-    for (std::uint32_t at = 0; at < count; at += kLanes) {
-      for (unsigned left = lead_on(next_hop + at); left != 0; left &= left - 1) {
-        const auto i = at + static_cast<std::uint32_t>(std::countr_zero(left));
-        ipv4_runs_lookup(view, address + i, next_hop + i, 1);
-      }
-    }
-    address += count;
-    next_hop += count;
-    n -= count;
+  constexpr std::uint32_t kMost = kMostBlocks * kLanes;
+  for (; n >= kMost; n -= kMost, address += kMost, next_hop += kMost) {
+    lookup_blocks<kMostBlocks>(view, address, next_hop);
   }
+  for (; n >= kLanes; n -= kLanes, address += kLanes, next_hop += kLanes) lookup_blocks<1>(view, address, next_hop);
   if (n > 0) ipv4_runs_lookup(view, address, next_hop, n);
 }
 

@@ -5,9 +5,10 @@
 // announced.
 //
 // A change of where runs begin puts the node's values elsewhere first and then exchanges the node, one element that
-// decides the answers of its addresses; the old values' place is filled anew only after a grace period. Values that
-// change where they are decide the answers of whole addresses. So every lookup gives the answer from before the change
-// or from after it.
+// decides the answers of its addresses; the old values' place is filled anew only after a grace period. Likewise a /16
+// that has one value no longer is given a line of nodes, and one that has one value again loses it, by its element of
+// the root. Values that change where they are decide the answers of whole addresses. So every lookup gives the answer
+// from before the change or from after it.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@ class Ipv4Runs final : private TableMirror {
 
   /// What engines read.
   Table& table() { return table_; }
-  std::size_t memory_bytes() const;  ///< of nodes and values in use, the table's groups not counted
+  std::size_t memory_bytes() const;  ///< of the root, and of lines and values in use; the table's groups not counted
 
  private:
   class Version;
