@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint32_t kRootNodes = 1U << (IPV6_TRIE_ROOT_BITS - IPV6_TRIE_NODE_BITS);
 constexpr std::uint32_t kAllNodes = kRootNodes + Ipv6Trie::kMaxNodes;
+static_assert(kAllNodes <= (1U << 31) / IPV6_TRIE_NODE_ENTRIES, "ipv6_trie.avx512.h has entries' numbers in 31 bits");
 constexpr unsigned kDepths = 1 + (128 - IPV6_TRIE_ROOT_BITS) / IPV6_TRIE_NODE_BITS;
 constexpr std::size_t kRegion = 0;
 
