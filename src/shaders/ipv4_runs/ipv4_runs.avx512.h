@@ -4,6 +4,7 @@
 // no gather waits for what another has asked for, and nothing that was just written is read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/avx512.h"
@@ -13,7 +14,7 @@
 namespace penumbra::ipv4_runs {
 
 constexpr std::uint32_t kLanes = dir24_8::kLanes;
-constexpr std::uint32_t kMostBlocks = 4;  ///< more do not fit into the registers
+constexpr std::size_t kMostBlocks = 4;  ///< more do not fit into the registers
 
 /// The halves of nodes, by lane: where runs start, and where their values are.
 struct Nodes {
@@ -45,7 +46,7 @@ struct Nodes {
 }
 
 /// The answers of `kBlocks` times kLanes addresses.
-template <std::uint32_t kBlocks>
+template <std::size_t kBlocks>
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void lookup_blocks(const ipv4_runs_view& view,
                                                                                 const std::uint32_t* address,
                                                                                 std::uint16_t* next_hop) {
@@ -55,7 +56,7 @@ template <std::uint32_t kBlocks>
   __m512i element[kBlocks], node[kBlocks], value[kBlocks];
   __mmask16 lead_on[kBlocks];
 #pragma GCC unroll 4
-  for (std::uint32_t block = 0; block < kBlocks; ++block) {
+  for (std::size_t block = 0; block < kBlocks; ++block) {
     const __m512i addresses = _mm512_loadu_si512(address + block * kLanes);
     element[block] = gather_first(view.root, _mm512_srli_epi32(addresses, IPV4_RUNS_ROOT_SHIFT));
     lead_on[block] = _mm512_cmpge_epu32_mask(element[block], lines);
@@ -64,14 +65,14 @@ template <std::uint32_t kBlocks>
                                    _mm512_and_si512(_mm512_srli_epi32(addresses, IPV4_RUNS_NODE_SHIFT), last_node));
   }
 #pragma GCC unroll 4
-  for (std::uint32_t block = 0; block < kBlocks; ++block) {
+  for (std::size_t block = 0; block < kBlocks; ++block) {
     const __m512i addresses = _mm512_loadu_si512(address + block * kLanes);
     const __m512i behind = _mm512_andnot_si512(_mm512_srli_epi32(addresses, 8), last_slash24);
     const Nodes nodes = gather_nodes(view.nodes, node[block], lead_on[block]);
     value[block] = _mm512_add_epi32(nodes.first, popcount(_mm512_sllv_epi32(nodes.starts, behind)));
   }
 #pragma GCC unroll 4
-  for (std::uint32_t block = 0; block < kBlocks; ++block) {
+  for (std::size_t block = 0; block < kBlocks; ++block) {
     const __m512i entry = dir24_8::gather_entries(view.values, value[block], lead_on[block], element[block]);
     const __m512i answer = dir24_8::follow_groups(view.tbl8, entry, _mm512_loadu_si512(address + block * kLanes));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hop + block * kLanes), _mm512_cvtepi32_epi16(answer));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/avx512.h"
@@ -39,7 +40,7 @@ inline void ask_for(const ipv6_address* address, std::uint32_t count) {
 
 /// The units of addresses, and their lines, which are asked for. `kBlocks` times kLanes addresses take each step
 /// together: none waits for what another has asked for.
-template <std::uint32_t kBlocks>
+template <std::size_t kBlocks>
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_lines(const ipv6_runs_view& view,
                                                                              const ipv6_address* address,
                                                                              Group& group) {
@@ -49,7 +50,7 @@ template <std::uint32_t kBlocks>
   const __m512i odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
   __m512i unit[kBlocks], entry[kBlocks], order[kBlocks];
 #pragma GCC unroll 4
-  for (std::uint32_t block = 0; block < kBlocks; ++block) {
+  for (std::size_t block = 0; block < kBlocks; ++block) {
     const ipv6_address* const its = address + block * kLanes;
     const __m512i first = _mm512_permutex2var_epi64(_mm512_loadu_si512(its), high_words, _mm512_loadu_si512(its + 4));
     const __m512i second =
@@ -60,17 +61,17 @@ template <std::uint32_t kBlocks>
     entry[block] = next(gather_first(view.root, slot), unit[block], order[block]);
   }
 #pragma GCC unroll 4
-  for (std::uint32_t block = 0; block < kBlocks; ++block) {
+  for (std::size_t block = 0; block < kBlocks; ++block) {
     const __m512i rest = _mm512_sllv_epi32(unit[block], order[block]);
     const __m512i line = next(gather_first(view.entries, entry[block]), rest, order[block]);
     _mm512_store_si512(group.line + block * kLanes, line);
   }
-  for (std::uint32_t i = 0; i < kBlocks * kLanes; ++i) __builtin_prefetch(&view.lines[group.line[i]]);
+  for (std::size_t i = 0; i < kBlocks * kLanes; ++i) __builtin_prefetch(&view.lines[group.line[i]]);
 }
 
 /// Writes what the lines of kLanes addresses say.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_answers(const ipv6_runs_view& view,
-                                                                               const Group& group, std::uint32_t at,
+                                                                               const Group& group, std::size_t at,
                                                                                std::uint16_t* next_hop) {
   constexpr unsigned kStarts = (1U << (IPV6_RUNS_OF_A_LINE - 1)) - 1;
 #pragma GCC unroll 16
@@ -90,16 +91,16 @@ template <std::uint32_t kBlocks>
 }
 
 /// The answers of `kBlocks` times kLanes addresses.
-template <std::uint32_t kBlocks>
+template <std::size_t kBlocks>
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_blocks(const ipv6_runs_view& view, const ipv6_address* address,
                                                             std::uint16_t* next_hop) {
   Group group;
   find_lines<kBlocks>(view, address, group);
-  for (std::uint32_t at = 0; at < kBlocks * kLanes; at += kLanes) find_answers(view, group, at, next_hop + at);
+  for (std::size_t at = 0; at < kBlocks * kLanes; at += kLanes) find_answers(view, group, at, next_hop + at);
   // Once more through all of them, when they have been written: what is read right behind a write waits for it.
-  for (std::uint32_t at = 0; at < kBlocks * kLanes; at += kLanes) {
+  for (std::size_t at = 0; at < kBlocks * kLanes; at += kLanes) {
     for (unsigned left = lead_on(next_hop + at); left != 0; left &= left - 1) {
-      const auto i = at + static_cast<std::uint32_t>(std::countr_zero(left));
+      const auto i = at + static_cast<std::size_t>(std::countr_zero(left));
       ipv6_runs_lookup(view, address + i, next_hop + i, 1);
     }
   }
