@@ -86,9 +86,9 @@ struct FeedNeighbour {
 
 /// Who is followed, for `show`.
 struct FeedSource {
-  std::string name;     ///< kernel, fpm
-  std::string problem;  ///< why it tells nothing at the moment, a sentence; empty: it does
-  std::string peer;     ///< fpm: the client's address, if one is there
+  std::string name;             ///< kernel, fpm
+  std::string problem;          ///< why it tells nothing at the moment, a sentence; empty: it does
+  std::string peer;             ///< fpm: the client's address, if one is there
   std::uint64_t overflows = 0;  ///< kernel: how often it told more than there was room for; all is asked for again
   std::uint64_t frames = 0, connections = 0, refused = 0, malformed = 0;  ///< fpm: what came of clients
 };
