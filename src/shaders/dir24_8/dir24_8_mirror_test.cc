@@ -5,14 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <random>
-#include <span>
 #include <stdexcept>
 #include <vector>
 
 #include "dir24_8.h"
 #include "dir24_8_oracle.h"
+#include "shaders/copying_mirror.h"
 
 namespace penumbra {
 namespace {
@@ -21,43 +20,6 @@ using dir24_8_oracle::entries_of;
 using dir24_8_oracle::Oracle;
 using dir24_8_oracle::prefix;
 using dir24_8_oracle::prefix_of;
-
-/// A copy that follows what is announced and nothing else.
-class CopyingMirror final : public TableMirror {
- public:
-  void published(std::span<const std::byte> view, std::span<const TableRegion> regions) override {
-    copies.clear();
-    sources.assign(regions.begin(), regions.end());
-    ASSERT_EQ(view.size(), sizeof(dir24_8_view));
-    std::memcpy(&copied_view, view.data(), view.size());
-    for (const auto& region : regions) {
-      const auto& copy = copies.emplace_back(region.data, region.data + region.bytes);
-      const std::byte* const data = copy.data();
-      std::memcpy(reinterpret_cast<std::byte*>(&copied_view) + region.pointer_offset, static_cast<const void*>(&data),
-                  sizeof data);
-    }
-  }
-  void changed(std::size_t region, std::size_t offset, std::size_t bytes) override {
-    ASSERT_LT(region, copies.size());
-    ASSERT_LE(offset + bytes, copies[region].size());
-    std::memcpy(copies[region].data() + offset, sources[region].data + offset, bytes);
-    bytes_copied += bytes;
-  }
-  void committed() override { ++commits; }
-
-  bool equals_sources() const {
-    for (std::size_t i = 0; i < copies.size(); ++i) {
-      if (std::memcmp(copies[i].data(), sources[i].data, copies[i].size()) != 0) return false;
-    }
-    return copies.size() == 2;
-  }
-
-  dir24_8_view copied_view{};
-  std::vector<std::vector<std::byte>> copies;
-  std::vector<TableRegion> sources;
-  std::size_t bytes_copied = 0;
-  int commits = 0;
-};
 
 TEST(Dir24_8Mirror, EqualsTheOwnersMemoryAfterChangesAndLoads) {
   NoReaders no_readers;
@@ -93,7 +55,7 @@ TEST(Dir24_8Mirror, EqualsTheOwnersMemoryAfterChangesAndLoads) {
   for (const auto& [each, next_hop] : loaded) oracle.insert(each, next_hop);
   for (const auto& entry : loaded) {
     std::uint16_t found = 0;
-    dir24_8_lookup(mirror.copied_view, &entry.prefix.address.value, &found, 1);
+    dir24_8_lookup(mirror.view<dir24_8_view>(), &entry.prefix.address.value, &found, 1);
     ASSERT_EQ(found, oracle.lookup(entry.prefix.address));
   }
   table.table().detach(mirror);

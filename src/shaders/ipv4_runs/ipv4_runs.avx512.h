@@ -86,6 +86,9 @@ template <std::size_t kBlocks>
   for (; n >= kMost; n -= kMost, address += kMost, next_hop += kMost) {
     lookup_blocks<kMostBlocks>(view, address, next_hop);
   }
+  for (; n >= 2 * kLanes; n -= 2 * kLanes, address += 2 * kLanes, next_hop += 2 * kLanes) {
+    lookup_blocks<2>(view, address, next_hop);
+  }
   for (; n >= kLanes; n -= kLanes, address += kLanes, next_hop += kLanes) lookup_blocks<1>(view, address, next_hop);
   if (n > 0) ipv4_runs_lookup(view, address, next_hop, n);
 }

@@ -25,6 +25,7 @@ constexpr std::size_t kRootRegion = 0, kNodesRegion = 1, kValuesRegion = 2, kGro
 constexpr std::size_t kSlash24sOfASlot = std::size_t{kSlash24sOfANode} * IPV4_RUNS_NODES_OF_A_LINE;
 /// Each /16 has one at the most, and in one change each gives one back at the most.
 constexpr std::size_t kMostLines = std::size_t{2} * IPV4_RUNS_ROOT_ELEMENTS;
+static_assert(kMostLines % (std::size_t{1} << Blocks::kMostOrder) == 0);
 static_assert(kSlash24sOfANode == RunValues::kMostRuns &&
               std::size_t{IPV4_RUNS_ROOT_ELEMENTS} * IPV4_RUNS_NODES_OF_A_LINE == RunValues::kOwners);
 
@@ -93,7 +94,7 @@ class Ipv4Runs::Version {
     for (std::size_t slot = begin / kSlash24sOfASlot; slot * kSlash24sOfASlot < end; ++slot) rewrite(slot, begin, end);
     values_.start_grace_period();
     retire_lines();
-    // Each before what leads there, for a mirror that copies at once.
+    // Some of it has been told of before; a mirror shows its copy when all of it is committed.
     values_.flush();
     node_changes_.flush(*table_);
     root_changes_.flush(*table_);

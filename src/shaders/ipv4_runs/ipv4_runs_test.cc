@@ -9,12 +9,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/testing_grace_periods.h"
 #include "engines/conformance.h"
 #include "ipv4_runs.shader.h"
 #include "run_values.h"
+#include "shaders/copying_mirror.h"
 #include "shaders/dir24_8/dir24_8_oracle.h"
 
 namespace penumbra {
@@ -144,6 +147,76 @@ TEST(Ipv4Runs, KeepsALineOnlyForASlash16OfSeveralValues) {
     table.remove(part);
     ASSERT_EQ(runs.memory_bytes(), constant);
   }
+}
+
+/// Single /24s in /16s that have one value otherwise come and go, some thousand times as often as there are such.
+TEST(Ipv4Runs, TellsMirrorsOfLinesThatComeAndGo) {
+  NoReaders no_readers;
+  Dir24_8 table(no_readers);
+  Ipv4Runs runs(table.table(), no_readers);
+  Oracle oracle;
+  CopyingMirror mirror;
+  runs.table().attach(mirror);
+  std::mt19937 random(11);
+  const auto check = [&] {
+    table.commit();
+    EXPECT_TRUE(mirror.equals_sources());
+    const auto view = mirror.view<ipv4_runs_view>();
+    for (int i = 0; i < 1000; ++i) {
+      const auto address = static_cast<std::uint32_t>(0x0A000000 | random() % (1U << 20));
+      std::uint16_t found = 0;
+      ipv4_runs_lookup(view, &address, &found, 1);
+      ASSERT_EQ(found, oracle.lookup({address})) << to_string(Ipv4Address{address});
+    }
+  };
+  for (std::size_t i = 0; i < 20'000 / kSanitizerScale; ++i) {
+    const auto slash16 = static_cast<std::uint32_t>(0x0A000000 | random() % 16 << 16);
+    const unsigned length = random() % 50 == 0 ? 16 : 24 + random() % 2;
+    const Ipv4Prefix each = prefix_of(slash16 | (length > 16 ? random() % 2 << 8 : 0), length);
+    if (random() % 2 == 0) {
+      table.remove(each);
+      oracle.remove(each);
+    } else {
+      const auto next_hop = static_cast<std::uint16_t>(random() % 3);
+      table.insert(each, next_hop);
+      oracle.insert(each, next_hop);
+    }
+    if (i % 2000 == 0) check();
+  }
+  check();
+  runs.table().detach(mirror);
+}
+
+/// What a reader has found of the root before a change it may follow until the grace period has elapsed.
+TEST(Ipv4Runs, LeavesALineAsItIsUntilNoReaderIsThere) {
+  ManualGracePeriods grace_periods;
+  Dir24_8 table(grace_periods);
+  Ipv4Runs runs(table.table(), grace_periods);
+  const Ipv4Prefix part = prefix_of(0x0A00FF00, 24);
+  table.insert(prefix_of(0x0A000000, 16), 1);
+  table.insert(part, 2);
+  const auto& view = *static_cast<const ipv4_runs_view*>(runs.table().view());
+  const std::uint32_t element = view.root[0x0A00];
+  ASSERT_GE(element, std::uint32_t{IPV4_RUNS_LINES});
+  const std::uint64_t* const line = &view.nodes[std::size_t{element - IPV4_RUNS_LINES} * IPV4_RUNS_NODES_OF_A_LINE];
+  const std::vector<std::uint64_t> nodes(line, line + IPV4_RUNS_NODES_OF_A_LINE);
+  const auto value = [&] { return view.values[static_cast<std::uint32_t>(nodes.back() >> 32) + 2]; };
+  ASSERT_EQ(value(), 2);
+  table.remove(part);
+  EXPECT_EQ(view.root[0x0A00], 1U);
+  // Others come meanwhile, more than were made at once.
+  for (std::uint32_t slash16 = 1; slash16 < 40'000; ++slash16) {
+    table.insert(prefix_of(slash16 << 16 | 0xFF00, 24), 3);
+    ASSERT_TRUE(std::ranges::equal(nodes, std::span(line, nodes.size()))) << slash16;
+    ASSERT_EQ(value(), 2) << slash16;
+  }
+  EXPECT_EQ(grace_periods.waits, 0);
+  grace_periods.end_all();
+  for (std::uint32_t slash16 = 40'000; slash16 < 65'536 && std::ranges::equal(nodes, std::span(line, nodes.size()));
+       ++slash16) {
+    table.insert(prefix_of(slash16 << 16 | 0xFF00, 24), 3);
+  }
+  EXPECT_FALSE(std::ranges::equal(nodes, std::span(line, nodes.size()))) << "it is used anew";
 }
 
 TEST(RunValues, GivesSinglesAPlaceEachAndNoBlock) {

@@ -5,14 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <span>
 #include <vector>
 
 #include "base/random.h"
 #include "base/sanitizer_scale.h"
 #include "base/testing_grace_periods.h"
 #include "penumbra/huge_memory.h"
+#include "shaders/copying_mirror.h"
 #include "shaders/ipv6/ipv6_lookup.h"
 #include "shaders/ipv6/ipv6_oracle.h"
 
@@ -20,34 +19,6 @@ namespace penumbra {
 namespace {
 
 using ipv6_oracle::nested_prefixes;
-
-/// A copy that follows what is announced and nothing else.
-class CopyingMirror final : public TableMirror {
- public:
-  void published(std::span<const std::byte> /*view*/, std::span<const TableRegion> regions) override {
-    copies.clear();
-    sources.assign(regions.begin(), regions.end());
-    for (const auto& region : regions) copies.emplace_back(region.data, region.data + region.bytes);
-    ++publishes;
-  }
-  void changed(std::size_t region, std::size_t offset, std::size_t bytes) override {
-    ASSERT_LT(region, copies.size());
-    ASSERT_LE(offset + bytes, copies[region].size());
-    std::memcpy(copies[region].data() + offset, sources[region].data + offset, bytes);
-  }
-  void committed() override { ++commits; }
-
-  bool equals_sources() const {
-    for (std::size_t i = 0; i < copies.size(); ++i) {
-      if (std::memcmp(copies[i].data(), sources[i].data, copies[i].size()) != 0) return false;
-    }
-    return !copies.empty();
-  }
-
-  std::vector<std::vector<std::byte>> copies;
-  std::vector<TableRegion> sources;
-  int publishes = 0, commits = 0;
-};
 
 TEST(Ipv6Mirror, EqualsTheOwnersMemoryAfterChangesAndLoads) {
   ManualGracePeriods grace_periods;

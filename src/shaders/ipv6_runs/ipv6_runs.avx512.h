@@ -114,6 +114,9 @@ template <std::size_t kBlocks>
     ask_for(address + kGroup, std::min(n - kGroup, kGroup));
     lookup_blocks<kGroup / kLanes>(view, address, next_hop);
   }
+  for (; n >= 2 * kLanes; n -= 2 * kLanes, address += 2 * kLanes, next_hop += 2 * kLanes) {
+    lookup_blocks<2>(view, address, next_hop);
+  }
   for (; n >= kLanes; n -= kLanes, address += kLanes, next_hop += kLanes) lookup_blocks<1>(view, address, next_hop);
   if (n > 0) ipv6_runs_lookup(view, address, next_hop, n);
 }
