@@ -82,13 +82,11 @@ template <std::size_t kBlocks>
 /// The shader's arguments and answers.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv4_runs_view view, const std::uint32_t* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
-  constexpr std::uint32_t kMost = kMostBlocks * kLanes;
+  constexpr std::uint32_t kMost = kMostBlocks * kLanes, kTwo = 2 * kLanes;
   for (; n >= kMost; n -= kMost, address += kMost, next_hop += kMost) {
     lookup_blocks<kMostBlocks>(view, address, next_hop);
   }
-  for (; n >= 2 * kLanes; n -= 2 * kLanes, address += 2 * kLanes, next_hop += 2 * kLanes) {
-    lookup_blocks<2>(view, address, next_hop);
-  }
+  for (; n >= kTwo; n -= kTwo, address += kTwo, next_hop += kTwo) lookup_blocks<2>(view, address, next_hop);
   for (; n >= kLanes; n -= kLanes, address += kLanes, next_hop += kLanes) lookup_blocks<1>(view, address, next_hop);
   if (n > 0) ipv4_runs_lookup(view, address, next_hop, n);
 }

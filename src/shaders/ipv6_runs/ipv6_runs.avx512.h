@@ -109,14 +109,13 @@ template <std::size_t kBlocks>
 /// The shader's arguments and answers.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv6_runs_view view, const ipv6_address* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
+  constexpr std::uint32_t kTwo = 2 * kLanes;
   ask_for(address, std::min(n, kGroup));
   for (; n >= kGroup; n -= kGroup, address += kGroup, next_hop += kGroup) {
     ask_for(address + kGroup, std::min(n - kGroup, kGroup));
     lookup_blocks<kGroup / kLanes>(view, address, next_hop);
   }
-  for (; n >= 2 * kLanes; n -= 2 * kLanes, address += 2 * kLanes, next_hop += 2 * kLanes) {
-    lookup_blocks<2>(view, address, next_hop);
-  }
+  for (; n >= kTwo; n -= kTwo, address += kTwo, next_hop += kTwo) lookup_blocks<2>(view, address, next_hop);
   for (; n >= kLanes; n -= kLanes, address += kLanes, next_hop += kLanes) lookup_blocks<1>(view, address, next_hop);
   if (n > 0) ipv6_runs_lookup(view, address, next_hop, n);
 }
