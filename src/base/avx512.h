@@ -32,6 +32,30 @@ namespace penumbra {
   return _mm512_load_si512(element);
 }
 
+/// Sixteen such elements in the lanes that are asked for, each as penumbra_load() reads one; the other lanes have
+/// `otherwise`.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i gather(const std::uint32_t* array, __m512i numbers,
+                                                                            __mmask16 asked, __m512i otherwise) {
+  if constexpr (!kThreadSanitizer) return _mm512_mask_i32gather_epi32(otherwise, asked, numbers, array, 4);
+  alignas(64) std::uint32_t number[16], element[16];
+  _mm512_store_si512(number, numbers);
+  _mm512_store_si512(element, otherwise);
+  for (unsigned lane = 0; lane < 16; ++lane) {
+    if ((asked >> lane & 1) != 0) element[lane] = penumbra_load(&array[number[lane]]);
+  }
+  return _mm512_load_si512(element);
+}
+
+/// The lower halves of sixteen words of 64 bits, eight in each argument; and their upper halves.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i lower_halves(__m512i first, __m512i second) {
+  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  return _mm512_permutex2var_epi32(first, even, second);
+}
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i upper_halves(__m512i first, __m512i second) {
+  const __m512i odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+  return _mm512_permutex2var_epi32(first, odd, second);
+}
+
 /// How many bits of each element of 32 bits are set.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i popcount(__m512i elements) {
   const __m512i of_four_bits = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));

@@ -40,9 +40,7 @@ struct Nodes {
     lower = _mm512_mask_i32gather_epi64(lower, static_cast<__mmask8>(asked), _mm512_castsi512_si256(number), nodes, 8);
     upper = _mm512_mask_i32gather_epi64(upper, asked_above, _mm512_extracti64x4_epi64(number, 1), nodes, 8);
   }
-  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-  const __m512i odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-  return {_mm512_permutex2var_epi32(lower, even, upper), _mm512_permutex2var_epi32(lower, odd, upper)};
+  return {lower_halves(lower, upper), upper_halves(lower, upper)};
 }
 
 /// The answers of `kBlocks` times kLanes addresses.
@@ -82,11 +80,12 @@ template <std::size_t kBlocks>
 /// The shader's arguments and answers.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv4_runs_view view, const std::uint32_t* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
-  constexpr std::uint32_t kMost = kMostBlocks * kLanes, kTwo = 2 * kLanes;
+  constexpr std::uint32_t kMost = kMostBlocks * kLanes, kTwoBlocks = 2 * kLanes;
   for (; n >= kMost; n -= kMost, address += kMost, next_hop += kMost) {
     lookup_blocks<kMostBlocks>(view, address, next_hop);
   }
-  for (; n >= kTwo; n -= kTwo, address += kTwo, next_hop += kTwo) lookup_blocks<2>(view, address, next_hop);
+  for (; n >= kTwoBlocks; n -= kTwoBlocks, address += kTwoBlocks, next_hop += kTwoBlocks)
+    lookup_blocks<2>(view, address, next_hop);
   for (; n >= kLanes; n -= kLanes, address += kLanes, next_hop += kLanes) lookup_blocks<1>(view, address, next_hop);
   if (n > 0) ipv4_runs_lookup(view, address, next_hop, n);
 }

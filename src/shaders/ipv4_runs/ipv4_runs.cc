@@ -13,8 +13,8 @@
 #include "penumbra/huge_memory.h"
 #include "penumbra/table_changes.h"
 #include "run_values.h"
+#include "shaders/blocks/blocks.h"
 #include "shaders/dir24_8/dir24_8.h"
-#include "shaders/ipv6_runs/blocks.h"
 
 namespace penumbra {
 namespace {

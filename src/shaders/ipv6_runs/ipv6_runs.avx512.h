@@ -46,8 +46,6 @@ template <std::size_t kBlocks>
                                                                              Group& group) {
   static_assert(IPV6_RUNS_ROOT_BITS == 24 && IPV6_RUNS_UNIT_BITS == 32 && sizeof(ipv6_address) == 16);
   const __m512i high_words = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);
-  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-  const __m512i odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
   __m512i unit[kBlocks], entry[kBlocks], order[kBlocks];
 #pragma GCC unroll 4
   for (std::size_t block = 0; block < kBlocks; ++block) {
@@ -55,8 +53,8 @@ template <std::size_t kBlocks>
     const __m512i first = _mm512_permutex2var_epi64(_mm512_loadu_si512(its), high_words, _mm512_loadu_si512(its + 4));
     const __m512i second =
         _mm512_permutex2var_epi64(_mm512_loadu_si512(its + 8), high_words, _mm512_loadu_si512(its + 12));
-    const __m512i slot = _mm512_srli_epi32(_mm512_permutex2var_epi32(first, odd, second), 32 - IPV6_RUNS_ROOT_BITS);
-    unit[block] = _mm512_permutex2var_epi32(_mm512_srli_epi64(first, 8), even, _mm512_srli_epi64(second, 8));
+    const __m512i slot = _mm512_srli_epi32(upper_halves(first, second), 32 - IPV6_RUNS_ROOT_BITS);
+    unit[block] = lower_halves(_mm512_srli_epi64(first, 8), _mm512_srli_epi64(second, 8));
     _mm512_store_si512(group.unit + block * kLanes, unit[block]);
     entry[block] = next(gather_first(view.root, slot), unit[block], order[block]);
   }
@@ -109,13 +107,14 @@ template <std::size_t kBlocks>
 /// The shader's arguments and answers.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv6_runs_view view, const ipv6_address* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
-  constexpr std::uint32_t kTwo = 2 * kLanes;
+  constexpr std::uint32_t kTwoBlocks = 2 * kLanes;
   ask_for(address, std::min(n, kGroup));
   for (; n >= kGroup; n -= kGroup, address += kGroup, next_hop += kGroup) {
     ask_for(address + kGroup, std::min(n - kGroup, kGroup));
     lookup_blocks<kGroup / kLanes>(view, address, next_hop);
   }
-  for (; n >= kTwo; n -= kTwo, address += kTwo, next_hop += kTwo) lookup_blocks<2>(view, address, next_hop);
+  for (; n >= kTwoBlocks; n -= kTwoBlocks, address += kTwoBlocks, next_hop += kTwoBlocks)
+    lookup_blocks<2>(view, address, next_hop);
   for (; n >= kLanes; n -= kLanes, address += kLanes, next_hop += kLanes) lookup_blocks<1>(view, address, next_hop);
   if (n > 0) ipv6_runs_lookup(view, address, next_hop, n);
 }

@@ -9,14 +9,12 @@
 #include <cstdint>
 #include <memory>
 #include <set>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "base/random.h"
 #include "base/testing_grace_periods.h"
 #include "shaders/ipv6/ipv6_oracle.h"
-#include "shaders/ipv6_runs/blocks.h"
 #include "shaders/ipv6_runs/ipv6_runs.shader.h"
 #include "shaders/ipv6_runs/run_list.h"
 
@@ -148,26 +146,6 @@ TEST(Ipv6Runs, CutsALineWhereRunsBegin) {
   for (std::uint16_t i = 0; i < 40; ++i) many.push_back({start(i), i});
   EXPECT_EQ(Pieces(many, region).count, 40U);
   EXPECT_FALSE(Pieces(many, region).fit());
-}
-
-TEST(Blocks, AreUsedAnewOnlyAfterTheirGracePeriod) {
-  ManualGracePeriods grace_periods;
-  constexpr std::size_t kAll = std::size_t{1} << Blocks::kMostOrder;
-  Blocks blocks(grace_periods, kAll, 2 * kAll);
-  const Block whole = blocks.take(Blocks::kMostOrder);
-  EXPECT_EQ(whole.first, kAll);
-  EXPECT_THROW(blocks.take(0), std::length_error);
-  blocks.give_back(whole);
-  const Block one = blocks.take(0), four = blocks.take(2);
-  EXPECT_EQ(four.first % 4, 0U);
-  blocks.retire(one, grace_periods.start());
-  EXPECT_NE(blocks.take(0).first, one.first);
-  grace_periods.end_all();
-  EXPECT_EQ(blocks.end(), 2 * kAll);
-  for (std::size_t taken = 6; taken < kAll; ++taken) {
-    if (blocks.take(0).first == one.first) return;
-  }
-  ADD_FAILURE() << "the retired one never came back";
 }
 
 }  // namespace

@@ -30,56 +30,40 @@ constexpr std::uint32_t kGroup = 64;
   return _mm512_inserti64x4(first, _mm512_castsi512_si256(second), 1);
 }
 
-/// Entries by their numbers, which are less than 2^31, in the lanes that are asked for; the other lanes have
-/// `otherwise`.
-[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i gather_entries(const std::uint32_t* entries,
-                                                                                    __m512i number, __mmask16 asked,
-                                                                                    __m512i otherwise) {
-  if constexpr (!kThreadSanitizer) return _mm512_mask_i32gather_epi32(otherwise, asked, number, entries, 4);
-  // It does not see what an intrinsic reads: it is shown loads.
-  alignas(64) std::uint32_t at[kLanes], entry[kLanes];
-  _mm512_store_si512(at, number);
-  _mm512_store_si512(entry, otherwise);
-  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-    if ((asked >> lane & 1) != 0) entry[lane] = penumbra_load(&entries[at[lane]]);
-  }
-  return _mm512_load_si512(entry);
-}
-
 /// Which entries are numbers of nodes.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __mmask16 lead_on(__m512i entries) {
   static_assert(IPV6_TRIE_NODE == 1U << 31);
   return _mm512_movepi32_mask(entries);
 }
 
-/// Writes the answers of `Vectors` times kLanes addresses.
-template <std::size_t Vectors>
+/// Writes the answers of `kBlocks` times kLanes addresses.
+template <std::size_t kBlocks>
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_answers(const ipv6_trie_view& view,
                                                                                const ipv6_address* address,
                                                                                std::uint16_t* next_hop) {
   static_assert(IPV6_TRIE_ROOT_BITS == 24 && IPV6_TRIE_NODE_BITS == 8);
   constexpr __mmask16 kAll = 0xFFFF;
-  __m512i rest[Vectors];  // what is left of the quarters at hand, in the upper bits
-  __m512i entry[Vectors];
+  __m512i rest[kBlocks];  // what is left of the quarters at hand, in the upper bits
+  __m512i entry[kBlocks];
   __m512i all_entries = _mm512_setzero_si512();
-  for (std::size_t i = 0; i < Vectors; ++i) {
+  for (std::size_t i = 0; i < kBlocks; ++i) {
     const __m512i quarter = quarters(address + i * kLanes, 0);
     rest[i] = _mm512_slli_epi32(quarter, 24);
-    entry[i] = gather_entries(view.entries, _mm512_srli_epi32(quarter, 8), kAll, _mm512_setzero_si512());
+    entry[i] = gather(view.entries, _mm512_srli_epi32(quarter, 8), kAll, _mm512_setzero_si512());
     all_entries = _mm512_or_si512(all_entries, entry[i]);
   }
   for (unsigned byte = 3; lead_on(all_entries) != 0; ++byte) {
     all_entries = _mm512_setzero_si512();
-    for (std::size_t i = 0; i < Vectors; ++i) {
+    for (std::size_t i = 0; i < kBlocks; ++i) {
       if (byte % 4 == 0) rest[i] = quarters(address + i * kLanes, byte / 4);
       // IPV6_TRIE_NODE is shifted out.
       const __m512i number = _mm512_or_si512(_mm512_slli_epi32(entry[i], 8), _mm512_srli_epi32(rest[i], 24));
       rest[i] = _mm512_slli_epi32(rest[i], 8);
-      entry[i] = gather_entries(view.entries, number, lead_on(entry[i]), entry[i]);
+      entry[i] = gather(view.entries, number, lead_on(entry[i]), entry[i]);
       all_entries = _mm512_or_si512(all_entries, entry[i]);
     }
   }
-  for (std::size_t i = 0; i < Vectors; ++i) {
+  for (std::size_t i = 0; i < kBlocks; ++i) {
     const __m512i inverted = _mm512_xor_si512(entry[i], _mm512_set1_epi32(-1));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hop + i * kLanes), _mm512_cvtepi32_epi16(inverted));
   }
@@ -90,6 +74,10 @@ template <std::size_t Vectors>
                                                             std::uint16_t* next_hop, std::uint32_t n) {
   for (; n >= kGroup; n -= kGroup, address += kGroup, next_hop += kGroup) {
     find_answers<kGroup / kLanes>(view, address, next_hop);
+  }
+  constexpr std::uint32_t kTwoBlocks = 2 * kLanes;
+  for (; n >= kTwoBlocks; n -= kTwoBlocks, address += kTwoBlocks, next_hop += kTwoBlocks) {
+    find_answers<2>(view, address, next_hop);
   }
   for (; n >= kLanes; n -= kLanes, address += kLanes, next_hop += kLanes) find_answers<1>(view, address, next_hop);
   if (n > 0) ipv6_trie_lookup(view, address, next_hop, n);

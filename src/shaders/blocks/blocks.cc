@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shaders/ipv6_runs/blocks.h"
+#include "shaders/blocks/blocks.h"
 
 #include <stdexcept>
 
