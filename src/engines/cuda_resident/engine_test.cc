@@ -55,6 +55,17 @@ class ResidentOnAFake : public testing::TestWithParam<std::uint32_t> {
   KernelFaults faults_;
 };
 
+/// The groups of all others come to rest.
+TEST_P(ResidentOnAFake, HasFewGroupsAnswerOneBatchAtATime) {
+  ResidentEngine engine(fake_backend(world_, faults_), options());
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(runs(queue, 32, 32));
+  const auto groups = std::ranges::count_if(faults_.answers, [](const auto& answers) { return answers > 0; });
+  EXPECT_GE(groups, 1);
+  EXPECT_LE(groups, 1 + FreeSlots::kAside);
+}
+
 TEST_P(ResidentOnAFake, AnswersBatchesOfAnySizeInOrder) {
   ResidentEngine engine(fake_backend(world_, faults_), options());
   engine.use_table(world_.modulo);

@@ -34,7 +34,8 @@ struct KernelFaults {
   std::atomic<int> late_microseconds{0};  ///< each answer
   std::uint32_t holds = kMostSlots;       ///< groups at once; before an engine is made
   std::atomic<int> started{0}, abandoned{0};
-  std::atomic<int> elsewhere{0};  ///< batches, or parts, whose columns stood elsewhere
+  std::atomic<int> elsewhere{0};                       ///< batches, or parts, whose columns stood elsewhere
+  std::array<std::atomic<int>, kMostSlots> answers{};  ///< of each group
 };
 
 class FakeResident final : public ResidentDevice {
@@ -74,6 +75,7 @@ class FakeResident final : public ResidentDevice {
   static constexpr std::uint32_t kThreads = 2;
   static constexpr unsigned kStreams = 1;
   struct Group {
+    std::uint32_t index;
     Slot* slot;
     std::uint32_t* beat;
     std::uint32_t number;
@@ -83,7 +85,7 @@ class FakeResident final : public ResidentDevice {
   void serve(Roster& roster, std::uint32_t slots, std::uint32_t thread) {
     std::vector<Group> groups;
     for (std::uint32_t i = thread; i < slots; i += kThreads) {
-      groups.push_back({roster.slots[i], &roster.beats[i], next_number(number_in(roster.slots[i]->out[0])), {}});
+      groups.push_back({i, roster.slots[i], &roster.beats[i], next_number(number_in(roster.slots[i]->out[0])), {}});
     }
     std::mt19937 random(thread);
     while (!is_abandoned_ && (faults_.dead || (!stop_ && !faults_.ends.exchange(false)))) {
@@ -128,6 +130,7 @@ class FakeResident final : public ResidentDevice {
     return group.view;
   }
   void answer(Group& group, std::mt19937& random) {
+    ++faults_.answers.at(group.index);
     const Head head = head_of(group);
     const Shader& shader = *shaders_.at(head.shader);
     const std::uint32_t number = std::exchange(group.number, next_number(group.number));

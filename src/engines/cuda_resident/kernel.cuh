@@ -53,19 +53,18 @@ class Reader {
       const uint4 head = {__shfl_sync(~0U, first_.x, 0), __shfl_sync(~0U, first_.y, 0), 0,
                           __shfl_sync(~0U, first_.w, 0)};
       if (head.w == number_) {
-        pieces_ = head.y >> 24;
+        pieces_ = head.y >> 16;
         const bool lacks = (lane < pieces_ && (lane >= ahead_ || first_.w != number_)) ||
                            (lane + kWarp < pieces_ && (lane + kWarp >= ahead_ || second_.w != number_));
         ahead_ = pieces_;
         if (__any_sync(~0U, lacks)) continue;
-        ahead_ = head.y >> 8 & 0xFF;
-        work_ = {head.x, number_, static_cast<std::uint8_t>(head.y), static_cast<Form>(head.y >> 16 & 0xFF), false};
+        work_ = {head.x, number_, static_cast<std::uint8_t>(head.y), static_cast<Form>(head.y >> 8 & 0xFF), false};
         number_ = next_number(number_);
         quiet_ = 0;
         return true;
       }
       if (__any_sync(~0U, stop == run_)) return false;
-      if (++quiet_ == kQuiet) ahead_ = 1;
+      if (++quiet_ >= kQuiet) rest();
       tell_beat();
     }
   }
@@ -86,11 +85,17 @@ class Reader {
   }
 
  private:
-  /// Readings without a batch, about a tenth of a second, after which the slot's first piece alone is read: the bus is
-  /// others' meanwhile, and the next batch takes one reading more.
-  static constexpr std::uint32_t kQuiet = 1U << 16;
+  /// Readings without a batch, some milliseconds, after which the group rests between them, and reads the slot's first
+  /// piece alone: the bus is others' meanwhile, and the next batch waits for a rest and takes one reading more.
+  static constexpr std::uint32_t kQuiet = 1U << 12;
+  static constexpr unsigned kRestNanoseconds = 4000;
   static constexpr long long kBeatClocks = 1LL << 24;
 
+  __device__ void rest() {
+    quiet_ = kQuiet;
+    ahead_ = 1;
+    __nanosleep(kRestNanoseconds);
+  }
   __device__ void tell_beat() {
     const long long now = clock64();
     if (now - told_ < kBeatClocks) return;
@@ -103,7 +108,7 @@ class Reader {
   volatile std::uint32_t* beat_;
   const volatile std::uint32_t* stop_;
   std::uint32_t run_, number_;
-  std::uint32_t ahead_ = 1;   ///< pieces that are read at once, as the last batch said
+  std::uint32_t ahead_ = 1;   ///< pieces that are read at once: as many as the last batch had
   std::uint32_t pieces_ = 0;  ///< of the batch
   std::uint32_t quiet_ = 0;   ///< readings since the last one
   bool has_view_ = false;

@@ -35,9 +35,8 @@ enum class Form : std::uint8_t {
 struct Head {
   std::uint32_t items;
   std::uint8_t shader;  ///< its index in the launch
-  std::uint8_t ahead;   ///< pieces that the group reads at once from now on, until there is another batch
   Form form;
-  std::uint8_t pieces;  ///< of the whole batch
+  std::uint16_t pieces;  ///< of the whole batch
 };
 static_assert(sizeof(Head) == 8);
 inline constexpr std::uint32_t kMostShaders = 256;

@@ -33,6 +33,7 @@ ResidentQueue::ResidentQueue(Keeper& keeper, std::shared_ptr<SlotRow> row, const
       row_(std::move(row)),
       count_(row_->count),
       slots_(row_->slots()),
+      free_(count_),
       parts_(count_),
       view_numbers_(count_) {
   keeper.settle(*row_);
@@ -40,9 +41,9 @@ ResidentQueue::ResidentQueue(Keeper& keeper, std::shared_ptr<SlotRow> row, const
 
 ResidentQueue::~ResidentQueue() {
   for (; in_flight_ > 0; --in_flight_, head_ = behind(head_)) {
-    const auto is_at_it = [this] {
-      return parts_[head_].place != Place::cpu && row_->is_served.load(std::memory_order_acquire) &&
-             number_in(slots_[head_].out[0]) != row_->lines[head_].number.load(std::memory_order_relaxed);
+    const auto is_at_it = [this, &part = parts_[head_]] {
+      return part.place != Place::cpu && row_->is_served.load(std::memory_order_acquire) &&
+             number_in(slots_[part.slot].out[0]) != row_->lines[part.slot].number.load(std::memory_order_relaxed);
     };
     while (is_at_it()) std::this_thread::yield();
   }
@@ -131,14 +132,10 @@ Piece* ResidentQueue::behind_head(std::uint32_t slot, Form form) const noexcept 
   return slots_[slot].in + (form == Form::columns_only ? 1 : known_.head_pieces);
 }
 
-/// Writes what a batch begins with whose pieces end there; then the batch is the group's. The group is told to read as
-/// many pieces at once for its next batch, so that it comes with one way over the bus; but of many groups that wait
-/// each only its first line, or they keep the bus and this core's cache busy with reading what is not there yet.
+/// Writes what a batch begins with whose pieces end there; then the batch is the group's.
 void ResidentQueue::write_head(std::uint32_t slot, Form form, std::uint32_t items, const Piece* end,
                                std::uint32_t number) noexcept {
   Slot& its = slots_[slot];
-  const auto pieces = static_cast<std::uint32_t>(end - its.in);
-  const std::uint32_t ahead = in_flight_ >= kManyInFlight ? std::min(pieces, kLinePieces) : pieces;
   std::uint32_t view_begin = 0;
   std::memcpy(&view_begin, view_.data(), sizeof view_begin);
   if (form != Form::columns_only) {
@@ -149,31 +146,32 @@ void ResidentQueue::write_head(std::uint32_t slot, Form form, std::uint32_t item
     std::atomic_signal_fence(std::memory_order_release);  // a group that reads it has seen the head
     if (view_bytes > kBeside) way_.pack(its.in + 1, view_.data() + kBeside, view_bytes - kBeside, number);
   }
-  const Head head{items, known_.index, static_cast<std::uint8_t>(ahead), form, static_cast<std::uint8_t>(pieces)};
+  const Head head{items, known_.index, form, static_cast<std::uint16_t>(end - its.in)};
   const auto packed = std::bit_cast<std::uint64_t>(head);
   store_piece(its.in[0], _mm_set_epi64x(static_cast<long long>(std::uint64_t{number} << 32 | view_begin),
                                         static_cast<long long>(packed)));
 }
 
+/// A place for what is in flight next.
+ResidentQueue::Part& ResidentQueue::next_part() noexcept {
+  ++in_flight_;
+  return parts_[std::exchange(tail_, behind(tail_))];
+}
+
 /// False: it is too large.
 bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
-  const std::uint32_t slot = tail_;
-  const Form form = has_view(slot) ? Form::columns_only : Form::columns;
   if (batch.items != known_.items) know_size(batch.items);
+  if (known_.head_pieces + known_.input_pieces > kSlotPieces || known_.output_pieces > kSlotPieces) return false;
+  const std::uint32_t slot = free_.take();
+  const Form form = has_view(slot) ? Form::columns_only : Form::columns;
   Piece* to = behind_head(slot, form);
-  const bool has_room =
-      to - slots_[slot].in + known_.input_pieces <= kSlotPieces && known_.output_pieces <= kSlotPieces;
-  if (!has_room) return false;
   const std::uint32_t number = begin(slot);
   const auto& element_bytes = known_.shader->input_bytes;
   for (std::size_t i = 0; i < element_bytes.size(); ++i) {
     to = way_.pack(to, batch.inputs[i], element_bytes[i] * batch.items, number);
   }
   write_head(slot, form, batch.items, to, number);
-  fetch(slots_[ahead_of(slot)].in, static_cast<std::uint32_t>(to - slots_[slot].in), prefetch_to_write);
-  parts_[slot] = {&batch, 0, batch.items, Place::slot, true, {}, {}};
-  tail_ = behind(tail_);
-  ++in_flight_;
+  next_part() = {&batch, 0, batch.items, slot, Place::slot, true, {}, {}};
   return true;
 }
 
@@ -191,7 +189,7 @@ EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
   const auto bytes = static_cast<std::uint32_t>(known_.columns * sizeof addresses[0]);
   std::atomic_signal_fence(std::memory_order_release);  // staged columns come before the slots that name them
   for (std::uint32_t part = 0; part < parts; ++part) {
-    const std::uint32_t slot = std::exchange(tail_, behind(tail_));
+    const std::uint32_t slot = free_.take();
     const std::uint32_t first = part * part_items;
     const std::uint32_t items = std::min(part_items, batch.items - first);
     Addresses from = addresses;
@@ -200,21 +198,19 @@ EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
     Piece* const to = behind_head(slot, Form::addresses);
     const Piece* const end = way_.pack(to, static_cast<const void*>(from.data()), bytes, number);
     write_head(slot, Form::addresses, items, end, number);
-    parts_[slot] = {&batch, first, items, Place::elsewhere, part + 1 == parts, inputs, outputs};
+    next_part() = {&batch, first, items, slot, Place::elsewhere, part + 1 == parts, inputs, outputs};
   }
-  in_flight_ += parts;
   return Submitted::queued;
 }
 
 EngineQueue::Submitted ResidentQueue::submit_to_cpu(Batch& batch) noexcept {
-  const Part part{&batch, 0, batch.items, Place::cpu, true, {}, {}};
+  const Part part{&batch, 0, batch.items, 0, Place::cpu, true, {}, {}};
   if (in_flight_ == 0) {
     count(row_->by_cpu);
     run_on_cpu(part);
     return Submitted::done;
   }
-  parts_[std::exchange(tail_, behind(tail_))] = part;
-  ++in_flight_;
+  next_part() = part;
   return Submitted::queued;
 }
 
@@ -284,12 +280,11 @@ const SharedRange* ResidentQueue::range_of(const std::array<Column*, kMaxColumns
 
 Batch* ResidentQueue::poll() noexcept {
   while (in_flight_ > 0) {
-    const std::uint32_t slot = head_;
-    const Part& part = parts_[slot];
+    const Part& part = parts_[head_];
     if (part.place == Place::cpu) {
       count(row_->by_cpu);
       run_on_cpu(part);
-    } else if (take_answer(slot, part)) {
+    } else if (take_answer(part)) {
       if (part.is_last) count(row_->by_gpu);
     } else if (row_->is_served.load(std::memory_order_acquire)) {
       return nullptr;
@@ -297,7 +292,7 @@ Batch* ResidentQueue::poll() noexcept {
       if (part.is_last) count(row_->given_up);
       run_on_cpu(part);
     }
-    end(slot, part);
+    end(part);
     head_ = behind(head_);
     --in_flight_;
     if (part.is_last) return part.batch;
@@ -306,9 +301,9 @@ Batch* ResidentQueue::poll() noexcept {
 }
 
 /// Whether all of the results have come; then they are the batch's.
-bool ResidentQueue::take_answer(std::uint32_t slot, const Part& part) const noexcept {
-  const std::uint32_t number = row_->lines[slot].number.load(std::memory_order_relaxed);
-  const Piece* from = slots_[slot].out;
+bool ResidentQueue::take_answer(const Part& part) const noexcept {
+  const std::uint32_t number = row_->lines[part.slot].number.load(std::memory_order_relaxed);
+  const Piece* from = slots_[part.slot].out;
   if (number_in(*from) != number) return false;
   if (part.place == Place::elsewhere) {
     std::atomic_signal_fence(std::memory_order_acquire);
@@ -319,8 +314,10 @@ bool ResidentQueue::take_answer(std::uint32_t slot, const Part& part) const noex
   for (std::size_t i = 0; i < element_bytes.size(); ++i) {
     if (!way_.unpack(from, part.batch->outputs[i], element_bytes[i] * part.items, number)) return false;
   }
-  fetch(slots_[ahead_of(slot)].out, static_cast<std::uint32_t>(from - slots_[slot].out),
-        [](const Piece* piece) { __builtin_prefetch(piece); });
+  if (in_flight_ > kFetchAhead) {
+    fetch(slots_[parts_[ahead_of(head_)].slot].out, static_cast<std::uint32_t>(from - slots_[part.slot].out),
+          [](const Piece* piece) { __builtin_prefetch(piece); });
+  }
   return true;
 }
 
@@ -343,8 +340,12 @@ void ResidentQueue::take_staged(const Part& part) const noexcept {
 }
 
 /// The slot is free, and with the last part the batch's room.
-void ResidentQueue::end(std::uint32_t slot, const Part& part) noexcept {
-  row_->lines[slot].reads.store(0, std::memory_order_release);
+void ResidentQueue::end(const Part& part) noexcept {
+  if (part.place != Place::cpu) {
+    row_->lines[part.slot].reads.store(0, std::memory_order_release);
+    if (part.place == Place::slot) fetch(slots_[part.slot].in, 1 + known_.input_pieces, prefetch_to_write);
+    free_.give_back(part.slot);
+  }
   if (!part.is_last) return;
   if (part.inputs.bytes > 0) inputs_.give_back(part.inputs.begin, part.inputs.bytes);
   if (part.outputs.bytes > 0) outputs_.give_back(part.outputs.begin, part.outputs.bytes);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cuda/staging.h"
+#include "cuda_resident/free_slots.h"
 #include "cuda_resident/keeper.h"
 #include "cuda_resident/piece_lines.h"
 #include "cuda_resident/slots.h"
@@ -36,18 +37,18 @@ class ResidentQueue final : public EngineQueue {
   void share(std::shared_ptr<const HugeMemory> memory) override;
 
  private:
-  static constexpr std::uint32_t kFetchAhead = 4;     ///< slots
-  static constexpr std::uint32_t kManyInFlight = 48;  ///< parts, from which on groups read less while they wait
+  static constexpr std::uint32_t kFetchAhead = 4;  ///< parts
 
   enum class Place : std::uint8_t { slot, elsewhere, cpu };
   /// A place in the staging memory; none if `bytes` is 0.
   struct Staged {
     std::size_t begin = 0, bytes = 0;
   };
-  /// What is in flight in a slot: a batch or a part of one.
+  /// What is in flight: a batch or a part of one.
   struct Part {
     Batch* batch = nullptr;
     std::uint32_t first = 0, items = 0;
+    std::uint32_t slot = 0;  ///< but for Place::cpu
     Place place = Place::cpu;
     bool is_last = false;
     Staged inputs, outputs;  ///< of the whole batch
@@ -64,11 +65,13 @@ class ResidentQueue final : public EngineQueue {
     std::array<std::size_t, 2 * kMaxColumns> element_bytes{};  ///< as Addresses
   };
 
-  std::uint32_t behind(std::uint32_t slot) const noexcept { return slot + 1 == count_ ? 0 : slot + 1; }
-  std::uint32_t ahead_of(std::uint32_t slot) const noexcept {
-    const std::uint32_t ahead = slot + kFetchAhead;
-    return ahead < count_ ? ahead : ahead % count_;
+  /// Where among the parts the one behind this one stands, and the one that is to be fetched with it.
+  std::uint32_t behind(std::uint32_t at) const noexcept { return at + 1 == count_ ? 0 : at + 1; }
+  std::uint32_t ahead_of(std::uint32_t at) const noexcept {
+    const std::uint32_t ahead = at + kFetchAhead;
+    return ahead < count_ ? ahead : ahead - count_;
   }
+  Part& next_part() noexcept;
   void know(const Shader& shader) noexcept;
   void know_size(std::uint32_t items) noexcept;
   bool is_served() noexcept;
@@ -88,11 +91,11 @@ class ResidentQueue final : public EngineQueue {
   template <class Column>
   const SharedRange* range_of(const std::array<Column*, kMaxColumns>& columns,
                               const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept;
-  bool take_answer(std::uint32_t slot, const Part& part) const noexcept;
+  bool take_answer(const Part& part) const noexcept;
   template <class Fetch>
   static void fetch(const Piece* pieces, std::uint32_t count, Fetch line) noexcept;
   void take_staged(const Part& part) const noexcept;
-  void end(std::uint32_t slot, const Part& part) noexcept;
+  void end(const Part& part) noexcept;
   void run_on_cpu(const Part& part) noexcept;
 
   Keeper& keeper_;
@@ -102,10 +105,11 @@ class ResidentQueue final : public EngineQueue {
   const std::uint32_t count_;  ///< of its slots
   const PieceWay way_ = PieceWay::best();
   Slot* const slots_;
-  std::vector<Part> parts_;  ///< one a slot
+  FreeSlots free_;
+  std::vector<Part> parts_;  ///< as many as slots
   std::vector<std::shared_ptr<SharedRange>> shared_;
   cuda::ByteRing inputs_{SlotRow::kStaging}, outputs_{SlotRow::kStaging};
-  std::uint32_t head_ = 0, tail_ = 0;  ///< slots: of the oldest part, and behind that of the youngest
+  std::uint32_t head_ = 0, tail_ = 0;  ///< the oldest part, and where the next one will stand
   std::uint32_t in_flight_ = 0;
   Known known_;
   TableLease* lease_ = nullptr;                   ///< of the table whose batches come
