@@ -34,7 +34,16 @@ constexpr std::uint32_t kRoutedNames = 1'000'000;
 /// What a configuration says of ports and functions.
 struct System {
   std::string name, input, ports, pipeline;
+  unsigned functions = 1;
 };
+
+/// For so many queues: of cuda-resident's blocks each gets as many as there are for all, but no more than without a
+/// word.
+std::string choice_of(const std::string& engine, unsigned queues) {
+  constexpr unsigned kBlocks = 256, kSlots = 16;  // docs/cuda-resident.md
+  if (engine != "cuda-resident" || queues * kSlots <= kBlocks) return engine;
+  return fmt::format("{},slots={}", engine, kBlocks / queues);
+}
 
 using FrameBytes = std::vector<std::uint8_t>;
 
@@ -137,7 +146,7 @@ class CoresBench {
     write_ipv4_table();
     return {"flows and ipv4",
             "900,000 generated prefixes, 64-byte frames, each packet of another flow until the source begins anew",
-            kOnePort, fmt::format("  - flows: {{max_flows: 4000000}}\n{}", kIpv4)};
+            kOnePort, fmt::format("  - flows: {{max_flows: 4000000}}\n{}", kIpv4), 2};
   }
   System ipv6() const {
     constexpr unsigned kNextHops = 16;
@@ -215,7 +224,8 @@ class CoresBench {
       write_file(folder_.path() / file,
                  fmt::format("ports:\n{}workers: {{cores: [{}]}}\nengine: {}\npipeline:\n{}control: {{socket: "
                              "control.sock}}\n",
-                             system.ports, fmt::join(cores, ", "), engine->name, system.pipeline));
+                             system.ports, fmt::join(cores, ", "), choice_of(engine->name, workers * system.functions),
+                             system.pipeline));
       turns.push_back({engine->name, [path = (folder_.path() / file).string()] { return rate(path); }});
     }
     report_.compare(fmt::format("{}, {} worker{}", system.name, workers, workers == 1 ? "" : "s"), "M packets/s",

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <string>
@@ -113,6 +114,28 @@ TEST_P(NameLookup, FindsRandomNames) {
   expect_equal(names);
   for (std::size_t i = 0; i < names.size(); i += 3) remove(names[i]);
   expect_equal(names);
+}
+
+/// As those whose components and first try are cut to what there may be: engines measure shaders on such keys.
+TEST_P(NameLookup, AnswersKeysOfAnyBytes) {
+  Random random(7);
+  for (int i = 0; i < 1000; ++i) insert(any_name(random, 6), static_cast<std::uint16_t>(i));
+  std::vector<ndn_names_key> keys(3000), cut;
+  for (ndn_names_key& key : keys) {
+    table_.fill(bytes_of(encoded(any_name(random, 6))), key);
+    key.components = random.below(2) != 0 ? random.below(40) : static_cast<std::uint32_t>(random.next());
+    if (random.below(2) != 0) key.first = static_cast<std::uint32_t>(random.next());
+    cut.push_back(key);
+    cut.back().components = std::min<std::uint32_t>(key.components, NDN_NAMES_COMPONENTS);
+    const bool is_there = key.first >= 1 && key.first <= cut.back().components;
+    if (!is_there) cut.back().first = cut.back().components;
+  }
+  table_.commit();
+  std::vector<std::uint32_t> found(keys.size(), 0x1234), right(keys.size());
+  run_({keys.data()}, {found.data()}, keys.size(), 64);
+  ndn_names_lookup(*static_cast<const cuckoo_table_view*>(table_.table().view()), cut.data(), right.data(),
+                   static_cast<std::uint32_t>(cut.size()));
+  EXPECT_EQ(found, right);
 }
 
 TEST_P(NameLookup, FindsRealDomains) {

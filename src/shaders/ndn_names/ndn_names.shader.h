@@ -23,9 +23,11 @@ enum {
   NDN_NAMES_NONE = 0 /* of no component a prefix is there */
 };
 
-/* A name that is looked up. */
+/* A name that is looked up. What is beyond these bounds is taken for the most that they allow: engines measure shaders
+ * on random bytes. */
 struct ndn_names_key {
-  uint32_t components;                   /* of how many there is a digest; no prefix of more is looked for */
+  uint32_t components;                   /* of how many there is a digest, up to NDN_NAMES_COMPONENTS; no prefix of more
+                                            is looked for */
   uint32_t first;                        /* how many components are tried first: 1 to `components` */
   uint64_t digest[NDN_NAMES_COMPONENTS]; /* of its first component, its first two, ... */
 };
@@ -38,7 +40,9 @@ PENUMBRA_SHADER void ndn_names_lookup(struct cuckoo_table_view view, const struc
   foreach (i, n) {
     uint32_t shortest = 1;
     uint32_t longest = key[i].components;
+    if (longest > NDN_NAMES_COMPONENTS) longest = NDN_NAMES_COMPONENTS;
     uint32_t components = key[i].first;
+    if (components - 1 >= longest) components = longest;
     uint32_t best = NDN_NAMES_NONE;
     while (shortest <= longest) {
       const uint32_t value = cuckoo_table_find(&view, key[i].digest[components - 1]);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flow look-ups' form for CUDA, on the host's threads, against the one source.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "shaders/cuda_on_cpu.h"
+#include "shaders/flows/flow_table.h"
+#include "shaders/flows/flow_testing.h"
+#include "shaders/flows/flows.cuda.h"
+
+namespace penumbra {
+namespace {
+
+TEST(FlowsForCuda, FindWhatTheOneSourceFinds) {
+  constexpr std::uint64_t kSeed = 5;
+  constexpr std::size_t kFlows = 2000;
+  constexpr std::uint32_t kUntouched = 0xDEADBEEF;
+  NoReaders no_readers;
+  FlowTable table(kFlows, kSeed, no_readers);
+  Random random(1);
+  std::vector<flow_key> keys;
+  for (std::size_t i = 0; i < kFlows; ++i) {
+    keys.push_back(any_flow(random));
+    table.insert(keys.back(), 7);
+    keys.push_back(any_flow(random));
+  }
+  const auto& view = *static_cast<const flows_view*>(table.table().view());
+  for (const std::uint32_t count : {0U, 1U, 63U, 64U, 65U, static_cast<std::uint32_t>(keys.size())}) {
+    std::vector<std::uint32_t> right(count), found(count + 1, kUntouched);
+    flows_lookup(view, keys.data(), right.data(), count);
+    cuda_on_cpu::launch(2, 32, [&] { flows::lookup_in_one_loop(view, keys.data(), found.data(), count); });
+    EXPECT_EQ(found.back(), kUntouched);
+    found.pop_back();
+    EXPECT_EQ(found, right) << count;
+  }
+}
+
+}  // namespace
+}  // namespace penumbra
