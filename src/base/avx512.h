@@ -46,6 +46,21 @@ namespace penumbra {
   return _mm512_load_si512(element);
 }
 
+/// Eight elements of 64 bits in the lanes that are asked for, each as penumbra_load() reads one; the other lanes have
+/// 0.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i gather(const std::uint64_t* array, __m512i numbers,
+                                                                            __mmask8 asked) {
+  if constexpr (!kThreadSanitizer) {
+    return _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), asked, numbers, array, 8);
+  }
+  alignas(64) std::uint64_t number[8], element[8] = {};
+  _mm512_store_si512(number, numbers);
+  for (unsigned lane = 0; lane < 8; ++lane) {
+    if ((asked >> lane & 1) != 0) element[lane] = penumbra_load(&array[number[lane]]);
+  }
+  return _mm512_load_si512(element);
+}
+
 /// The lower halves of sixteen words of 64 bits, eight in each argument; and their upper halves.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i lower_halves(__m512i first, __m512i second) {
   const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
