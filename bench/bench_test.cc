@@ -223,6 +223,32 @@ const bool kAbsent = register_benchmark({.name = "test absent",
                                          .probe = [] { return Availability{false, "not on this machine"}; },
                                          .run = nullptr});
 
+void compare_something(Report& report) {
+  report.compare("done", "us", std::vector<Series>{{.name = "one", .samples = {1.0}}}, "");
+}
+const bool kStops = add("test stops", false, [](const Options&, Report& report) {
+  compare_something(report);
+  throw std::runtime_error("no more");
+});
+const bool kErrs = add("test errs", false, [](const Options&, Report& report) {
+  compare_something(report);
+  throw WrongAnswer("one is two");
+});
+
+TEST(Run, KeepsWhatWasFoundBeforeAFailureButNotBesideAWrongAnswer) {
+  ASSERT_TRUE(kStops && kErrs);
+  const auto [outcome, document] = run_quietly({"test stops", "test errs"});
+  EXPECT_EQ(outcome, Outcome::failed);
+  ASSERT_EQ(document["results"].size(), 2U);
+  const bool is_first = document["results"][0]["benchmark"] == "test stops";
+  const nlohmann::json &stopped = document["results"][is_first ? 0 : 1], &wrong = document["results"][is_first ? 1 : 0];
+  EXPECT_EQ(stopped["error"], "no more");
+  ASSERT_EQ(stopped["comparisons"].size(), 1U);
+  EXPECT_EQ(stopped["comparisons"][0]["title"], "done");
+  EXPECT_EQ(wrong["error"], "one is two");
+  EXPECT_FALSE(wrong.contains("comparisons"));
+}
+
 TEST(Run, TellsHowTheBarsStand) {
   ASSERT_TRUE(kMet && kMissed && kNotShown && kFails);
   auto [outcome, document] = run_quietly({"test met"});
