@@ -161,7 +161,7 @@ ResidentQueue::Part& ResidentQueue::next_part() noexcept {
 /// False: it is too large.
 bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
   if (batch.items != known_.items) know_size(batch.items);
-  if (known_.head_pieces + known_.input_pieces > kSlotPieces || known_.output_pieces > kSlotPieces) return false;
+  if (known_.input_pieces > kSlotPieces - known_.head_pieces || known_.output_pieces > kSlotPieces) return false;
   const std::uint32_t slot = free_.take();
   const Form form = has_view(slot) ? Form::columns_only : Form::columns;
   Piece* to = behind_head(slot, form);
@@ -343,7 +343,9 @@ void ResidentQueue::take_staged(const Part& part) const noexcept {
 void ResidentQueue::end(const Part& part) noexcept {
   if (part.place != Place::cpu) {
     row_->lines[part.slot].reads.store(0, std::memory_order_release);
-    if (part.place == Place::slot) fetch(slots_[part.slot].in, 1 + known_.input_pieces, prefetch_to_write);
+    if (part.place == Place::slot) {  // then the next batch may stand in one too
+      fetch(slots_[part.slot].in, 1 + std::min(known_.input_pieces, kSlotPieces - 1), prefetch_to_write);
+    }
     free_.give_back(part.slot);
   }
   if (!part.is_last) return;
