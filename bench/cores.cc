@@ -42,7 +42,7 @@ struct System {
 std::string choice_of(const std::string& engine, unsigned queues) {
   constexpr unsigned kBlocks = 256, kSlots = 16;  // docs/cuda-resident.md
   if (engine != "cuda-resident" || queues * kSlots <= kBlocks) return engine;
-  return fmt::format("{},slots={}", engine, kBlocks / queues);
+  return fmt::format("{},slots={}", engine, std::max(1U, kBlocks / queues));
 }
 
 using FrameBytes = std::vector<std::uint8_t>;
@@ -221,6 +221,8 @@ class CoresBench {
       std::vector<unsigned> cores;
       cores.reserve(workers);
       for (unsigned i = 0; i < workers; ++i) cores.push_back(core(i));
+      const std::string choice = choice_of(engine->name, workers * system.functions);
+      if (choice != engine->name) report_.note(fmt::format("{}, {} workers: {}", system.name, workers, choice));
       write_file(folder_.path() / file,
                  fmt::format("ports:\n{}workers: {{cores: [{}]}}\nengine: {}\npipeline:\n{}control: {{socket: "
                              "control.sock}}\n",

@@ -101,9 +101,9 @@ function(penumbra_sources)
 endfunction()
 
 # penumbra_test(NAME x_test.cc ... [SHADERS] [THREADS] [LONG] [WITH support.cc ...]): a GoogleTest program of these files
-# and the sources behind WITH; with SHADERS one that needs no DPDK, and that `make test-gpu` runs too. THREADS: threads
-# share data in it, so that it is ThreadSanitizer's. LONG: its oracle goes over whole tables. What the others do
-# themselves need not be fast.
+# and the sources behind WITH; with SHADERS one that needs no DPDK, and whose tests on GPU engines, if it has some, `make
+# test-gpu` runs. THREADS: threads share data in it, so that it is ThreadSanitizer's. LONG: its oracle goes over whole
+# tables. What the others do themselves need not be fast.
 function(penumbra_test name)
   cmake_parse_arguments(arg "SHADERS;THREADS;LONG" "" "WITH" ${ARGN})
   if(NOT PENUMBRA_TESTS OR (NOT arg_SHADERS AND NOT TARGET Penumbra::dpdk))

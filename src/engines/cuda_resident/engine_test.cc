@@ -10,7 +10,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <iterator>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,6 +79,45 @@ TEST_P(ResidentOnAFake, AnswersBatchesOfAnySizeInOrder) {
   EXPECT_TRUE(runs(queue, 1'000'000, 1'000'000)) << "too large for the staging memory";
   EXPECT_GT(faults_.elsewhere, 0);
   EXPECT_GT(batches_by_kernel(engine), 100U);
+}
+
+/// Batches in slots, in parts elsewhere and on the CPU, all in flight together, while the kernel ends once by itself.
+TEST_P(ResidentOnAFake, AnswersBatchesOfMixedSizesInOrder) {
+  ResidentEngine engine(fake_backend(world_, faults_), options());
+  engine.use_table(world_.modulo);
+  const auto queue = engine.open_queue();
+  constexpr std::uint32_t kSizes[] = {1, 32, 64, 500, 5'000, 60'000};
+  const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(60'000);
+  struct Asked {
+    std::vector<std::uint16_t> out;
+    Batch batch;
+  };
+  std::deque<Asked> asked;
+  const auto take_back = [&](const Batch* batch) {
+    ASSERT_EQ(batch, &asked.front().batch);
+    ASSERT_TRUE(is_right({in.begin(), in.begin() + batch->items}, asked.front().out));
+    asked.pop_front();
+  };
+  std::mt19937 random(3);
+  for (int i = 0; i < 600; ++i) {
+    if (i == 300) faults_.ends = true;
+    Asked& next = asked.emplace_back();
+    const std::uint32_t items = kSizes[random() % std::size(kSizes)];
+    next.out.assign(items, 0xFFFF);
+    next.batch = world_.modulo_batch(in, next.out);
+    next.batch.items = items;
+    for (;;) {
+      const auto submitted = queue->submit(next.batch);
+      if (submitted == EngineQueue::Submitted::done) take_back(&next.batch);
+      if (submitted != EngineQueue::Submitted::full) break;
+      if (const Batch* batch = queue->poll()) take_back(batch);
+    }
+  }
+  while (!asked.empty()) {
+    if (const Batch* batch = queue->poll()) take_back(batch);
+  }
+  EXPECT_GT(faults_.elsewhere, 0);
+  EXPECT_GT(batches_by_kernel(engine), 0U);
 }
 
 TEST_P(ResidentOnAFake, ServesWorkersThatComeAndGo) {

@@ -315,8 +315,10 @@ bool ResidentQueue::take_answer(const Part& part) const noexcept {
     if (!way_.unpack(from, part.batch->outputs[i], element_bytes[i] * part.items, number)) return false;
   }
   if (in_flight_ > kFetchAhead) {
-    fetch(slots_[parts_[ahead_of(head_)].slot].out, static_cast<std::uint32_t>(from - slots_[part.slot].out),
+    const Slot& ahead = slots_[parts_[ahead_of(head_)].slot];
+    fetch(ahead.out, static_cast<std::uint32_t>(from - slots_[part.slot].out),
           [](const Piece* piece) { __builtin_prefetch(piece); });
+    if (!lies_aside()) fetch(ahead.in, pieces_of_next(), prefetch_to_write);
   }
   return true;
 }
@@ -343,9 +345,7 @@ void ResidentQueue::take_staged(const Part& part) const noexcept {
 void ResidentQueue::end(const Part& part) noexcept {
   if (part.place != Place::cpu) {
     row_->lines[part.slot].reads.store(0, std::memory_order_release);
-    if (part.place == Place::slot) {  // then the next batch may stand in one too
-      fetch(slots_[part.slot].in, 1 + std::min(known_.input_pieces, kSlotPieces - 1), prefetch_to_write);
-    }
+    if (part.place == Place::slot && lies_aside()) fetch(slots_[part.slot].in, pieces_of_next(), prefetch_to_write);
     free_.give_back(part.slot);
   }
   if (!part.is_last) return;

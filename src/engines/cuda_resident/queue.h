@@ -6,6 +6,7 @@
 // it is not there, was lost meanwhile, or lacks a state of the table, runs here on the CPU, in its turn.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +73,10 @@ class ResidentQueue final : public EngineQueue {
     return ahead < count_ ? ahead : ahead - count_;
   }
   Part& next_part() noexcept;
+  /// Whether a slot that is given back is not taken at once; then there is time to ask for its lines.
+  bool lies_aside() const noexcept { return count_ - in_flight_ >= FreeSlots::kAside; }
+  /// Of the next batch, if it is like the last one and stands in a slot.
+  std::uint32_t pieces_of_next() const noexcept { return 1 + std::min(known_.input_pieces, kSlotPieces - 1); }
   void know(const Shader& shader) noexcept;
   void know_size(std::uint32_t items) noexcept;
   bool is_served() noexcept;
