@@ -226,8 +226,7 @@ class CoresBench {
       write_file(folder_.path() / file,
                  fmt::format("ports:\n{}workers: {{cores: [{}]}}\nengine: {}\npipeline:\n{}control: {{socket: "
                              "control.sock}}\n",
-                             system.ports, fmt::join(cores, ", "), choice_of(engine->name, workers * system.functions),
-                             system.pipeline));
+                             system.ports, fmt::join(cores, ", "), choice, system.pipeline));
       turns.push_back({engine->name, [path = (folder_.path() / file).string()] { return rate(path); }});
     }
     report_.compare(fmt::format("{}, {} worker{}", system.name, workers, workers == 1 ? "" : "s"), "M packets/s",

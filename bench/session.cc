@@ -102,17 +102,17 @@ nlohmann::json ask_drivers(const std::vector<Benchmark>& selection) {
 /// In the child. What was found before a failure counts, but not beside a wrong answer.
 nlohmann::json measure(const Benchmark& benchmark, const Options& options) {
   Report report(title_of(benchmark), options.json);
-  std::string error;
+  std::optional<std::string> error;
   try {
     benchmark.run(options, report);
   } catch (const WrongAnswer&) {
     throw;
   } catch (const std::exception& failure) {
     error = failure.what();
-    fmt::print(stderr, "{}: {}\n", title_of(benchmark), error);
+    fmt::print(stderr, "{}: {}\n", title_of(benchmark), *error);
   }
   nlohmann::json found = report.json();
-  if (!error.empty()) found["error"] = error;
+  if (error) found["error"] = *error;
   return found;
 }
 

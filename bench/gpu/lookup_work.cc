@@ -85,10 +85,10 @@ template <bool kChecked>
 std::uint64_t LookupStream::go(std::uint64_t batches, std::uint32_t in_flight, double end) {
   std::uint64_t submitted = 0, back = 0, back_in_time = 0;
   bool is_prepared = false, is_over = false;
-  Turn youngest(flights_), oldest(flights_);
+  Flight *next = flights_.data(), *oldest = flights_.data();
   while (back < submitted || (!is_over && submitted < batches)) {
     while (!is_over && submitted < batches && submitted - back < in_flight) {
-      Flight& flight = *youngest;
+      Flight& flight = *next;
       if (!is_prepared) {
         prepare(flight);
         if (kChecked) work_.spoil(flight.first, flight.found);
@@ -98,12 +98,12 @@ std::uint64_t LookupStream::go(std::uint64_t batches, std::uint32_t in_flight, d
       if (is_prepared) break;
       flight.is_back = taken == EngineQueue::Submitted::done;
       ++submitted;
-      youngest.go_on();
+      next = behind(next);
       if (flight.is_back && flight.items >= kLongBatch) break;  // the end may have come meanwhile
     }
     if (Batch* batch = queue_->poll()) static_cast<Flight*>(batch)->is_back = true;
-    for (; back < submitted && (*oldest).is_back; ++back, oldest.go_on()) {
-      if constexpr (kChecked) work_.check((*oldest).first, (*oldest).found);
+    for (; back < submitted && oldest->is_back; ++back, oldest = behind(oldest)) {
+      if constexpr (kChecked) work_.check(oldest->first, oldest->found);
     }
     if (is_over || end == kNoEnd) continue;
     is_over = now() >= end;

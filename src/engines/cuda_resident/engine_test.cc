@@ -108,13 +108,19 @@ TEST_P(ResidentOnAFake, AnswersBatchesOfMixedSizesInOrder) {
     next.batch.items = items;
     for (;;) {
       const auto submitted = queue->submit(next.batch);
-      if (submitted == EngineQueue::Submitted::done) take_back(&next.batch);
+      if (submitted == EngineQueue::Submitted::done) {
+        ASSERT_NO_FATAL_FAILURE(take_back(&next.batch));
+      }
       if (submitted != EngineQueue::Submitted::full) break;
-      if (const Batch* batch = queue->poll()) take_back(batch);
+      if (const Batch* batch = queue->poll()) {
+        ASSERT_NO_FATAL_FAILURE(take_back(batch));
+      }
     }
   }
   while (!asked.empty()) {
-    if (const Batch* batch = queue->poll()) take_back(batch);
+    if (const Batch* batch = queue->poll()) {
+      ASSERT_NO_FATAL_FAILURE(take_back(batch));
+    }
   }
   EXPECT_GT(faults_.elsewhere, 0);
   EXPECT_GT(batches_by_kernel(engine), 0U);

@@ -318,7 +318,7 @@ bool ResidentQueue::take_answer(const Part& part) const noexcept {
     const Slot& ahead = slots_[parts_[ahead_of(head_)].slot];
     fetch(ahead.out, static_cast<std::uint32_t>(from - slots_[part.slot].out),
           [](const Piece* piece) { __builtin_prefetch(piece); });
-    if (!lies_aside()) fetch(ahead.in, pieces_of_next(), prefetch_to_write);
+    if (!slots_lie_aside()) fetch(ahead.in, pieces_of_next(), prefetch_to_write);
   }
   return true;
 }
@@ -345,7 +345,8 @@ void ResidentQueue::take_staged(const Part& part) const noexcept {
 void ResidentQueue::end(const Part& part) noexcept {
   if (part.place != Place::cpu) {
     row_->lines[part.slot].reads.store(0, std::memory_order_release);
-    if (part.place == Place::slot && lies_aside()) fetch(slots_[part.slot].in, pieces_of_next(), prefetch_to_write);
+    if (part.place == Place::slot && slots_lie_aside())
+      fetch(slots_[part.slot].in, pieces_of_next(), prefetch_to_write);
     free_.give_back(part.slot);
   }
   if (!part.is_last) return;

@@ -74,7 +74,7 @@ class ResidentQueue final : public EngineQueue {
   }
   Part& next_part() noexcept;
   /// Whether a slot that is given back is not taken at once; then there is time to ask for its lines.
-  bool lies_aside() const noexcept { return count_ - in_flight_ >= FreeSlots::kAside; }
+  bool slots_lie_aside() const noexcept { return count_ - in_flight_ >= FreeSlots::kAside; }
   /// Of the next batch, if it is like the last one and stands in a slot.
   std::uint32_t pieces_of_next() const noexcept { return 1 + std::min(known_.input_pieces, kSlotPieces - 1); }
   void know(const Shader& shader) noexcept;
