@@ -34,6 +34,7 @@ struct KernelFaults {
   std::atomic<int> late_microseconds{0};  ///< each answer
   std::uint32_t holds = kMostSlots;       ///< groups at once; before an engine is made
   std::atomic<int> started{0}, abandoned{0};
+  std::atomic<bool> is_told_to_end{false};             ///< the kernel that was started last
   std::atomic<int> elsewhere{0};                       ///< batches, or parts, whose columns stood elsewhere
   std::array<std::atomic<int>, kMostSlots> answers{};  ///< of each group
 };
@@ -60,13 +61,17 @@ class FakeResident final : public ResidentDevice {
     if (faults_.refuses) throw DeviceError("an injected refusal", false);
     EXPECT_EQ(running_, 0);
     ++faults_.started;
+    faults_.is_told_to_end = false;
     stop_ = false;
     running_ = kThreads;
     for (std::uint32_t i = 0; i < kThreads; ++i) {
       std::thread([this, roster = const_cast<Roster*>(roster), slots, i] { serve(*roster, slots, i); }).detach();
     }
   }
-  void stop() override { stop_ = true; }
+  void stop() override {
+    faults_.is_told_to_end = true;
+    stop_ = true;
+  }
   bool has_ended() override { return running_ == 0; }
 
   static std::uint16_t index_of(const Shader& shader) { return shader.name == "echo" ? 0 : 1; }

@@ -83,6 +83,7 @@ class Keeper final : public cuda::DeviceThread {
   bool turn() override;
   bool has_nothing_to_do() const override;
   void lose(const DeviceError& error) override;
+  void tell_to_end() noexcept;
   void close() override;
 
   bool advance_tables();

@@ -63,6 +63,15 @@ void Keeper::watch() {
   }
 }
 
+/// A kernel that is only late then ends some day: until it does, calls of the driver by others of the process wait.
+void Keeper::tell_to_end() noexcept {
+  try {
+    if (runs_) device_->stop();
+  } catch (const DeviceError&) {
+    return;  // the GPU is given up as it is
+  }
+}
+
 /// Workers see that their rows are not served any more, and take back what the groups have not answered.
 void Keeper::lose(const DeviceError& error) {
   std::string what = error.what();
@@ -82,6 +91,7 @@ void Keeper::lose(const DeviceError& error) {
   }
   for (TableLease* table : leases_) table->end();
   if (is_final_ && device_ != nullptr) {
+    tell_to_end();
     device_->abandon(what);
     cuda::keep_for_good(std::move(device_), roster_, ranges_);
   }
