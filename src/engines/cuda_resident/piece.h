@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 
 #include "base/sanitizer_scale.h"
 #include "cuda_resident/layout.h"
@@ -120,38 +119,6 @@ inline bool unpack(const Piece*& from, void* data, std::size_t bytes, std::uint3
     to = detail::store_bytes(to, piece, std::min<std::size_t>(static_cast<std::size_t>(end - to), kPieceBytes));
   }
   return true;
-}
-
-/// Bytes that are packed into pieces of their own.
-struct Section {
-  const std::byte* data = nullptr;
-  std::size_t bytes = 0;
-};
-/// Where bytes go that come in pieces of their own.
-struct Destination {
-  std::byte* data = nullptr;
-  std::size_t bytes = 0;
-};
-
-/// How lines are written that the core reads no more.
-enum class Storing : std::uint8_t {
-  into_cache,  ///< they are with the reader soonest
-  past_cache,  ///< the core does not fetch them first, so that it has time for others; ordered behind nothing
-};
-
-/// Writes a piece with the first 12 bytes of `head`, and behind it those of the sections, from the beginning of a line
-/// on; pieces behind them up to that line's end may be written too.
-inline void write_pieces(Piece* to, __m128i head, std::span<const Section> sections, std::uint32_t number,
-                         Storing /*storing*/) noexcept {
-  store_piece(*to++, _mm_insert_epi32(head, static_cast<int>(number), 3));
-  for (const Section& section : sections) to = pack(to, section.data, section.bytes, number);
-}
-
-/// Takes the sections out of the pieces from the beginning of a line on; false, with something written, if not all of
-/// them have come.
-inline bool read_pieces(const Piece* from, std::span<const Destination> sections, std::uint32_t number) noexcept {
-  return std::ranges::all_of(
-      sections, [&](const Destination& section) { return unpack(from, section.data, section.bytes, number); });
 }
 
 }  // namespace penumbra::cuda_resident

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// write_pieces() and read_pieces() for cores with AVX-512: a line of four pieces is one access. Such cores write and
-// read the bytes of a line at once, or its halves: no manual promises it of more than 16 bytes, but no core takes less
-// at a time. So no piece is seen in part.
+// pack() and unpack() for cores with AVX-512: a line of four pieces is one access. Such cores write and read the bytes
+// of a line at once, or its halves: no manual promises it of more than 16 bytes, but no core takes less at a time. So
+// no piece is seen in part.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "base/avx512.h"
 #include "cuda_resident/piece.h"
@@ -18,94 +17,105 @@ namespace penumbra::cuda_resident {
 
 namespace detail {
 
-inline constexpr std::uint16_t kNumbers = 0x8888;  ///< the words of a line's pieces that are numbers
+inline constexpr std::uint16_t kNumbers = 0x8888;                      ///< the words of four pieces that are numbers
+inline constexpr std::uint32_t kLineData = kPieceBytes * kLinePieces;  ///< bytes
 
-/// Of a line, the words of so many pieces from this one on.
-inline __mmask16 words_of_pieces(std::uint32_t first, std::uint32_t count) noexcept {
-  return static_cast<__mmask16>(((1U << 4 * count) - 1) << 4 * first);
+/// Bytes of data from this piece to the end of its line.
+inline std::size_t data_to_end_of_line(const Piece* piece) noexcept {
+  return kPieceBytes * (kLinePieces - reinterpret_cast<std::uintptr_t>(piece) / sizeof(Piece) % kLinePieces);
 }
-inline __mmask64 mask_of_bytes(std::size_t bytes) noexcept {
+inline std::uint64_t mask_of_bytes(std::size_t bytes) noexcept {
   return (std::uint64_t{1} << bytes) - 1;
 }
-/// Of so many bytes, what fits into a line from this piece on.
-inline std::size_t in_line(std::size_t bytes, std::uint32_t piece) noexcept {
-  return std::min<std::size_t>(bytes, kPieceBytes * (kLinePieces - piece));
+inline __mmask16 mask_of_pieces(std::uint32_t pieces) noexcept {
+  return static_cast<__mmask16>((1U << 4 * pieces) - 1);
 }
 
-[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void store_line(Piece* to, __m512i line,
-                                                                             Storing storing) noexcept {
-  if (storing == Storing::past_cache) {
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), line);
-  } else {
-    _mm512_store_si512(to, line);
-  }
+/// Packs data that ends in the line of its first piece.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void pack_line(Piece* to, const std::byte* from,
+                                                                            __mmask64 bytes, __mmask16 words,
+                                                                            __m512i number) noexcept {
+  const __m512i spread = _mm512_setr_epi32(0, 1, 2, 15, 3, 4, 5, 15, 6, 7, 8, 15, 9, 10, 11, 15);
+  const __m512i data = _mm512_permutexvar_epi32(spread, _mm512_maskz_loadu_epi8(bytes, from));
+  _mm512_mask_storeu_epi32(to, words, _mm512_mask_mov_epi32(data, kNumbers, number));
+}
+/// False if not all pieces have come.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline bool unpack_line(const Piece* from, std::byte* to,
+                                                                              __mmask64 bytes, __mmask16 words,
+                                                                              __m512i number) noexcept {
+  const __m512i gather = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
+  const __m512i pieces = _mm512_maskz_loadu_epi32(words, from);
+  if (_mm512_mask_cmpneq_epi32_mask(kNumbers & words, pieces, number) != 0) return false;
+  _mm512_mask_storeu_epi8(to, bytes, _mm512_permutexvar_epi32(gather, pieces));
+  return true;
 }
 
 }  // namespace detail
 
-/// As write_pieces().
-[[gnu::target("arch=x86-64-v4")]] inline void write_lines(Piece* to, __m128i head, std::span<const Section> sections,
-                                                          std::uint32_t number, Storing storing) noexcept {
+/// As pack().
+[[gnu::target("arch=x86-64-v4")]] inline Piece* pack_lines(Piece* to, const void* data, std::size_t bytes,
+                                                           std::uint32_t number) noexcept {
   const __m512i numbers = _mm512_set1_epi32(static_cast<int>(number));
-  __m512i line = _mm512_inserti32x4(numbers, _mm_insert_epi32(head, static_cast<int>(number), 3), 0);
-  std::uint32_t held = 1;  // pieces
-  for (const Section& section : sections) {
-    const std::byte* from = section.data;
-    for (std::size_t left = section.bytes; left > 0;) {
-      const std::size_t bytes = detail::in_line(left, held);
-      const auto data = static_cast<__mmask16>(detail::words_of_pieces(held, kLinePieces - held) & ~detail::kNumbers);
-      line = _mm512_mask_expand_epi32(line, data, _mm512_maskz_loadu_epi8(detail::mask_of_bytes(bytes), from));
-      from += bytes;
-      left -= bytes;
-      held += pieces_for(static_cast<std::uint32_t>(bytes));
-      if (held < kLinePieces) continue;
-      detail::store_line(to, line, storing);
-      to += kLinePieces;
-      line = numbers;
-      held = 0;
-    }
+  const auto* from = static_cast<const std::byte*>(data);
+  const std::size_t first = detail::data_to_end_of_line(to);
+  if (first < detail::kLineData && first <= bytes) {
+    const auto count = static_cast<std::uint32_t>(first) / kPieceBytes;
+    detail::pack_line(to, from, detail::mask_of_bytes(first), detail::mask_of_pieces(count), numbers);
+    to += count;
+    from += first;
+    bytes -= first;
   }
-  if (held > 0) detail::store_line(to, line, storing);
+  for (; bytes >= detail::kLineData; bytes -= detail::kLineData) {
+    detail::pack_line(to, from, detail::mask_of_bytes(detail::kLineData), 0xFFFF, numbers);
+    to += kLinePieces;
+    from += detail::kLineData;
+  }
+  if (bytes == 0) return to;
+  const std::uint32_t count = pieces_for(static_cast<std::uint32_t>(bytes));
+  detail::pack_line(to, from, detail::mask_of_bytes(bytes), detail::mask_of_pieces(count), numbers);
+  return to + count;
 }
 
-/// As read_pieces().
-[[gnu::target("arch=x86-64-v4")]] inline bool read_lines(const Piece* from, std::span<const Destination> sections,
-                                                         std::uint32_t number) noexcept {
+/// As unpack().
+[[gnu::target("arch=x86-64-v4")]] inline bool unpack_lines(const Piece*& from, void* data, std::size_t bytes,
+                                                           std::uint32_t number) noexcept {
   const __m512i numbers = _mm512_set1_epi32(static_cast<int>(number));
+  auto* to = static_cast<std::byte*>(data);
   std::atomic_signal_fence(std::memory_order_acquire);  // others write what is read here
-  __m512i line = _mm512_setzero_si512();
-  std::uint32_t taken = kLinePieces;  // of the line
-  for (const Destination& section : sections) {
-    std::byte* to = section.data;
-    for (std::size_t left = section.bytes; left > 0;) {
-      if (taken == kLinePieces) {
-        line = _mm512_load_si512(from);
-        from += kLinePieces;
-        taken = 0;
-      }
-      const std::size_t bytes = detail::in_line(left, taken);
-      const std::uint32_t pieces = pieces_for(static_cast<std::uint32_t>(bytes));
-      const __mmask16 words = detail::words_of_pieces(taken, pieces);
-      if (_mm512_mask_cmpneq_epi32_mask(words & detail::kNumbers, line, numbers) != 0) return false;
-      _mm512_mask_storeu_epi8(to, detail::mask_of_bytes(bytes),
-                              _mm512_maskz_compress_epi32(words & ~detail::kNumbers, line));
-      to += bytes;
-      left -= bytes;
-      taken += pieces;
+  const std::size_t first = detail::data_to_end_of_line(from);
+  if (first < detail::kLineData && first <= bytes) {
+    const auto count = static_cast<std::uint32_t>(first) / kPieceBytes;
+    if (!detail::unpack_line(from, to, detail::mask_of_bytes(first), detail::mask_of_pieces(count), numbers)) {
+      return false;
     }
+    from += count;
+    to += first;
+    bytes -= first;
   }
+  for (; bytes >= detail::kLineData; bytes -= detail::kLineData) {
+    if (!detail::unpack_line(from, to, detail::mask_of_bytes(detail::kLineData), 0xFFFF, numbers)) return false;
+    from += kLinePieces;
+    to += detail::kLineData;
+  }
+  if (bytes == 0) return true;
+  const std::uint32_t count = pieces_for(static_cast<std::uint32_t>(bytes));
+  if (!detail::unpack_line(from, to, detail::mask_of_bytes(bytes), detail::mask_of_pieces(count), numbers)) {
+    return false;
+  }
+  from += count;
   return true;
 }
 
-/// How this core writes and reads pieces.
+/// How this core packs and unpacks.
 struct PieceWay {
-  void (*write)(Piece* to, __m128i head, std::span<const Section> sections, std::uint32_t number,
-                Storing storing) noexcept = &write_pieces;
-  bool (*read)(const Piece* from, std::span<const Destination> sections, std::uint32_t number) noexcept = &read_pieces;
+  Piece* (*pack)(Piece* to, const void* data, std::size_t bytes,
+                 std::uint32_t number) noexcept = &penumbra::cuda_resident::pack;
+  bool (*unpack)(const Piece*& from, void* data, std::size_t bytes,
+                 std::uint32_t number) noexcept = &penumbra::cuda_resident::unpack;
 
   static PieceWay best() {
     if (PENUMBRA_SANITIZED || !__builtin_cpu_supports("x86-64-v4")) return {};
-    return {&write_lines, &read_lines};
+    return {&pack_lines, &unpack_lines};
   }
 };
 

@@ -3,11 +3,9 @@
 // What is packed into pieces comes out again, whole or not at all.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <random>
 #include <tuple>
@@ -17,6 +15,8 @@
 
 namespace penumbra::cuda_resident {
 namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{kSlotPieces} * kPieceBytes;
 
 /// Bytes in memory of exactly their size, so that a sanitizer sees what is read or written beside them.
 struct Bytes {
@@ -32,76 +32,51 @@ Bytes random_bytes(std::size_t count) {
   return bytes;
 }
 
-/// How many bytes two sections have.
+/// How many bytes, and at which piece of a line they begin.
 class Pieces : public testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {
  protected:
-  struct Way : PieceWay {
-    Storing storing;
-  };
-  static std::vector<Way> ways() {
-    return {{PieceWay{}, Storing::into_cache},
-            {PieceWay::best(), Storing::into_cache},
-            {PieceWay::best(), Storing::past_cache}};
-  }
-  std::uint32_t size_of(std::size_t section) const {
-    return static_cast<std::uint32_t>(section == 0 ? std::get<0>(GetParam()) : std::get<1>(GetParam()));
-  }
-  std::uint32_t count() const { return 1 + pieces_for(size_of(0)) + pieces_for(size_of(1)); }
-  /// Writes all of it, and what was in the sections.
-  std::array<Bytes, 2> write(const Way& way, std::uint32_t number) {
-    std::array<Bytes, 2> in{random_bytes(size_of(0)), random_bytes(size_of(1))};
-    const std::array<Section, 2> sections{{{in[0].data.get(), in[0].size}, {in[1].data.get(), in[1].size}}};
-    way.write(pieces_.data(), _mm_set_epi32(0, kHead[2], kHead[1], kHead[0]), sections, number, way.storing);
-    return in;
-  }
-  /// The pieces behind the head, from a line's beginning on.
-  Piece* behind_head() {
-    std::copy_n(pieces_.begin() + 1, kSlotPieces, moved_.begin());
-    return moved_.data();
-  }
-  std::array<Piece, kSlotPieces + kLinePieces>& pieces() { return pieces_; }
-
-  static constexpr std::array<int, 3> kHead{11, 22, 33};
+  static std::vector<PieceWay> ways() { return {PieceWay{}, PieceWay::best()}; }
+  std::size_t bytes() const { return std::get<0>(GetParam()); }
+  Piece* begin() { return pieces_.data() + std::get<1>(GetParam()); }
 
  private:
-  alignas(kLineBytes) std::array<Piece, kSlotPieces + kLinePieces> pieces_{}, moved_{};
+  alignas(kLineBytes) std::array<Piece, kSlotPieces + kLinePieces> pieces_{};
 };
 
 TEST_P(Pieces, GiveBackWhatTheyHoldToEitherWay) {
   std::uint32_t number = 6;
-  for (const Way& writes : ways()) {
-    for (const Way& reads : ways()) {
-      const std::array<Bytes, 2> in = write(writes, ++number);
-      EXPECT_TRUE(std::equal(kHead.begin(), kHead.end(), pieces()[0].data, std::equal_to<std::uint32_t>()));
-      EXPECT_EQ(pieces()[0].number, number);
-      const std::size_t lines = (count() + kLinePieces - 1) / kLinePieces;
-      EXPECT_EQ(pieces()[lines * kLinePieces].number, 0U) << "a line too many was written";
-      const Bytes first(size_of(0)), second(size_of(1));
-      const std::array<Destination, 2> sections{{{first.data.get(), first.size}, {second.data.get(), second.size}}};
-      EXPECT_TRUE(reads.read(behind_head(), sections, number));
-      EXPECT_TRUE(std::equal(in[0].data.get(), in[0].data.get() + in[0].size, first.data.get()));
-      EXPECT_TRUE(std::equal(in[1].data.get(), in[1].data.get() + in[1].size, second.data.get()));
+  for (const PieceWay& packs : ways()) {
+    for (const PieceWay& unpacks : ways()) {
+      const Bytes in = random_bytes(bytes()), out(bytes());
+      const Piece* const end = packs.pack(begin(), in.data.get(), in.size, ++number);
+      EXPECT_EQ(end - begin(), pieces_for(static_cast<std::uint32_t>(in.size)));
+      EXPECT_EQ(number_in(*end), 0U) << "a piece too many was written";
+      const Piece* from = begin();
+      EXPECT_TRUE(unpacks.unpack(from, out.data.get(), out.size, number));
+      EXPECT_EQ(from, end);
+      EXPECT_TRUE(std::equal(in.data.get(), in.data.get() + in.size, out.data.get()));
     }
   }
 }
 
 TEST_P(Pieces, AreNotTakenForThoseOfAnotherBatch) {
-  for (const Way& way : ways()) {
-    write(way, 7);
-    const Bytes first(size_of(0)), second(size_of(1));
-    const std::array<Destination, 2> sections{{{first.data.get(), first.size}, {second.data.get(), second.size}}};
-    for (std::uint32_t late = 1; late < count(); ++late) {
-      pieces()[late].number = 6;
-      EXPECT_FALSE(way.read(behind_head(), sections, 7)) << late;
-      pieces()[late].number = 7;
+  for (const PieceWay& way : ways()) {
+    const Bytes in = random_bytes(bytes()), out(bytes());
+    Piece* const end = way.pack(begin(), in.data.get(), in.size, 7);
+    for (Piece* late = begin(); late != end; ++late) {
+      late->number = 6;
+      const Piece* from = begin();
+      EXPECT_FALSE(way.unpack(from, out.data.get(), out.size, 7)) << late - begin();
+      late->number = 7;
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Bytes, Pieces,
                          testing::Combine(testing::Values(1, 2, 4, 8, 11, 12, 13, 15, 16, 17, 24, 25, 27, 28, 29, 31,
-                                                          35, 36, 37, 47, 48, 49, 64, 128, 131, 256),
-                                          testing::Values(0, 1, 12, 13, 24, 36, 37, 128, 400)));
+                                                          35, 36, 37, 47, 48, 49, 64, 128, 131, 256, kMostBytes - 1,
+                                                          kMostBytes),
+                                          testing::Values(0, 1, 2, 3)));
 
 TEST(PieceNumbers, LeaveOutTheOneOfNoBatch) {
   EXPECT_EQ(next_number(0), 1U);

@@ -127,29 +127,29 @@ std::uint32_t ResidentQueue::begin(std::uint32_t slot) noexcept {
   return number;
 }
 
-/// Writes a batch, whose pieces are so many behind what it begins with: `sections` from the second one on; the first
-/// is for the view. Then it is the group's.
-void ResidentQueue::write(std::uint32_t slot, Form form, std::uint32_t items, std::span<Section> sections,
-                          std::uint32_t pieces, std::uint32_t number) noexcept {
+/// Where in the slot the columns begin, or their addresses.
+Piece* ResidentQueue::behind_head(std::uint32_t slot, Form form) const noexcept {
+  return slots_[slot].in + (form == Form::columns_only ? 1 : known_.head_pieces);
+}
+
+/// Writes what a batch begins with whose pieces end there; then the batch is the group's.
+void ResidentQueue::write_head(std::uint32_t slot, Form form, std::uint32_t items, const Piece* end,
+                               std::uint32_t number) noexcept {
   Slot& its = slots_[slot];
   std::uint32_t view_begin = 0;
   std::memcpy(&view_begin, view_.data(), sizeof view_begin);
-  Storing storing = Storing::into_cache;
-  if (form == Form::columns_only) {
-    sections = sections.subspan(1);
-    if (is_bound_by_worker()) storing = Storing::past_cache;
-  } else {
+  if (form != Form::columns_only) {
     constexpr std::size_t kBeside = kPieceBytes - sizeof(Head);  // of the view, in the head's piece
     const std::size_t view_bytes = known_.shader->view_bytes;
     view_numbers_[slot] = view_number_;
     std::memcpy(its.view, view_.data(), view_bytes);
     std::atomic_signal_fence(std::memory_order_release);  // a group that reads it has seen the head
-    sections[0] = {view_.data() + kBeside, view_bytes > kBeside ? view_bytes - kBeside : 0};
-    pieces += known_.head_pieces - 1;
+    if (view_bytes > kBeside) way_.pack(its.in + 1, view_.data() + kBeside, view_bytes - kBeside, number);
   }
-  const Head head{items, known_.index, form, static_cast<std::uint16_t>(1 + pieces)};
-  const auto packed = static_cast<long long>(std::bit_cast<std::uint64_t>(head));
-  way_.write(its.in, _mm_set_epi64x(view_begin, packed), sections, number, storing);
+  const Head head{items, known_.index, form, static_cast<std::uint16_t>(end - its.in)};
+  const auto packed = std::bit_cast<std::uint64_t>(head);
+  store_piece(its.in[0], _mm_set_epi64x(static_cast<long long>(std::uint64_t{number} << 32 | view_begin),
+                                        static_cast<long long>(packed)));
 }
 
 /// A place for what is in flight next.
@@ -163,12 +163,14 @@ bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
   if (batch.items != known_.items) know_size(batch.items);
   if (known_.input_pieces > kSlotPieces - known_.head_pieces || known_.output_pieces > kSlotPieces) return false;
   const std::uint32_t slot = free_.take();
+  const Form form = has_view(slot) ? Form::columns_only : Form::columns;
+  Piece* to = behind_head(slot, form);
+  const std::uint32_t number = begin(slot);
   const auto& element_bytes = known_.shader->input_bytes;
   for (std::size_t i = 0; i < element_bytes.size(); ++i) {
-    sections_[1 + i] = {static_cast<const std::byte*>(batch.inputs[i]), element_bytes[i] * batch.items};
+    to = way_.pack(to, batch.inputs[i], element_bytes[i] * batch.items, number);
   }
-  write(slot, has_view(slot) ? Form::columns_only : Form::columns, batch.items,
-        std::span(sections_).first(1 + element_bytes.size()), known_.input_pieces, begin(slot));
+  write_head(slot, form, batch.items, to, number);
   next_part() = {&batch, 0, batch.items, slot, Place::slot, true, {}, {}};
   return true;
 }
@@ -192,8 +194,10 @@ EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
     const std::uint32_t items = std::min(part_items, batch.items - first);
     Addresses from = addresses;
     for (std::size_t i = 0; i < known_.columns; ++i) from[i] += first * known_.element_bytes[i];
-    sections_[1] = {reinterpret_cast<const std::byte*>(from.data()), bytes};
-    write(slot, Form::addresses, items, std::span(sections_).first(2), pieces_for(bytes), begin(slot));
+    const std::uint32_t number = begin(slot);
+    Piece* const to = behind_head(slot, Form::addresses);
+    const Piece* const end = way_.pack(to, static_cast<const void*>(from.data()), bytes, number);
+    write_head(slot, Form::addresses, items, end, number);
     next_part() = {&batch, first, items, slot, Place::elsewhere, part + 1 == parts, inputs, outputs};
   }
   return Submitted::queued;
@@ -250,7 +254,7 @@ bool ResidentQueue::find_place(const std::array<Column*, kMaxColumns>& columns,
   const std::size_t bytes = cuda::staged_bytes(element_bytes, items);
   const std::size_t begin = seen == nullptr ? cuda::ByteRing::kNone : ring.take(bytes);
   if (begin == cuda::ByteRing::kNone) return false;
-  staged = {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(bytes)};
+  staged = {begin, bytes};
   std::byte* place = seen + (staging - row_->range->host->data()) + begin;
   for (const std::size_t each : element_bytes) {
     *addresses++ = place;
@@ -297,10 +301,10 @@ Batch* ResidentQueue::poll() noexcept {
 }
 
 /// Whether all of the results have come; then they are the batch's.
-bool ResidentQueue::take_answer(const Part& part) noexcept {
+bool ResidentQueue::take_answer(const Part& part) const noexcept {
   const std::uint32_t number = row_->lines[part.slot].number.load(std::memory_order_relaxed);
-  const Piece* const out = slots_[part.slot].out;
-  if (number_in(*out) != number) return false;
+  const Piece* from = slots_[part.slot].out;
+  if (number_in(*from) != number) return false;
   if (part.place == Place::elsewhere) {
     std::atomic_signal_fence(std::memory_order_acquire);
     take_staged(part);
@@ -308,10 +312,14 @@ bool ResidentQueue::take_answer(const Part& part) noexcept {
   }
   const auto& element_bytes = part.batch->shader->output_bytes;
   for (std::size_t i = 0; i < element_bytes.size(); ++i) {
-    results_[i] = {static_cast<std::byte*>(part.batch->outputs[i]), element_bytes[i] * part.items};
+    if (!way_.unpack(from, part.batch->outputs[i], element_bytes[i] * part.items, number)) return false;
   }
-  if (!way_.read(out, std::span(results_).first(element_bytes.size()), number)) return false;
-  if (in_flight_ > kFetchAhead) fetch(slots_[parts_[ahead_of(head_)].slot].out, known_.output_pieces, prefetch_line);
+  if (in_flight_ > kFetchAhead) {
+    const Slot& ahead = slots_[parts_[ahead_of(head_)].slot];
+    fetch(ahead.out, static_cast<std::uint32_t>(from - slots_[part.slot].out),
+          [](const Piece* piece) { __builtin_prefetch(piece); });
+    if (!slots_lie_aside()) fetch(ahead.in, pieces_of_next(), prefetch_to_write);
+  }
   return true;
 }
 
@@ -337,9 +345,8 @@ void ResidentQueue::take_staged(const Part& part) const noexcept {
 void ResidentQueue::end(const Part& part) noexcept {
   if (part.place != Place::cpu) {
     row_->lines[part.slot].reads.store(0, std::memory_order_release);
-    if (part.place == Place::slot && slots_lie_aside() && !is_bound_by_worker()) {
+    if (part.place == Place::slot && slots_lie_aside())
       fetch(slots_[part.slot].in, pieces_of_next(), prefetch_to_write);
-    }
     free_.give_back(part.slot);
   }
   if (!part.is_last) return;

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "cuda/staging.h"
@@ -40,14 +39,11 @@ class ResidentQueue final : public EngineQueue {
 
  private:
   static constexpr std::uint32_t kFetchAhead = 4;  ///< parts
-  /// With so many parts in flight, each is back before the worker comes to it again. Then batches are written past the
-  /// cache: a group has read the slot's lines since, so that each would have to be fetched before it is written.
-  static constexpr std::uint32_t kManyInFlight = 48;
 
   enum class Place : std::uint8_t { slot, elsewhere, cpu };
   /// A place in the staging memory; none if `bytes` is 0.
   struct Staged {
-    std::uint32_t begin = 0, bytes = 0;
+    std::size_t begin = 0, bytes = 0;
   };
   /// What is in flight: a batch or a part of one.
   struct Part {
@@ -77,7 +73,6 @@ class ResidentQueue final : public EngineQueue {
     return ahead < count_ ? ahead : ahead - count_;
   }
   Part& next_part() noexcept;
-  bool is_bound_by_worker() const noexcept { return in_flight_ >= kManyInFlight; }
   /// Whether a slot that is given back is not taken at once; then there is time to ask for its lines.
   bool slots_lie_aside() const noexcept { return count_ - in_flight_ >= FreeSlots::kAside; }
   /// Of the next batch, if it is like the last one and stands in a slot.
@@ -88,8 +83,8 @@ class ResidentQueue final : public EngineQueue {
   bool take_copy() noexcept;
   bool has_view(std::uint32_t slot) const noexcept { return view_numbers_[slot] == view_number_; }
   std::uint32_t begin(std::uint32_t slot) noexcept;
-  void write(std::uint32_t slot, Form form, std::uint32_t items, std::span<Section> sections, std::uint32_t pieces,
-             std::uint32_t number) noexcept;
+  Piece* behind_head(std::uint32_t slot, Form form) const noexcept;
+  void write_head(std::uint32_t slot, Form form, std::uint32_t items, const Piece* end, std::uint32_t number) noexcept;
   bool submit_in_slot(Batch& batch) noexcept;
   Submitted submit_elsewhere(Batch& batch) noexcept;
   Submitted submit_to_cpu(Batch& batch) noexcept;
@@ -101,7 +96,7 @@ class ResidentQueue final : public EngineQueue {
   template <class Column>
   const SharedRange* range_of(const std::array<Column*, kMaxColumns>& columns,
                               const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept;
-  bool take_answer(const Part& part) noexcept;
+  bool take_answer(const Part& part) const noexcept;
   template <class Fetch>
   static void fetch(const Piece* pieces, std::uint32_t count, Fetch line) noexcept;
   void take_staged(const Part& part) const noexcept;
@@ -122,13 +117,11 @@ class ResidentQueue final : public EngineQueue {
   std::uint32_t head_ = 0, tail_ = 0;  ///< the oldest part, and where the next one will stand
   std::uint32_t in_flight_ = 0;
   Known known_;
-  std::array<Section, 1 + kMaxColumns> sections_{};  ///< of what is being written
-  std::array<Destination, kMaxColumns> results_{};   ///< of what is being read
-  TableLease* lease_ = nullptr;                      ///< of the table whose batches come
-  TableLease::Taken taken_;                          ///< of it, by the last batch
-  std::array<std::byte, kMostViewBytes> view_{};     ///< that of `taken_`
-  std::uint64_t view_number_ = 0;                    ///< another one whenever that is another view
-  std::vector<std::uint64_t> view_numbers_;          ///< of each slot: of its last batch; 0: of none
+  TableLease* lease_ = nullptr;                   ///< of the table whose batches come
+  TableLease::Taken taken_;                       ///< of it, by the last batch
+  std::array<std::byte, kMostViewBytes> view_{};  ///< that of `taken_`
+  std::uint64_t view_number_ = 0;                 ///< another one whenever that is another view
+  std::vector<std::uint64_t> view_numbers_;       ///< of each slot: of its last batch; 0: of none
 };
 
 }  // namespace penumbra::cuda_resident
