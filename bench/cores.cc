@@ -30,7 +30,7 @@ constexpr const char* kRunFor = "300ms";
 constexpr std::size_t kCapturedFrames = std::size_t{1} << 18;
 constexpr std::size_t kStations = std::size_t{1} << 16;  ///< half of them on either port
 constexpr std::uint32_t kRoutedNames = 1'000'000;
-constexpr std::uint64_t kConsumers = 240;  ///< stations, so that workers get their frames about evenly
+constexpr std::uint64_t kConsumers = 4000;  ///< stations, so that workers get their frames about evenly
 
 /// What a configuration says of ports and functions.
 struct System {

@@ -83,7 +83,6 @@ class Keeper final : public cuda::DeviceThread {
   bool turn() override;
   bool has_nothing_to_do() const override;
   void lose(const DeviceError& error) override;
-  void tell_to_end() noexcept;
   void close() override;
 
   bool advance_tables();
@@ -93,6 +92,7 @@ class Keeper final : public cuda::DeviceThread {
   void begin(TableLease& table);
   void resume();
   void pause();
+  void tell_to_end() noexcept;
   bool has_fresh_rows() const noexcept;
   void watch();
 

@@ -64,6 +64,7 @@ void Keeper::watch() {
 }
 
 /// A kernel that is only late then ends some day: until it does, calls of the driver by others of the process wait.
+/// Nobody waits for the keeper any more: this call of the driver may itself not come back.
 void Keeper::tell_to_end() noexcept {
   try {
     if (runs_) device_->stop();
@@ -90,6 +91,9 @@ void Keeper::lose(const DeviceError& error) {
     failure_ = "lost: " + what + "; shaders run on the CPU" + (is_final_ ? "" : " until the GPU is back");
   }
   for (TableLease* table : leases_) table->end();
+  is_lost_.store(true, std::memory_order_release);
+  for (const auto& range : ranges_) range->seen.store(nullptr, std::memory_order_relaxed);
+  for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
   if (is_final_ && device_ != nullptr) {
     tell_to_end();
     device_->abandon(what);
@@ -99,9 +103,6 @@ void Keeper::lose(const DeviceError& error) {
   device_.reset();
   runs_ = false;
   residence_.end();
-  is_lost_.store(true, std::memory_order_release);
-  for (const auto& range : ranges_) range->seen.store(nullptr, std::memory_order_relaxed);
-  for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
 }
 
 }  // namespace penumbra::cuda_resident
