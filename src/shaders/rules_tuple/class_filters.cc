@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -89,11 +90,12 @@ void ClassFilters::replace(RuleClass& of, std::uint64_t filter, std::uint32_t bi
 }
 
 std::uint64_t ClassFilters::describe(Run run) {
-  return std::uint64_t{run.begin} << RULES_BLOOM_BEGIN | run.bits;
+  return std::uint64_t{run.begin} << RULES_BLOOM_BEGIN | std::uint64_t{1} << run.bits;
 }
 
 ClassFilters::Run ClassFilters::run_of(std::uint64_t filter) {
-  return {.begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN), .bits = rules_bloom_bits(filter)};
+  return {.begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN),
+          .bits = static_cast<unsigned>(std::countr_zero(rules_bloom_words(filter)))};
 }
 
 ClassFilters::Run ClassFilters::take(unsigned bits) {

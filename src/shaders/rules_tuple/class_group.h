@@ -144,32 +144,31 @@ PENUMBRA_SHADER uint32_t rules_group_may_have(const struct cuckoo_table_view* cu
   return may_have;
 }
 
-/* What filters know a value by: a sum of products of its halves of words with secrets of 32 bits, whose halves are laid
- * over each other so that every bit depends on many. The words of wide keys are first laid over each other too, to
- * RULES_BLOOM_FOLDS: it may take two values for one that the digest tells apart, which costs a look-up, and whoever
- * sends packets can make some so that it does. In return five words take 16 operations in place of the digest's 25, and
- * of many classes nearly all work is this. */
+/* What filters know a value by: a sum of products of the halves of its words, each first laid over a secret one, and
+ * the sum's halves laid over each other so that every bit depends on many. The words of wide keys are first laid over
+ * each other too, to RULES_BLOOM_FOLDS: it may take two values for one that the digest tells apart, which costs a
+ * look-up, and whoever sends packets can make some so that it does. In return five words take 16 operations in place of
+ * the digest's 25, three of them products, and of many classes nearly all work is this. */
 PENUMBRA_SHADER uint32_t rules_bloom_hash(const uint64_t* secret, const uint64_t* key, const uint64_t* mask,
-                                          uint32_t distance, uint32_t words, uint64_t salt) {
-  uint64_t folded[RULES_BLOOM_FOLDS] = {0, 0, 0};
+                                          uint32_t distance, uint32_t words) {
+  uint64_t folded[RULES_BLOOM_FOLDS] = {secret[0], secret[1], secret[2]};
   for (uint32_t word = 0; word < words; ++word) {
     folded[word % RULES_BLOOM_FOLDS] ^= key[word] & penumbra_load(&mask[(uint64_t)(word * distance)]);
   }
-  uint64_t sum = salt;
-  for (uint32_t fold = 0; fold < RULES_BLOOM_FOLDS; ++fold) {
-    sum += (uint64_t)(uint32_t)folded[fold] * (uint32_t)secret[fold];
-    sum += (folded[fold] >> 32) * (secret[fold] >> 32);
+  uint64_t sum = 0;
+  for (uint32_t fold = 0; fold < RULES_BLOOM_FOLDS && fold < words; ++fold) {
+    sum += (uint64_t)(uint32_t)folded[fold] * (uint32_t)(folded[fold] >> 32);
   }
   return (uint32_t)(sum ^ sum >> 32);
 }
 
-/* Of a class's `filter`, the b of its 2^b words. */
-PENUMBRA_SHADER uint32_t rules_bloom_bits(uint64_t filter) {
+/* Of a class's `filter`, how many words it has: 2^b, or 0 where there is none. */
+PENUMBRA_SHADER uint32_t rules_bloom_words(uint64_t filter) {
   return (uint32_t)filter;
 }
 
 PENUMBRA_SHADER uint64_t rules_bloom_word(uint64_t filter, uint32_t hash) {
-  return (filter >> RULES_BLOOM_BEGIN) + ((uint64_t)hash << rules_bloom_bits(filter) >> 32);
+  return (filter >> RULES_BLOOM_BEGIN) + ((uint64_t)hash * rules_bloom_words(filter) >> 32);
 }
 
 /* How far the word of a value is shifted for each of its bits to be the lowest one: two are in either half. */
@@ -190,17 +189,15 @@ PENUMBRA_SHADER uint32_t rules_bloom_may_have(const uint64_t* filters, uint64_t 
 static inline __m256i rules_bloom_hash4(const uint64_t* secret, const uint64_t* key, const uint64_t* group,
                                         uint32_t words, uint32_t lane) {
   __m256i folded[RULES_BLOOM_FOLDS];
+  for (uint32_t fold = 0; fold < RULES_BLOOM_FOLDS; ++fold) folded[fold] = _mm256_set1_epi64x((long long)secret[fold]);
   for (uint32_t word = 0; word < words; ++word) {
     const __m256i masked =
         _mm256_and_si256(_mm256_set1_epi64x((long long)key[word]), rules_group_row4(group, word, lane));
-    folded[word % RULES_BLOOM_FOLDS] =
-        word < RULES_BLOOM_FOLDS ? masked : _mm256_xor_si256(folded[word % RULES_BLOOM_FOLDS], masked);
+    folded[word % RULES_BLOOM_FOLDS] = _mm256_xor_si256(folded[word % RULES_BLOOM_FOLDS], masked);
   }
-  __m256i sum = rules_group_row4(group, words, lane);
+  __m256i sum = _mm256_setzero_si256();
   for (uint32_t fold = 0; fold < RULES_BLOOM_FOLDS && fold < words; ++fold) {
-    const __m256i factor = _mm256_set1_epi64x((long long)secret[fold]);
-    sum = _mm256_add_epi64(sum, _mm256_mul_epu32(folded[fold], factor));
-    sum = _mm256_add_epi64(sum, _mm256_mul_epu32(_mm256_srli_epi64(folded[fold], 32), _mm256_srli_epi64(factor, 32)));
+    sum = _mm256_add_epi64(sum, _mm256_mul_epu32(folded[fold], _mm256_srli_epi64(folded[fold], 32)));
   }
   const __m256i laid_over = _mm256_xor_si256(sum, _mm256_srli_epi64(sum, 32));
   return _mm256_blend_epi32(laid_over, _mm256_setzero_si256(), 0xAA);
@@ -222,8 +219,7 @@ PENUMBRA_SHADER uint32_t rules_group_bloom(const uint64_t* secret, const uint64_
   for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; lane += 4) {
     const __m256i hash = rules_bloom_hash4(secret, key, group, words, lane);
     const __m256i filter = rules_group_row4(group, words + 1, lane);
-    const __m256i in_filter =
-        _mm256_srli_epi64(_mm256_sllv_epi64(hash, _mm256_blend_epi32(filter, _mm256_setzero_si256(), 0xAA)), 32);
+    const __m256i in_filter = _mm256_srli_epi64(_mm256_mul_epu32(hash, filter), 32);
     const __m256i word = _mm256_add_epi64(_mm256_srli_epi64(filter, RULES_BLOOM_BEGIN), in_filter);
     const __m128i lower = _mm256_castsi256_si128(word), upper = _mm256_extracti128_si256(word, 1);
     const __m256i bits = _mm256_set_epi64x((long long)penumbra_load(&filters[_mm_extract_epi64(upper, 1)]),
@@ -237,8 +233,7 @@ PENUMBRA_SHADER uint32_t rules_group_bloom(const uint64_t* secret, const uint64_
   }
 #else
   for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; ++lane) {
-    const uint64_t salt = penumbra_load(&group[words * RULES_TUPLE_GROUP + lane]);
-    const uint32_t hash = rules_bloom_hash(secret, key, &group[lane], RULES_TUPLE_GROUP, words, salt);
+    const uint32_t hash = rules_bloom_hash(secret, key, &group[lane], RULES_TUPLE_GROUP, words);
     const uint64_t filter = penumbra_load_first(&group[(words + 1) * RULES_TUPLE_GROUP + lane]);
     may_have |= rules_bloom_may_have(filters, filter, hash) << lane;
   }

@@ -33,7 +33,7 @@ class RulesBloomTile {
   }
 
   /// For which classes of a group their filters leave it open that they have a rule: moves `may_have` so far to the
-  /// right that they have its uppermost bits.
+  /// left that they have its lowermost bits.
   static __device__ std::uint32_t ask(const rules_tuple_view& view, const std::uint64_t* key,
                                       const std::uint64_t* group, std::uint32_t may_have) {
     const auto* const rows = reinterpret_cast<const ulonglong2*>(group);
@@ -47,13 +47,11 @@ class RulesBloomTile {
       for (std::size_t i = pair * kPair; i < (pair + 1) * kPair; ++i) {
         const std::uint64_t filter = i % kPair == 0 ? filters.x : filters.y;
         const auto begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN);
-        words[i] = view.filter[begin + __funnelshift_l(hashes[i], 0, rules_bloom_bits(filter))];
+        words[i] = view.filter[begin + __umulhi(hashes[i], rules_bloom_words(filter))];
       }
     }
 #pragma unroll
-    for (std::uint32_t i = 0; i < RULES_TUPLE_GROUP; ++i) {
-      may_have = __funnelshift_r(may_have, has_all(words[i], hashes[i]), 1);
-    }
+    for (std::uint32_t i = RULES_TUPLE_GROUP; i-- > 0;) may_have = twice_and(may_have, has_all(words[i], hashes[i]));
     return may_have;
   }
 
@@ -95,14 +93,22 @@ class RulesBloomTile {
 #endif
   }
 
+  /// 2 * `of` + `bit`, by the pipe of products, which has less to do than that of shifts and of and, or, add.
+  static __device__ std::uint32_t twice_and(std::uint32_t of, std::uint32_t bit) {
+#if defined(__CUDA_ARCH__)
+    asm("mad.lo.u32 %0, %0, 2, %1;" : "+r"(of) : "r"(bit));
+    return of;
+#else
+    return 2 * of + bit;
+#endif
+  }
+
   /// As rules_bloom_hash().
-  static __device__ std::uint32_t hash(const rules_tuple_view& view, const std::uint64_t* folded, std::uint64_t salt) {
-    std::uint64_t sum = salt;
+  static __device__ std::uint32_t hash(const std::uint64_t* folded) {
+    std::uint64_t sum = 0;
 #pragma unroll
     for (std::uint32_t i = 0; i < kFolds; ++i) {
-      sum = add_product(sum, static_cast<std::uint32_t>(folded[i]), static_cast<std::uint32_t>(view.secret[i]));
-      sum = add_product(sum, static_cast<std::uint32_t>(folded[i] >> 32),
-                        static_cast<std::uint32_t>(view.secret[i] >> 32));
+      sum = add_product(sum, static_cast<std::uint32_t>(folded[i]), static_cast<std::uint32_t>(folded[i] >> 32));
     }
     return static_cast<std::uint32_t>(sum) ^ static_cast<std::uint32_t>(sum >> 32);
   }
@@ -110,16 +116,17 @@ class RulesBloomTile {
   /// The hashes of a key under the masks of two classes.
   static __device__ void hash_pair(const rules_tuple_view& view, const std::uint64_t* key, const ulonglong2* rows,
                                    std::uint32_t* hashes) {
-    std::uint64_t one[kFolds] = {}, other[kFolds] = {};
+    std::uint64_t one[kFolds], other[kFolds];
+#pragma unroll
+    for (std::uint32_t i = 0; i < kFolds; ++i) one[i] = other[i] = view.secret[i];
 #pragma unroll
     for (std::uint32_t word = 0; word < kWords; ++word) {
       const ulonglong2 mask = rows[word * kPairs];
       one[word % RULES_BLOOM_FOLDS] ^= key[word] & mask.x;
       other[word % RULES_BLOOM_FOLDS] ^= key[word] & mask.y;
     }
-    const ulonglong2 salt = rows[kWords * kPairs];
-    hashes[0] = hash(view, one, salt.x);
-    hashes[1] = hash(view, other, salt.y);
+    hashes[0] = hash(one);
+    hashes[1] = hash(other);
   }
 
   /// Whether the word of a value of that hash has all its bits, as the lowest bit.
@@ -127,7 +134,7 @@ class RulesBloomTile {
     const auto lower = static_cast<std::uint32_t>(word), upper = static_cast<std::uint32_t>(word >> 32);
     // Rotating takes five bits of the hash for what they are.
     return __funnelshift_r(lower, lower, hash) & __funnelshift_r(lower, lower, hash >> 5) &
-           __funnelshift_r(upper, upper, hash >> 10) & __funnelshift_r(upper, upper, hash >> 15);
+           __funnelshift_r(upper, upper, hash >> 10) & __funnelshift_r(upper, upper, hash >> 15) & 1;
   }
 
   /// Takes a key through the chunk. Whether it goes on; if it does not its winner is written.
@@ -137,8 +144,8 @@ class RulesBloomTile {
     for (std::uint32_t i = 0; i < kWords; ++i) key[i] = word_[i][own.key];
     const std::uint32_t groups = groups_in_chunk(walk);
     std::uint32_t may_have = 0;
-    for (std::uint32_t i = 0; i < groups; ++i) may_have = ask(view, key, group_[i], may_have);
-    walk.may_have = rules_walk_there(&walk, may_have >> (kChunk - groups * RULES_TUPLE_GROUP));
+    for (std::uint32_t i = groups; i-- > 0;) may_have = ask(view, key, group_[i], may_have);
+    walk.may_have = rules_walk_there(&walk, may_have);
     walk.best = own.best;
     for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
       std::uint32_t rule = cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key, kWords));

@@ -166,8 +166,7 @@ std::uint64_t TupleRules::digest_of(const RuleClass& of, const rules_record& rec
 }
 
 std::uint32_t TupleRules::filter_hash(const RuleClass& of, const rules_record& record) const {
-  return rules_bloom_hash(secrets_.data(), record.value, of.mask.data(), 1, static_cast<std::uint32_t>(words_),
-                          of.salt);
+  return rules_bloom_hash(secrets_.data(), record.value, of.mask.data(), 1, static_cast<std::uint32_t>(words_));
 }
 
 void TupleRules::make_filter(ClassFilters& filters, RuleClass& of) {

@@ -229,10 +229,8 @@ TEST(ClassFilters, AreAskedForAGroupAsOneByOne) {
         const std::uint64_t* const group = &view.group[rules_group_row(at, 0, words)];
         std::uint32_t right = 0;
         for (std::uint32_t lane = 0; lane < RULES_TUPLE_GROUP; ++lane) {
-          const std::uint64_t salt = group[words * RULES_TUPLE_GROUP + lane];
           const std::uint64_t filter = group[(words + 1) * RULES_TUPLE_GROUP + lane];
-          const std::uint32_t hash =
-              rules_bloom_hash(view.secret, key.data(), &group[lane], RULES_TUPLE_GROUP, words, salt);
+          const std::uint32_t hash = rules_bloom_hash(view.secret, key.data(), &group[lane], RULES_TUPLE_GROUP, words);
           right |= rules_bloom_may_have(view.filter, filter, hash) << lane;
         }
         EXPECT_EQ(rules_group_bloom(view.secret, key.data(), group, words, view.filter), right);
@@ -272,8 +270,7 @@ TEST(ClassFilters, LetThroughAsFewAsTheirSizesSay) {
           const auto place = static_cast<std::uint32_t>(*view.list >> 32) + at;
           const std::uint64_t filter = view.group[rules_group_row(place, 3, 2) + place % RULES_TUPLE_GROUP];
           const std::uint64_t* const mask = &view.group[rules_group_row(place, 0, 2) + place % RULES_TUPLE_GROUP];
-          const std::uint32_t hash = rules_bloom_hash(view.secret, key.data(), mask, RULES_TUPLE_GROUP, 2,
-                                                      mask[std::size_t{2} * RULES_TUPLE_GROUP]);
+          const std::uint32_t hash = rules_bloom_hash(view.secret, key.data(), mask, RULES_TUPLE_GROUP, 2);
           count += rules_bloom_may_have(view.filter, filter, hash);
         }
       }
