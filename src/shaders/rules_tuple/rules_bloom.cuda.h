@@ -57,7 +57,8 @@ class RulesBloomTile {
 
  private:
   static constexpr std::uint32_t kKeys = kMostCudaThreads;
-  static constexpr std::uint32_t kChunk = 32;  ///< classes: a bit each of a word
+  static constexpr std::uint32_t kPart = 32;          ///< classes: a bit each of a word
+  static constexpr std::uint32_t kChunk = 2 * kPart;  ///< so that fewer turns are for few keys of a warp
   static constexpr std::uint32_t kGroupWords = (kWords + RULES_GROUP_ROWS) * RULES_TUPLE_GROUP;
   static constexpr std::size_t kPair = 2;  ///< classes of which one load gets a word each
   static constexpr std::size_t kPairs = RULES_TUPLE_GROUP / kPair;
@@ -71,15 +72,17 @@ class RulesBloomTile {
     std::uint32_t best;  ///< the rule that wins so far
   };
 
-  static __device__ std::uint32_t groups_in_chunk(const rules_walk& walk) {
-    return (min(walk.end - walk.at, kChunk) + RULES_TUPLE_GROUP - 1) / RULES_TUPLE_GROUP;
+  /// Of the next so many classes, if there are as many.
+  static __device__ std::uint32_t groups_of(const rules_walk& walk, std::uint32_t classes) {
+    const std::uint32_t left = walk.at < walk.end ? walk.end - walk.at : 0;
+    return (min(left, classes) + RULES_TUPLE_GROUP - 1) / RULES_TUPLE_GROUP;
   }
 
   /// Copies the chunk's rows. Those behind the list's end, in its last group, are of no class, or of one that has come
   /// since or has gone; all can be asked.
   __device__ void load_chunk(const rules_tuple_view& view, const rules_walk& walk) {
     const std::uint64_t* const from = &view.group[rules_group_row(walk.at, 0, kWords)];
-    const std::uint32_t words = groups_in_chunk(walk) * kGroupWords;
+    const std::uint32_t words = groups_of(walk, kChunk) * kGroupWords;
     for (std::uint32_t i = threadIdx.x; i < words; i += blockDim.x) (&group_[0][0])[i] = from[i];
   }
 
@@ -137,22 +140,37 @@ class RulesBloomTile {
            __funnelshift_r(upper, upper, hash >> 10) & __funnelshift_r(upper, upper, hash >> 15) & 1;
   }
 
+  /// Of the part of the chunk where the key is, a bit for each class whose filter leaves it open that it has a rule.
+  __device__ std::uint32_t ask_part(const rules_tuple_view& view, const rules_walk& walk, const std::uint64_t* key,
+                                    std::uint32_t part) const {
+    std::uint32_t may_have = 0;
+    for (std::uint32_t i = groups_of(walk, kPart); i-- > 0;) {
+      may_have = ask(view, key, group_[part * (kPart / RULES_TUPLE_GROUP) + i], may_have);
+    }
+    return rules_walk_there(&walk, may_have);
+  }
+
   /// Takes a key through the chunk. Whether it goes on; if it does not its winner is written.
   __device__ bool search(const rules_tuple_view& view, rules_walk walk, Way& own, std::uint32_t* rules) const {
     std::uint64_t key[kWords];
 #pragma unroll
     for (std::uint32_t i = 0; i < kWords; ++i) key[i] = word_[i][own.key];
-    const std::uint32_t groups = groups_in_chunk(walk);
-    std::uint32_t may_have = 0;
-    for (std::uint32_t i = groups; i-- > 0;) may_have = ask(view, key, group_[i], may_have);
-    walk.may_have = rules_walk_there(&walk, may_have);
+    const std::uint32_t first = walk.at, second = walk.at + kPart;
+    std::uint32_t of_first = ask_part(view, walk, key, 0);
+    walk.at = second;
+    std::uint32_t of_second = ask_part(view, walk, key, 1);
     walk.best = own.best;
-    for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
+    // A warp's keys take this turn by turn, each with a class of its own.
+    while ((of_first | of_second) != 0) {
+      std::uint32_t& of_part = of_first != 0 ? of_first : of_second;
+      walk.at = of_first != 0 ? first : second;
+      walk.may_have = of_part;
       std::uint32_t rule = cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key, kWords));
       while (rule != RULES_NONE) rule = rules_walk_take(&view, &walk, rule, key, kWords);
+      of_part &= of_part - 1;
     }
     own.best = walk.best;
-    walk.at += kChunk;
+    walk.at = first + kChunk;
     const bool goes_on = rules_walk_goes_on(&view, &walk) != 0;
     if (!goes_on) rules[own.key] = own.best;
     return goes_on;

@@ -49,7 +49,7 @@ void compare_filters(const rules_tuple_view& view, const std::vector<RuleWords>&
   for (const RuleWords& key : headers) {
     for (std::uint32_t at = begin; at < begin + count; at += RULES_TUPLE_GROUP) {
       const std::uint64_t* const group = &view.group[rules_group_row(at, 0, kWords)];
-      EXPECT_EQ(RulesBloomTile<kWords>::ask(view, key.data(), group, 0) >> (32 - RULES_TUPLE_GROUP),
+      EXPECT_EQ(RulesBloomTile<kWords>::ask(view, key.data(), group, 0),
                 rules_group_bloom(view.secret, key.data(), group, kWords, view.filter));
     }
   }
@@ -81,14 +81,15 @@ TEST_P(BloomTiles, FindWhatTheOneSourceFinds) {
   }
 }
 
-// No key, no class, one class, as many as a chunk has and one more, several chunks; filters of one word and of many;
-// tiles that are full and that are not, a block with several and one with none.
+// No key, no class, one class, as many as a chunk or half of one has and one more, several chunks; filters of one word
+// and of many; tiles that are full and that are not, a block with several and one with none.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, BloomTiles,
     testing::Values(Case{RuleFields::ipv4, 1, 3, 0, 1, 32}, Case{RuleFields::ipv4, 1, 3, 5, 2, 64},
                     Case{RuleFields::ipv4, 1, 0, 40, 1, 64}, Case{RuleFields::ipv4, 1, 3, 70, 1, 32},
                     Case{RuleFields::openflow, 1, 2000, 200, 1, 64}, Case{RuleFields::ipv4, 32, 300, 200, 2, 64},
-                    Case{RuleFields::openflow, 33, 700, 333, 2, 96}, Case{RuleFields::ipv6, 70, 90, 64, 1, 64},
+                    Case{RuleFields::openflow, 33, 700, 333, 2, 96}, Case{RuleFields::ipv4, 64, 600, 100, 1, 64},
+                    Case{RuleFields::openflow, 65, 800, 333, 2, 96}, Case{RuleFields::ipv6, 70, 90, 64, 1, 64},
                     Case{RuleFields::openflow, 300, 3000, 500, 3, 64}, Case{RuleFields::ipv4, 400, 900, 256, 1, 256}));
 
 }  // namespace
