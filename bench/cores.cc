@@ -80,11 +80,11 @@ FrameBytes ethernet_frame(std::uint64_t destination, std::uint64_t source) {
   return frame;
 }
 
-std::uint64_t consumer(std::uint64_t number) {
+std::uint64_t address_of_consumer(std::uint64_t number) {
   return 0x02AA00000000 + number;
 }
 
-/// An Interest (NDN packet format 0.3) from that station.
+/// An Interest (NDN packet format 0.3) from the station with that MAC address.
 FrameBytes interest_frame(std::uint64_t from, const std::string& name, std::uint32_t nonce) {
   constexpr std::uint64_t kInterest = 5, kName = 7, kNonce = 10, kNonceBytes = 4;
   FrameBytes frame;
@@ -190,7 +190,7 @@ class CoresBench {
             ports, fmt::format("  - l2: {{max_stations: {}}}\n", 2 * kStations)};
   }
 
-  /// Interests from some stations, all for another one, by the longest of a million prefixes.
+  /// Interests from thousands of stations, all for another one, by the longest of a million prefixes.
   System ndn() const {
     std::string routes;
     for (std::uint32_t i = 0; i < kRoutedNames; ++i) {
@@ -205,14 +205,14 @@ class CoresBench {
       }
       append_component(name, fmt::format("{:x}", random.next() >> 32));
       append_component(name, fmt::format("seg{}", random.below(100)));
-      return interest_frame(consumer(number % kConsumers), name, static_cast<std::uint32_t>(random.next()));
+      return interest_frame(address_of_consumer(number % kConsumers), name, static_cast<std::uint32_t>(random.next()));
     });
     std::string faces;
     const auto add_face = [&faces](const std::string& name, std::uint64_t address) {
       faces += fmt::format("        - {{name: {}, port: port0, remote: \"ether://[{}]\"}}\n", name,
                            to_string(MacAddress{address}));
     };
-    for (std::uint64_t i = 0; i < kConsumers; ++i) add_face(fmt::format("consumer{}", i), consumer(i));
+    for (std::uint64_t i = 0; i < kConsumers; ++i) add_face(fmt::format("consumer{}", i), address_of_consumer(i));
     add_face("there", 0x0200000000BB);
     return {"ndn",
             fmt::format("{} names, Interests for them with two components behind, over Ethernet from {} stations",

@@ -32,10 +32,9 @@ class RulesBloomTile {
     }
   }
 
-  /// For which classes of a group their filters leave it open that they have a rule: moves `may_have` so far to the
-  /// left that they have its lowermost bits.
+  /// For which classes of a group, a bit each, their filters leave it open that they have a rule.
   static __device__ std::uint32_t ask(const rules_tuple_view& view, const std::uint64_t* key,
-                                      const std::uint64_t* group, std::uint32_t may_have) {
+                                      const std::uint64_t* group) {
     const auto* const rows = reinterpret_cast<const ulonglong2*>(group);
     std::uint32_t hashes[RULES_TUPLE_GROUP];
     std::uint64_t words[RULES_TUPLE_GROUP];
@@ -50,6 +49,7 @@ class RulesBloomTile {
         words[i] = view.filter[begin + __umulhi(hashes[i], rules_bloom_words(filter))];
       }
     }
+    std::uint32_t may_have = 0;
 #pragma unroll
     for (std::uint32_t i = RULES_TUPLE_GROUP; i-- > 0;) may_have = twice_and(may_have, has_all(words[i], hashes[i]));
     return may_have;
@@ -57,8 +57,8 @@ class RulesBloomTile {
 
  private:
   static constexpr std::uint32_t kKeys = kMostCudaThreads;
-  static constexpr std::uint32_t kPart = 32;          ///< classes: a bit each of a word
-  static constexpr std::uint32_t kChunk = 2 * kPart;  ///< so that fewer turns are for few keys of a warp
+  /// Classes, a bit each of a word. The more they are, the seldomer a warp goes to tables for few of its keys.
+  static constexpr std::uint32_t kChunk = 64;
   static constexpr std::uint32_t kGroupWords = (kWords + RULES_GROUP_ROWS) * RULES_TUPLE_GROUP;
   static constexpr std::size_t kPair = 2;  ///< classes of which one load gets a word each
   static constexpr std::size_t kPairs = RULES_TUPLE_GROUP / kPair;
@@ -72,17 +72,15 @@ class RulesBloomTile {
     std::uint32_t best;  ///< the rule that wins so far
   };
 
-  /// Of the next so many classes, if there are as many.
-  static __device__ std::uint32_t groups_of(const rules_walk& walk, std::uint32_t classes) {
-    const std::uint32_t left = walk.at < walk.end ? walk.end - walk.at : 0;
-    return (min(left, classes) + RULES_TUPLE_GROUP - 1) / RULES_TUPLE_GROUP;
+  static __device__ std::uint32_t groups_in_chunk(const rules_walk& walk) {
+    return (min(walk.end - walk.at, kChunk) + RULES_TUPLE_GROUP - 1) / RULES_TUPLE_GROUP;
   }
 
   /// Copies the chunk's rows. Those behind the list's end, in its last group, are of no class, or of one that has come
   /// since or has gone; all can be asked.
   __device__ void load_chunk(const rules_tuple_view& view, const rules_walk& walk) {
     const std::uint64_t* const from = &view.group[rules_group_row(walk.at, 0, kWords)];
-    const std::uint32_t words = groups_of(walk, kChunk) * kGroupWords;
+    const std::uint32_t words = groups_in_chunk(walk) * kGroupWords;
     for (std::uint32_t i = threadIdx.x; i < words; i += blockDim.x) (&group_[0][0])[i] = from[i];
   }
 
@@ -140,14 +138,15 @@ class RulesBloomTile {
            __funnelshift_r(upper, upper, hash >> 10) & __funnelshift_r(upper, upper, hash >> 15) & 1;
   }
 
-  /// Of the part of the chunk where the key is, a bit for each class whose filter leaves it open that it has a rule.
-  __device__ std::uint32_t ask_part(const rules_tuple_view& view, const rules_walk& walk, const std::uint64_t* key,
-                                    std::uint32_t part) const {
-    std::uint32_t may_have = 0;
-    for (std::uint32_t i = groups_of(walk, kPart); i-- > 0;) {
-      may_have = ask(view, key, group_[part * (kPart / RULES_TUPLE_GROUP) + i], may_have);
+  /// The same of the chunk, without the bits of lanes behind the end of the list.
+  __device__ std::uint64_t ask_all(const rules_tuple_view& view, const rules_walk& walk,
+                                   const std::uint64_t* key) const {
+    std::uint64_t may_have = 0;
+    for (std::uint32_t i = groups_in_chunk(walk); i-- > 0;) {
+      may_have = may_have << RULES_TUPLE_GROUP | ask(view, key, group_[i]);
     }
-    return rules_walk_there(&walk, may_have);
+    const std::uint32_t there = walk.end - walk.at;
+    return there < kChunk ? may_have & ((std::uint64_t{1} << there) - 1) : may_have;
   }
 
   /// Takes a key through the chunk. Whether it goes on; if it does not its winner is written.
@@ -155,19 +154,13 @@ class RulesBloomTile {
     std::uint64_t key[kWords];
 #pragma unroll
     for (std::uint32_t i = 0; i < kWords; ++i) key[i] = word_[i][own.key];
-    const std::uint32_t first = walk.at, second = walk.at + kPart;
-    std::uint32_t of_first = ask_part(view, walk, key, 0);
-    walk.at = second;
-    std::uint32_t of_second = ask_part(view, walk, key, 1);
+    const std::uint32_t first = walk.at;
     walk.best = own.best;
-    // A warp's keys take this turn by turn, each with a class of its own.
-    while ((of_first | of_second) != 0) {
-      std::uint32_t& of_part = of_first != 0 ? of_first : of_second;
-      walk.at = of_first != 0 ? first : second;
-      walk.may_have = of_part;
+    for (std::uint64_t may_have = ask_all(view, walk, key); may_have != 0; may_have &= may_have - 1) {
+      walk.at = first + penumbra_trailing_zeros(may_have);
+      walk.may_have = 1;  // the class there
       std::uint32_t rule = cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key, kWords));
       while (rule != RULES_NONE) rule = rules_walk_take(&view, &walk, rule, key, kWords);
-      of_part &= of_part - 1;
     }
     own.best = walk.best;
     walk.at = first + kChunk;

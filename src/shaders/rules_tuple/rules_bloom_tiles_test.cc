@@ -49,7 +49,7 @@ void compare_filters(const rules_tuple_view& view, const std::vector<RuleWords>&
   for (const RuleWords& key : headers) {
     for (std::uint32_t at = begin; at < begin + count; at += RULES_TUPLE_GROUP) {
       const std::uint64_t* const group = &view.group[rules_group_row(at, 0, kWords)];
-      EXPECT_EQ(RulesBloomTile<kWords>::ask(view, key.data(), group, 0),
+      EXPECT_EQ(RulesBloomTile<kWords>::ask(view, key.data(), group),
                 rules_group_bloom(view.secret, key.data(), group, kWords, view.filter));
     }
   }
@@ -81,7 +81,7 @@ TEST_P(BloomTiles, FindWhatTheOneSourceFinds) {
   }
 }
 
-// No key, no class, one class, as many as a chunk or half of one has and one more, several chunks; filters of one word
+// No key, no class, one class, as many as half a chunk or a chunk has and one more, several chunks; filters of one word
 // and of many; tiles that are full and that are not, a block with several and one with none.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, BloomTiles,
