@@ -146,14 +146,13 @@ TEST_P(RuleLookup, TakesMaskAndRangeOfOnePortTogether) {
 }
 
 TEST_P(RuleLookup, EqualsLinearSearchOverTheRangeOfKnobs) {
-  // An engine's settings change how keys come to the shader, not what it does with rules: for them the sets of many
-  // masks are left out, for which `fast` takes longest to plan its groups.
+  // `fast` takes long to plan for 700 masks, which not each of an engine's many settings has to wait for three times.
   const bool of_settings = GetParam().find(',') != std::string::npos;
   std::uint64_t seed = 1;
   for (const RuleFields fields : {RuleFields::ipv4, RuleFields::ipv6, RuleFields::openflow}) {
     for (const std::size_t masks : {1, 7, 64, 700}) {
-      if (of_settings && masks > 64) continue;
       for (const std::uint32_t values : {1, 3, 1000}) {
+        if (of_settings && masks == 700 && values != 3) continue;
         const Knobs knobs{.fields = fields,
                           .masks = masks,
                           .values = values,
