@@ -146,13 +146,14 @@ TEST_P(RuleLookup, TakesMaskAndRangeOfOnePortTogether) {
 }
 
 TEST_P(RuleLookup, EqualsLinearSearchOverTheRangeOfKnobs) {
-  // `fast` takes long to plan for 700 masks, which not each of an engine's many settings has to wait for three times.
+  // `fast` plans longest for many masks with few values each, which not each of an engine's many settings has to wait
+  // for.
   const bool of_settings = GetParam().find(',') != std::string::npos;
   std::uint64_t seed = 1;
   for (const RuleFields fields : {RuleFields::ipv4, RuleFields::ipv6, RuleFields::openflow}) {
     for (const std::size_t masks : {1, 7, 64, 700}) {
       for (const std::uint32_t values : {1, 3, 1000}) {
-        if (of_settings && masks == 700 && values != 3) continue;
+        if (of_settings && masks == 700 && values == 3) continue;
         const Knobs knobs{.fields = fields,
                           .masks = masks,
                           .values = values,
