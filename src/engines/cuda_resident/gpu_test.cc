@@ -97,6 +97,25 @@ TEST_P(ResidentOnAGpu, ShowsATableAsItIs) {
   expect_that_the_kernel_did_it();
 }
 
+/// Each GPU that has queues says in a line of its own what its kernel did; the engine `cuda` says which GPUs there are.
+TEST_P(ResidentOnAGpu, SpreadsQueuesOverAllGpus) {
+  const auto says = [](const std::vector<std::string>& notes, const char* words) {
+    return std::ranges::count_if(notes, [words](const auto& line) { return line.find(words) != std::string::npos; });
+  };
+  const auto other = create_engine("cuda");
+  other->use_table(world_.modulo);
+  engine_->use_table(world_.modulo);
+  std::vector<std::unique_ptr<ShaderQueue>> queues(8);
+  for (auto& queue : queues) {
+    queue = std::make_unique<ShaderQueue>(*engine_, *engine_->find_shader("echo"), world_.modulo);
+  }
+  for (const auto& queue : queues) expect_right_answers(*queue, 20'000, 64, 0);
+  const ShaderQueue there(*other, *other->find_shader("echo"), world_.modulo);
+  EXPECT_GE(says(engine_->notes(), "batches by the kernel"), 1);
+  EXPECT_EQ(says(engine_->notes(), "batches by the kernel"), says(other->notes(), "streams, up to"));
+  expect_that_the_kernel_did_it();
+}
+
 /// Two shaders and two tables in one kernel, and the engine `cuda` beside it, whose calls may wait for all kernels.
 TEST_P(ResidentOnAGpu, SharesTheGpu) {
   const auto other = create_engine("cuda");

@@ -10,8 +10,8 @@
 namespace penumbra {
 namespace {
 
-/// Address space: 1 M rules take 2^20 words at the most, and as many again lie free in runs of other sizes.
-constexpr std::size_t kMostWords = std::size_t{1} << 24;
+/// Address space: 1 M rules take 2^21 words at the most, and as many again lie free in runs of other sizes.
+constexpr std::size_t kMostWords = std::size_t{1} << (64 - RULES_SIEVE_BEGIN);
 constexpr std::uint32_t kFirstWordRoom = 1024;
 /// So many rules or more: a count that is no longer kept. The bit stays until the filter is made anew.
 constexpr std::uint8_t kMany = std::numeric_limits<std::uint8_t>::max();
@@ -23,8 +23,15 @@ std::uint32_t ClassFilters::bits_per_rule_for(std::size_t classes) {
   return classes <= 256 ? 16 : 32;
 }
 
-ClassFilters::ClassFilters(ClassList& classes, GracePeriods& grace_periods, std::optional<std::uint32_t> bits_per_rule)
-    : classes_(classes), bits_per_rule_(bits_per_rule), words_(kMostWords), room_(kFirstWordRoom), old_(grace_periods) {
+ClassFilters::ClassFilters(ClassList& classes, std::span<const std::uint64_t> secrets, GracePeriods& grace_periods,
+                           std::optional<std::uint32_t> bits_per_rule)
+    : classes_(classes),
+      secrets_(secrets.begin(), secrets.end()),
+      sample_(secrets.size(), Random::mixed(secrets.front())),
+      bits_per_rule_(bits_per_rule),
+      words_(kMostWords),
+      room_(kFirstWordRoom),
+      old_(grace_periods) {
   words_[0] = ~std::uint64_t{0};
 }
 
@@ -38,7 +45,7 @@ void ClassFilters::append_region(Table& table, std::size_t offset, std::vector<T
 
 bool ClassFilters::has_to_grow(const RuleClass& of) const {
   if (of.filter == 0) return of.rules == 0;
-  return (of.rules + 1) * std::size_t{of.bits_per_rule} > of.counts.size();
+  return (of.rules + 1) * std::size_t{of.bits_per_rule} > of.counts.size() / 2;
 }
 
 bool ClassFilters::is_coarse(const RuleClass& of) const {
@@ -48,7 +55,7 @@ bool ClassFilters::is_coarse(const RuleClass& of) const {
 unsigned ClassFilters::bits_for(const RuleClass& of) const {
   unsigned bits = 0;
   while ((std::size_t{64} << bits) < (of.rules + 1) * std::size_t{bits_per_rule()}) ++bits;
-  return bits;
+  return bits + 1;
 }
 
 bool ClassFilters::make_room(const RuleClass& of) {
@@ -59,13 +66,14 @@ bool ClassFilters::make_room(const RuleClass& of) {
   return true;
 }
 
-void ClassFilters::add(RuleClass& of, std::uint32_t hash) {
-  if (of.filter != 0) count(of.filter, of.counts, hash);
+void ClassFilters::add(RuleClass& of, const std::uint64_t* value) {
+  sample_.show(of.mask, value);
+  if (of.filter != 0) count(of, of.filter, of.sieve, of.counts, value);
 }
 
-void ClassFilters::remove(RuleClass& of, std::uint32_t hash) {
+void ClassFilters::remove(RuleClass& of, const std::uint64_t* value) {
   if (of.filter == 0) return;
-  for_each_bit(of.filter, hash, [&](std::uint64_t word, std::uint32_t bit) {
+  for_each_bit(of, of.filter, of.sieve, value, [&](std::uint64_t word, std::uint32_t bit) {
     std::uint8_t& rules = of.counts[(word - run_of(of.filter).begin) * 64 + bit];
     if (rules == kMany || --rules > 0) return;
     write(word, words_[word] & ~(std::uint64_t{1} << bit));
@@ -80,22 +88,22 @@ void ClassFilters::reclaim() {
   old_.take([this](Run run) { free_[run.bits].push_back(run.begin); });
 }
 
-/// Readers that have found the old filter go on in it: it lacks no rule of their states.
-void ClassFilters::replace(RuleClass& of, std::uint64_t filter, std::uint32_t bits_per_rule,
+/// Readers that have found the old filter or sieve go on in it: it lacks no rule of their states.
+void ClassFilters::replace(RuleClass& of, std::uint64_t filter, std::uint64_t sieve, std::uint32_t bits_per_rule,
                            std::vector<std::uint8_t> counts) {
   drop(of);
   of.bits_per_rule = bits_per_rule;
   of.counts = std::move(counts);
-  classes_.set_filter(of, filter);
+  classes_.set_filters(of, filter, sieve);
 }
 
-std::uint64_t ClassFilters::describe(Run run) {
-  return std::uint64_t{run.begin} << RULES_BLOOM_BEGIN | std::uint64_t{1} << run.bits;
+std::uint64_t ClassFilters::describe_filter(Run run) {
+  return std::uint64_t{run.begin} << RULES_BLOOM_BEGIN | std::uint64_t{1} << (run.bits - 1);
 }
 
 ClassFilters::Run ClassFilters::run_of(std::uint64_t filter) {
   return {.begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN),
-          .bits = static_cast<unsigned>(std::countr_zero(rules_bloom_words(filter)))};
+          .bits = static_cast<unsigned>(std::countr_zero(rules_bloom_words(filter))) + 1};
 }
 
 ClassFilters::Run ClassFilters::take(unsigned bits) {
@@ -113,14 +121,19 @@ ClassFilters::Run ClassFilters::take(unsigned bits) {
 }
 
 template <class Visit>
-void ClassFilters::for_each_bit(std::uint64_t filter, std::uint32_t hash, Visit visit) {
+void ClassFilters::for_each_bit(const RuleClass& of, std::uint64_t filter, std::uint64_t sieve,
+                                const std::uint64_t* value, Visit visit) const {
+  const std::uint32_t hash =
+      rules_bloom_hash(secrets_.data(), value, of.mask.data(), 1, static_cast<std::uint32_t>(secrets_.size()));
   for (std::uint32_t function = 0; function < RULES_BLOOM_HASHES; ++function) {
     visit(rules_bloom_word(filter, hash), rules_bloom_bit(hash, function));
   }
+  for_each_sieve_bit(secrets_.data(), sieve, value, visit);
 }
 
-void ClassFilters::count(std::uint64_t filter, std::vector<std::uint8_t>& counts, std::uint32_t hash) {
-  for_each_bit(filter, hash, [&](std::uint64_t word, std::uint32_t bit) {
+void ClassFilters::count(const RuleClass& of, std::uint64_t filter, std::uint64_t sieve,
+                         std::vector<std::uint8_t>& counts, const std::uint64_t* value) {
+  for_each_bit(of, filter, sieve, value, [&](std::uint64_t word, std::uint32_t bit) {
     std::uint8_t& rules = counts[(word - run_of(filter).begin) * 64 + bit];
     if (rules == kMany || ++rules > 1) return;
     write(word, words_[word] | std::uint64_t{1} << bit);

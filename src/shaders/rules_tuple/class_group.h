@@ -5,9 +5,9 @@
  * times as many instructions of the loops over lanes as there are in what stands here for AVX2. Everywhere else the
  * loops serve.
  *
- * The words of a group lie in rows of eight, one for each class: its mask, word by word, its salt, its filter. So a
- * lane whose class has come since the list was read, or that has none, is asked with the others, and the answer is left
- * out.
+ * The words of a group lie in rows of eight, one for each class: its mask, word by word, its salt, its filter, its
+ * sieve. So a lane whose class has come since the list was read, or that has none, is asked with the others, and the
+ * answer is left out.
  */
 #ifndef PENUMBRA_SHADERS_RULES_TUPLE_CLASS_GROUP_H
 #define PENUMBRA_SHADERS_RULES_TUPLE_CLASS_GROUP_H
@@ -32,11 +32,15 @@
 
 enum {
   RULES_TUPLE_GROUP = 8, /* classes that are looked at together */
-  RULES_GROUP_ROWS = 2,  /* beside one for each word of the masks */
+  RULES_GROUP_ROWS = 3,  /* beside one for each word of the masks */
   RULES_TUPLE_DIGEST_BITS = 53,
   RULES_BLOOM_BEGIN = 32, /* of a class's `filter`: the bit where the number of its first word begins */
   RULES_BLOOM_FOLDS = 3,
-  RULES_BLOOM_HASHES = 4 /* bits of a value */
+  RULES_BLOOM_HASHES = 4, /* bits of a value */
+  RULES_SIEVE_HASHES = 2, /* likewise, of half a word of it */
+  RULES_SIEVE_HALF = 32,  /* of a class's `sieve`: the bits where the number of that half begins, of 4 bits, */
+  RULES_SIEVE_BITS = 36,  /* b, of 5 bits, if there are 2^b words of 64 bits, */
+  RULES_SIEVE_BEGIN = 41  /* and the number of the first one; at the bottom is the mask's half */
 };
 
 /* Where a row of the group stands that a class is in, `at` its place in the list, by words of a mask: the class's own
@@ -148,7 +152,7 @@ PENUMBRA_SHADER uint32_t rules_group_may_have(const struct cuckoo_table_view* cu
  * the sum's halves laid over each other so that every bit depends on many. The words of wide keys are first laid over
  * each other too, to RULES_BLOOM_FOLDS: it may take two values for one that the digest tells apart, which costs a
  * look-up, and whoever sends packets can make some so that it does. In return five words take 16 operations in place of
- * the digest's 25, three of them products, and of many classes nearly all work is this. */
+ * the digest's 25, three of them products. */
 PENUMBRA_SHADER uint32_t rules_bloom_hash(const uint64_t* secret, const uint64_t* key, const uint64_t* mask,
                                           uint32_t distance, uint32_t words) {
   uint64_t folded[RULES_BLOOM_FOLDS] = {secret[0], secret[1], secret[2]};
@@ -184,61 +188,84 @@ PENUMBRA_SHADER uint32_t rules_bloom_may_have(const uint64_t* filters, uint64_t 
          1;
 }
 
-#if RULES_GROUP_AVX2
-/* Of four classes, from the lane `lane` on, in the lower halves of words whose upper halves are 0. */
-static inline __m256i rules_bloom_hash4(const uint64_t* secret, const uint64_t* key, const uint64_t* group,
-                                        uint32_t words, uint32_t lane) {
-  __m256i folded[RULES_BLOOM_FOLDS];
-  for (uint32_t fold = 0; fold < RULES_BLOOM_FOLDS; ++fold) folded[fold] = _mm256_set1_epi64x((long long)secret[fold]);
-  for (uint32_t word = 0; word < words; ++word) {
-    const __m256i masked =
-        _mm256_and_si256(_mm256_set1_epi64x((long long)key[word]), rules_group_row4(group, word, lane));
-    folded[word % RULES_BLOOM_FOLDS] = _mm256_xor_si256(folded[word % RULES_BLOOM_FOLDS], masked);
-  }
-  __m256i sum = _mm256_setzero_si256();
-  for (uint32_t fold = 0; fold < RULES_BLOOM_FOLDS && fold < words; ++fold) {
-    sum = _mm256_add_epi64(sum, _mm256_mul_epu32(folded[fold], _mm256_srli_epi64(folded[fold], 32)));
-  }
-  const __m256i laid_over = _mm256_xor_si256(sum, _mm256_srli_epi64(sum, 32));
-  return _mm256_blend_epi32(laid_over, _mm256_setzero_si256(), 0xAA);
+/* Of a class's `sieve`, which half of a word it takes: 2 w is the lower half of word w, 2 w + 1 the upper one. */
+PENUMBRA_SHADER uint32_t rules_sieve_half(uint64_t sieve) {
+  return (uint32_t)(sieve >> RULES_SIEVE_HALF) & 15;
 }
 
-/* The words of four filters moved so far that a bit of each hash is the lowest one; the bit's place is in the hash from
- * the bit `from` on, and `half` is 0 or 32. */
-static inline __m256i rules_bloom_bit4(__m256i bits, __m256i hash, int from, long long half) {
-  const __m256i place = _mm256_and_si256(_mm256_srli_epi64(hash, from), _mm256_set1_epi64x(31));
-  return _mm256_srlv_epi64(bits, _mm256_or_si256(place, _mm256_set1_epi64x(half)));
+/* What a sieve knows a key by: one product, whose halves are laid over each other. */
+PENUMBRA_SHADER uint32_t rules_sieve_hash(const uint64_t* secret, const uint64_t* key, uint64_t sieve) {
+  const uint32_t half = rules_sieve_half(sieve);
+  const uint32_t masked = (uint32_t)(key[half / 2] >> (32 * (half % 2))) & (uint32_t)sieve;
+  const uint64_t product = (uint64_t)masked * (uint32_t)secret[0];
+  return (uint32_t)(product ^ product >> 32);
+}
+
+/* How far that hash is shifted to leave the number of the sieve's half of a word. */
+PENUMBRA_SHADER uint32_t rules_sieve_shift(uint64_t sieve) {
+  return ((uint32_t)(sieve >> RULES_SIEVE_BITS) & 31) ^ 31;
+}
+
+/* The half of a word, counted from the first word's lower one. */
+PENUMBRA_SHADER uint32_t rules_sieve_place(uint64_t sieve, uint32_t hash) {
+  return 2 * (uint32_t)(sieve >> RULES_SIEVE_BEGIN) + (hash >> rules_sieve_shift(sieve));
+}
+
+/* In the lowest bit, whether a class with that sieve may have a key of that hash. */
+PENUMBRA_SHADER uint32_t rules_sieve_may_have(const uint64_t* filters, uint64_t sieve, uint32_t hash) {
+  const uint32_t place = rules_sieve_place(sieve, hash);
+  const uint32_t bits = (uint32_t)(penumbra_load(&filters[place / 2]) >> (32 * (place % 2)));
+  return bits >> (hash & 31) & bits >> (hash >> 5 & 31) & 1;
+}
+
+#if RULES_GROUP_AVX2
+/* The halves of a key's words that eight lanes ask for. */
+static inline __m256i rules_sieve_halves8(const uint64_t* key, uint32_t words, __m256i half) {
+  if (words <= 2) {
+    return _mm256_permutevar8x32_epi32(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)key)), half);
+  }
+  const __m256i first = _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i*)key), half);
+  const __m256i last = _mm256_permutevar8x32_epi32(_mm256_set1_epi64x((long long)key[words - 1]), half);
+  return _mm256_blendv_epi8(first, last, _mm256_cmpgt_epi32(half, _mm256_set1_epi32(7)));
+}
+
+/* rules_sieve_hash() of eight lanes. */
+static inline __m256i rules_sieve_hash8(const uint64_t* secret, __m256i masked) {
+  const __m256i factor = _mm256_set1_epi64x((long long)(secret[0] & 0xFFFFFFFF));
+  const __m256i even = _mm256_mul_epu32(masked, factor), odd = _mm256_mul_epu32(_mm256_srli_epi64(masked, 32), factor);
+  return _mm256_blend_epi32(_mm256_xor_si256(even, _mm256_srli_epi64(even, 32)),
+                            _mm256_xor_si256(odd, _mm256_slli_epi64(odd, 32)), 0xAA);
 }
 #endif
 
-/* For which classes of a group, a bit each, their filters leave it open that they have a rule. */
-PENUMBRA_SHADER uint32_t rules_group_bloom(const uint64_t* secret, const uint64_t* key, const uint64_t* group,
+/* For which classes of a group, a bit each, their sieves leave it open that they have a rule. */
+PENUMBRA_SHADER uint32_t rules_group_sieve(const uint64_t* secret, const uint64_t* key, const uint64_t* group,
                                            uint32_t words, const uint64_t* filters) {
-  uint32_t may_have = 0;
 #if RULES_GROUP_AVX2
-  for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; lane += 4) {
-    const __m256i hash = rules_bloom_hash4(secret, key, group, words, lane);
-    const __m256i filter = rules_group_row4(group, words + 1, lane);
-    const __m256i in_filter = _mm256_srli_epi64(_mm256_mul_epu32(hash, filter), 32);
-    const __m256i word = _mm256_add_epi64(_mm256_srli_epi64(filter, RULES_BLOOM_BEGIN), in_filter);
-    const __m128i lower = _mm256_castsi256_si128(word), upper = _mm256_extracti128_si256(word, 1);
-    const __m256i bits = _mm256_set_epi64x((long long)penumbra_load(&filters[_mm_extract_epi64(upper, 1)]),
-                                           (long long)penumbra_load(&filters[_mm_cvtsi128_si64(upper)]),
-                                           (long long)penumbra_load(&filters[_mm_extract_epi64(lower, 1)]),
-                                           (long long)penumbra_load(&filters[_mm_cvtsi128_si64(lower)]));
-    const __m256i in_lower = _mm256_and_si256(rules_bloom_bit4(bits, hash, 0, 0), rules_bloom_bit4(bits, hash, 5, 0));
-    const __m256i in_upper =
-        _mm256_and_si256(rules_bloom_bit4(bits, hash, 10, 32), rules_bloom_bit4(bits, hash, 15, 32));
-    may_have |= rules_group_lowest4(_mm256_and_si256(in_lower, in_upper)) << lane;
-  }
+  /* In both the lanes are 0, 1, 4, 5, 2, 3, 6, 7. */
+  const __m256 first = _mm256_castsi256_ps(rules_group_row4(group, words + 2, 0));
+  const __m256 last = _mm256_castsi256_ps(rules_group_row4(group, words + 2, 4));
+  const __m256i mask = _mm256_castps_si256(_mm256_shuffle_ps(first, last, 0x88));
+  const __m256i upper = _mm256_castps_si256(_mm256_shuffle_ps(first, last, 0xDD));
+  const __m256i five_bits = _mm256_set1_epi32(31);
+  const __m256i key_half = rules_sieve_halves8(key, words, _mm256_and_si256(upper, _mm256_set1_epi32(15)));
+  const __m256i hash = rules_sieve_hash8(secret, _mm256_and_si256(key_half, mask));
+  const __m256i bits = _mm256_and_si256(_mm256_srli_epi32(upper, RULES_SIEVE_BITS - 32), five_bits);
+  const __m256i begin = _mm256_slli_epi32(_mm256_srli_epi32(upper, RULES_SIEVE_BEGIN - 32), 1);
+  const __m256i place = _mm256_add_epi32(begin, _mm256_srlv_epi32(hash, _mm256_xor_si256(bits, five_bits)));
+  const __m256i halves = _mm256_i32gather_epi32((const int*)filters, place, 4);
+  const __m256i one = _mm256_srlv_epi32(halves, _mm256_and_si256(hash, five_bits));
+  const __m256i other = _mm256_srlv_epi32(halves, _mm256_and_si256(_mm256_srli_epi32(hash, 5), five_bits));
+  const __m256i open = _mm256_slli_epi32(_mm256_and_si256(one, other), 31);
+  return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_permute4x64_epi64(open, 0xD8)));
 #else
+  uint32_t may_have = 0;
   for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; ++lane) {
-    const uint32_t hash = rules_bloom_hash(secret, key, &group[lane], RULES_TUPLE_GROUP, words);
-    const uint64_t filter = penumbra_load_first(&group[(words + 1) * RULES_TUPLE_GROUP + lane]);
-    may_have |= rules_bloom_may_have(filters, filter, hash) << lane;
+    const uint64_t sieve = penumbra_load_first(&group[(words + 2) * RULES_TUPLE_GROUP + lane]);
+    may_have |= rules_sieve_may_have(filters, sieve, rules_sieve_hash(secret, key, sieve)) << lane;
   }
-#endif
   return may_have;
+#endif
 }
 
 #endif

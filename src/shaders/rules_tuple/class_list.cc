@@ -101,9 +101,11 @@ void ClassList::lower(RuleClass& of, std::uint64_t rank) {
   can_be_better_ = true;
 }
 
-void ClassList::set_filter(RuleClass& of, std::uint64_t filter) {
+void ClassList::set_filters(RuleClass& of, std::uint64_t filter, std::uint64_t sieve) {
   of.filter = filter;
+  of.sieve = sieve;
   write_word(of.place, words_ + 1, filter);
+  write_word(of.place, words_ + 2, sieve);
 }
 
 bool ClassList::can_be_sorted() {
@@ -135,6 +137,7 @@ void ClassList::write_class(RuleClass& of, std::uint32_t place, std::uint64_t bo
   for (std::size_t word = 0; word < words_; ++word) write_word(place, word, of.mask[word]);
   write_word(place, words_, of.salt);
   write_word(place, words_ + 1, of.filter);
+  write_word(place, words_ + 2, of.sieve);
 }
 
 /// Readers may look at the others of its group, and at itself before it counts.

@@ -37,8 +37,9 @@ struct RuleClass {
   std::uint32_t rules = 0;           ///< that are linked
   std::uint32_t first = RULES_NONE;  ///< of a list of these
   std::uint64_t filter = 0;          ///< its Bloom filter as readers see it, 0: none
-  std::uint32_t bits_per_rule = 0;   ///< that this was made for
-  std::vector<std::uint8_t> counts;  ///< how many rules have each of its bits
+  std::uint64_t sieve = 0;           ///< likewise; 0 lets everything through
+  std::uint32_t bits_per_rule = 0;   ///< that these were made for
+  std::vector<std::uint8_t> counts;  ///< how many rules have each of their bits
 };
 
 class ClassList {
@@ -74,7 +75,7 @@ class ClassList {
   void raise(RuleClass& of, std::uint64_t rank);
   /// The rule of that rank is unlinked.
   void lower(RuleClass& of, std::uint64_t rank);
-  void set_filter(RuleClass& of, std::uint64_t filter);
+  void set_filters(RuleClass& of, std::uint64_t filter, std::uint64_t sieve);
 
   /// Whether sorting would make it better, and can be done without waiting.
   bool can_be_sorted();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bloom search (rules_bloom.shader.h) for a GPU whose blocks share what they know. A block takes a tile of keys, one a
-// thread, and goes through the classes in chunks, whose masks, salts and filters' places it copies into its shared
-// memory. After each chunk the keys that are done, because no class to come ranks higher, leave, and the others close
-// ranks: a warp has 32 keys to work on until the tile has no more. In the one source each thread waits for its warp's
-// last key. (GSwitch, section IV.C, gives a block one class and all keys, so that no key is ever done.)
+// thread, and goes through the classes in chunks, whose masks, salts and filters' and sieves' places it copies into its
+// shared memory; the keys lie there too, in halves of words, as each sieve takes another one. After each chunk the keys
+// that are done, because no class to come ranks higher, leave, and the others close ranks: a warp has 32 keys to work
+// on until the tile has no more. In the one source each thread waits for its warp's last key. (GSwitch, section IV.C,
+// gives a block one class and all keys, so that no key is ever done.)
 //
 // It asks the same filters and tables in the same order, and some that the one source has no need to ask, since it
 // looks at bounds for each chunk only; so answers are the same ones.
@@ -32,26 +33,37 @@ class RulesBloomTile {
     }
   }
 
-  /// For which classes of a group, a bit each, their filters leave it open that they have a rule.
-  static __device__ std::uint32_t ask(const rules_tuple_view& view, const std::uint64_t* key,
-                                      const std::uint64_t* group) {
-    const auto* const rows = reinterpret_cast<const ulonglong2*>(group);
+  /// A class's sieve, taken apart: 16 bytes, one load.
+  struct alignas(16) Sieve {
+    std::uint32_t mask;
+    std::uint32_t half;  ///< where the keys' halves begin that it takes, in bytes from the first half's
+    std::uint32_t shift;
+    std::uint32_t begin;  ///< of it, in halves of words
+  };
+  static __device__ Sieve apart(std::uint64_t sieve) {
+    return {.mask = static_cast<std::uint32_t>(sieve),
+            .half = rules_sieve_half(sieve) * kKeys * static_cast<std::uint32_t>(sizeof(std::uint32_t)),
+            .shift = rules_sieve_shift(sieve),
+            .begin = rules_sieve_place(sieve, 0)};
+  }
+
+  /// For which of eight classes, a bit each, their sieves leave it open that they have a rule. `halves` is where those
+  /// of the key are, kKeys apart.
+  static __device__ std::uint32_t sift(const rules_tuple_view& view, const std::uint32_t* halves, const Sieve* sieves) {
+    const auto* const filter = reinterpret_cast<const std::uint32_t*>(view.filter);
+    const auto factor = static_cast<std::uint32_t>(view.secret[0]);
     std::uint32_t hashes[RULES_TUPLE_GROUP];
-    std::uint64_t words[RULES_TUPLE_GROUP];
+    std::uint32_t bits[RULES_TUPLE_GROUP];
 #pragma unroll
-    for (std::size_t pair = 0; pair < kPairs; ++pair) {
-      hash_pair(view, key, rows + pair, &hashes[pair * kPair]);
-      const ulonglong2 filters = rows[(kWords + 1) * kPairs + pair];
-#pragma unroll
-      for (std::size_t i = pair * kPair; i < (pair + 1) * kPair; ++i) {
-        const std::uint64_t filter = i % kPair == 0 ? filters.x : filters.y;
-        const auto begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN);
-        words[i] = view.filter[begin + __umulhi(hashes[i], rules_bloom_words(filter))];
-      }
+    for (std::uint32_t i = 0; i < RULES_TUPLE_GROUP; ++i) {
+      const Sieve own = sieves[i];
+      const std::uint64_t product = product_of(*at_byte(halves, own.half) & own.mask, factor);
+      hashes[i] = static_cast<std::uint32_t>(product) ^ static_cast<std::uint32_t>(product >> 32);
+      bits[i] = filter[own.begin + (hashes[i] >> own.shift)];
     }
     std::uint32_t may_have = 0;
 #pragma unroll
-    for (std::uint32_t i = RULES_TUPLE_GROUP; i-- > 0;) may_have = twice_and(may_have, has_all(words[i], hashes[i]));
+    for (std::uint32_t i = RULES_TUPLE_GROUP; i-- > 0;) may_have = twice_and(may_have, has_both(bits[i], hashes[i]));
     return may_have;
   }
 
@@ -60,10 +72,7 @@ class RulesBloomTile {
   /// Classes, a bit each of a word. The more they are, the seldomer a warp goes to tables for few of its keys.
   static constexpr std::uint32_t kChunk = 64;
   static constexpr std::uint32_t kGroupWords = (kWords + RULES_GROUP_ROWS) * RULES_TUPLE_GROUP;
-  static constexpr std::size_t kPair = 2;  ///< classes of which one load gets a word each
-  static constexpr std::size_t kPairs = RULES_TUPLE_GROUP / kPair;
-  static constexpr std::uint32_t kFolds =
-      kWords < std::uint32_t{RULES_BLOOM_FOLDS} ? kWords : std::uint32_t{RULES_BLOOM_FOLDS};
+  static constexpr std::uint32_t kHalves = 2 * kWords;
   static constexpr std::uint32_t kWarp = 32;
 
   /// A key that goes on.
@@ -81,16 +90,26 @@ class RulesBloomTile {
   __device__ void load_chunk(const rules_tuple_view& view, const rules_walk& walk) {
     const std::uint64_t* const from = &view.group[rules_group_row(walk.at, 0, kWords)];
     const std::uint32_t words = groups_in_chunk(walk) * kGroupWords;
-    for (std::uint32_t i = threadIdx.x; i < words; i += blockDim.x) (&group_[0][0])[i] = from[i];
+    for (std::uint32_t i = threadIdx.x; i < words; i += blockDim.x) {
+      const std::uint64_t word = from[i];
+      (&group_[0][0])[i] = word;
+      const std::uint32_t of_sieves = i % kGroupWords - (kGroupWords - RULES_TUPLE_GROUP);
+      if (of_sieves < RULES_TUPLE_GROUP) sieve_[i / kGroupWords * RULES_TUPLE_GROUP + of_sieves] = apart(word);
+    }
   }
 
-  /// sum + of * with. Of the plain expression nvcc 13.0 makes a second instruction, which adds 0 to the upper half.
-  static __device__ std::uint64_t add_product(std::uint64_t sum, std::uint32_t of, std::uint32_t with) {
+  static __device__ const std::uint32_t* at_byte(const std::uint32_t* from, std::uint32_t bytes) {
+    return reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const char*>(from) + bytes);
+  }
+
+  /// Of the plain expression nvcc 13.0 makes a second instruction, which adds 0 to the upper half.
+  static __device__ std::uint64_t product_of(std::uint32_t one, std::uint32_t other) {
 #if defined(__CUDA_ARCH__)
-    asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(of), "r"(with));
-    return sum;
+    std::uint64_t product;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(one), "r"(other));
+    return product;
 #else
-    return sum + std::uint64_t{of} * with;
+    return std::uint64_t{one} * other;
 #endif
   }
 
@@ -104,59 +123,47 @@ class RulesBloomTile {
 #endif
   }
 
-  /// As rules_bloom_hash().
-  static __device__ std::uint32_t hash(const std::uint64_t* folded) {
-    std::uint64_t sum = 0;
-#pragma unroll
-    for (std::uint32_t i = 0; i < kFolds; ++i) {
-      sum = add_product(sum, static_cast<std::uint32_t>(folded[i]), static_cast<std::uint32_t>(folded[i] >> 32));
-    }
-    return static_cast<std::uint32_t>(sum) ^ static_cast<std::uint32_t>(sum >> 32);
-  }
-
-  /// The hashes of a key under the masks of two classes.
-  static __device__ void hash_pair(const rules_tuple_view& view, const std::uint64_t* key, const ulonglong2* rows,
-                                   std::uint32_t* hashes) {
-    std::uint64_t one[kFolds], other[kFolds];
-#pragma unroll
-    for (std::uint32_t i = 0; i < kFolds; ++i) one[i] = other[i] = view.secret[i];
-#pragma unroll
-    for (std::uint32_t word = 0; word < kWords; ++word) {
-      const ulonglong2 mask = rows[word * kPairs];
-      one[word % RULES_BLOOM_FOLDS] ^= key[word] & mask.x;
-      other[word % RULES_BLOOM_FOLDS] ^= key[word] & mask.y;
-    }
-    hashes[0] = hash(one);
-    hashes[1] = hash(other);
-  }
-
-  /// Whether the word of a value of that hash has all its bits, as the lowest bit.
-  static __device__ std::uint32_t has_all(std::uint64_t word, std::uint32_t hash) {
-    const auto lower = static_cast<std::uint32_t>(word), upper = static_cast<std::uint32_t>(word >> 32);
+  /// Whether those bits have both of that hash, as the lowest bit.
+  static __device__ std::uint32_t has_both(std::uint32_t bits, std::uint32_t hash) {
     // Rotating takes five bits of the hash for what they are.
-    return __funnelshift_r(lower, lower, hash) & __funnelshift_r(lower, lower, hash >> 5) &
-           __funnelshift_r(upper, upper, hash >> 10) & __funnelshift_r(upper, upper, hash >> 15) & 1;
+    return __funnelshift_r(bits, bits, hash) & __funnelshift_r(bits, bits, hash >> 5) & 1;
   }
 
-  /// The same of the chunk, without the bits of lanes behind the end of the list.
-  __device__ std::uint64_t ask_all(const rules_tuple_view& view, const rules_walk& walk,
-                                   const std::uint64_t* key) const {
+  /// The classes of the chunk whose sieves leave it open, without lanes behind the end of the list.
+  __device__ std::uint64_t sift_chunk(const rules_tuple_view& view, const rules_walk& walk, std::uint32_t key) const {
     std::uint64_t may_have = 0;
     for (std::uint32_t i = groups_in_chunk(walk); i-- > 0;) {
-      may_have = may_have << RULES_TUPLE_GROUP | ask(view, key, group_[i]);
+      may_have = may_have << RULES_TUPLE_GROUP | sift(view, &half_[0][key], &sieve_[i * RULES_TUPLE_GROUP]);
     }
     const std::uint32_t there = walk.end - walk.at;
     return there < kChunk ? may_have & ((std::uint64_t{1} << there) - 1) : may_have;
   }
 
+  /// Those of them whose filters leave it open too.
+  __device__ std::uint64_t filter_chunk(const rules_tuple_view& view, std::uint64_t sieved,
+                                        const std::uint64_t* key) const {
+    std::uint64_t may_have = 0;
+    for (; sieved != 0; sieved &= sieved - 1) {
+      const std::uint32_t at = penumbra_trailing_zeros(sieved);
+      const std::uint64_t* const own = &group_[at / RULES_TUPLE_GROUP][at % RULES_TUPLE_GROUP];
+      const std::uint32_t hash = rules_bloom_hash(view.secret, key, own, RULES_TUPLE_GROUP, kWords);
+      const std::uint64_t filter = own[(kWords + 1) * RULES_TUPLE_GROUP];
+      may_have |= std::uint64_t{rules_bloom_may_have(view.filter, filter, hash)} << at;
+    }
+    return may_have;
+  }
+
   /// Takes a key through the chunk. Whether it goes on; if it does not its winner is written.
   __device__ bool search(const rules_tuple_view& view, rules_walk walk, Way& own, std::uint32_t* rules) const {
-    std::uint64_t key[kWords];
-#pragma unroll
-    for (std::uint32_t i = 0; i < kWords; ++i) key[i] = word_[i][own.key];
+    const std::uint64_t sieved = sift_chunk(view, walk, own.key);
     const std::uint32_t first = walk.at;
     walk.best = own.best;
-    for (std::uint64_t may_have = ask_all(view, walk, key); may_have != 0; may_have &= may_have - 1) {
+    std::uint64_t key[kWords];
+#pragma unroll
+    for (std::uint32_t i = 0; i < kWords; ++i) {
+      key[i] = std::uint64_t{half_[2 * i + 1][own.key]} << 32 | half_[2 * i][own.key];
+    }
+    for (std::uint64_t may_have = filter_chunk(view, sieved, key); may_have != 0; may_have &= may_have - 1) {
       walk.at = first + penumbra_trailing_zeros(may_have);
       walk.may_have = 1;  // the class there
       std::uint32_t rule = cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key, kWords));
@@ -191,7 +198,10 @@ class RulesBloomTile {
     rules_walk walk = rules_walk_begin(&view);
     if (thread < count) {
 #pragma unroll
-      for (std::uint32_t i = 0; i < kWords; ++i) word_[i][thread] = keys[thread].word[i];
+      for (std::uint32_t i = 0; i < kWords; ++i) {
+        half_[2 * i][thread] = static_cast<std::uint32_t>(keys[thread].word[i]);
+        half_[2 * i + 1][thread] = static_cast<std::uint32_t>(keys[thread].word[i] >> 32);
+      }
       way_[thread] = {thread, RULES_NONE};
       if (walk.at >= walk.end) rules[thread] = RULES_NONE;
     }
@@ -211,7 +221,8 @@ class RulesBloomTile {
   }
 
   alignas(16) std::uint64_t group_[kChunk / RULES_TUPLE_GROUP][kGroupWords];
-  std::uint64_t word_[kWords][kKeys];
+  Sieve sieve_[kChunk];
+  std::uint32_t half_[kHalves][kKeys];
   Way way_[kKeys];
   std::uint32_t in_warp_[kKeys / kWarp];
 };

@@ -10,26 +10,45 @@
  * load. class_filters.h says how large filters are. Where `filter` is 0 there is none: it leads to the first word,
  * which is no filter's, and has all bits.
  *
- * First a group of classes is asked, without a branch that depends on an answer; then the table for those that may have
- * the value. */
+ * Before its filter a class is asked by its sieve, a filter of as many bits in which a value is known by half of one
+ * word only, the half that tells the class's rules best from headers of others (sieve_choice.h). In a half of a word it
+ * has two bits. A sieve lets more through, but asking it takes a third of the work: one product, however many words a
+ * key has. Few classes are left for which the hash of all words is computed.
+ *
+ * First the sieves of a group of classes are asked, without a branch that depends on an answer, then the filters and
+ * the table of those that may have the value. */
 #ifndef PENUMBRA_SHADERS_RULES_BLOOM_H
 #define PENUMBRA_SHADERS_RULES_BLOOM_H
 
 #include "shaders/rules_tuple/rules_tuple.shader.h"
 
 enum {
-  RULES_BLOOM_GROUP = 2 * RULES_TUPLE_GROUP /* classes whose filters are asked together */
+  RULES_BLOOM_GROUP = 2 * RULES_TUPLE_GROUP /* classes whose sieves are asked together */
 };
 
-/* For which classes of the group that comes next their filters leave it open that they have a rule. */
+/* Whether the filter of the class at a place of the list leaves it open that it has a rule. */
+PENUMBRA_SHADER uint32_t rules_bloom_is_open(const struct rules_tuple_view* view, uint32_t at, const uint64_t* key,
+                                             uint32_t words) {
+  const uint64_t* const own = &view->group[rules_group_row(at, 0, words) + at % RULES_TUPLE_GROUP];
+  const uint64_t filter = penumbra_load_first(&own[(uint64_t)((words + 1) * RULES_TUPLE_GROUP)]);
+  const uint32_t hash = rules_bloom_hash(view->secret, key, own, RULES_TUPLE_GROUP, words);
+  return rules_bloom_may_have(view->filter, filter, hash);
+}
+
+/* For which classes of the group that comes next their sieves and filters leave it open that they have a rule. */
 PENUMBRA_SHADER uint32_t rules_bloom_ask(const struct rules_tuple_view* view, const struct rules_walk* walk,
                                          const uint64_t* key, uint32_t words) {
-  uint32_t may_have = 0;
+  uint32_t sieved = 0;
   for (uint32_t i = 0; i < RULES_BLOOM_GROUP && walk->at + i < walk->end; i += RULES_TUPLE_GROUP) {
     const uint64_t* const group = &view->group[rules_group_row(walk->at + i, 0, words)];
-    may_have |= rules_group_bloom(view->secret, key, group, words, view->filter) << i;
+    sieved |= rules_group_sieve(view->secret, key, group, words, view->filter) << i;
   }
-  return rules_walk_there(walk, may_have);
+  uint32_t may_have = 0;
+  for (sieved = rules_walk_there(walk, sieved); sieved != 0; sieved &= sieved - 1) {
+    const uint32_t i = penumbra_trailing_zeros(sieved);
+    may_have |= rules_bloom_is_open(view, walk->at + i, key, words) << i;
+  }
+  return may_have;
 }
 
 /* Writes the number of the rule that wins of each key, or RULES_NONE. */

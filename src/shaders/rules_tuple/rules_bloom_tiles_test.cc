@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -42,15 +43,23 @@ void compare(const rules_tuple_view& view, const std::vector<RuleWords>& headers
   EXPECT_EQ(found, right);
 }
 
-/// A group of classes, of `kWords` words of keys.
+/// The classes of a group whose sieves leave it open, of `kWords` words of keys.
 template <std::uint32_t kWords>
-void compare_filters(const rules_tuple_view& view, const std::vector<RuleWords>& headers) {
+void compare_sieves(const rules_tuple_view& view, const std::vector<RuleWords>& headers) {
+  using Tile = RulesBloomTile<kWords>;
   const auto begin = static_cast<std::uint32_t>(*view.list >> 32), count = static_cast<std::uint32_t>(*view.list);
   for (const RuleWords& key : headers) {
+    std::vector<std::uint32_t> halves(2 * std::size_t{kWords} * kMostCudaThreads);
+    for (std::size_t half = 0; half < std::size_t{2} * kWords; ++half) {
+      halves[half * kMostCudaThreads] = static_cast<std::uint32_t>(key[half / 2] >> (32 * (half % 2)));
+    }
     for (std::uint32_t at = begin; at < begin + count; at += RULES_TUPLE_GROUP) {
       const std::uint64_t* const group = &view.group[rules_group_row(at, 0, kWords)];
-      EXPECT_EQ(RulesBloomTile<kWords>::ask(view, key.data(), group),
-                rules_group_bloom(view.secret, key.data(), group, kWords, view.filter));
+      std::array<typename Tile::Sieve, RULES_TUPLE_GROUP> sieves;
+      std::transform(&group[(kWords + 2) * RULES_TUPLE_GROUP], &group[(kWords + 3) * RULES_TUPLE_GROUP], sieves.begin(),
+                     Tile::apart);
+      EXPECT_EQ(Tile::sift(view, halves.data(), sieves.data()),
+                rules_group_sieve(view.secret, key.data(), group, kWords, view.filter));
     }
   }
 }
@@ -74,10 +83,10 @@ TEST_P(BloomTiles, FindWhatTheOneSourceFinds) {
   const auto& view = *static_cast<const rules_tuple_view*>(table.table().view());
   if (of.fields == RuleFields::ipv4) {
     compare<rules_narrow_key, &rules_bloom_narrow, &rules_bloom_narrow_tiles>(view, headers, of);
-    compare_filters<RULES_NARROW_WORDS>(view, headers);
+    compare_sieves<RULES_NARROW_WORDS>(view, headers);
   } else {
     compare<rules_key, &rules_bloom_wide, &rules_bloom_wide_tiles>(view, headers, of);
-    compare_filters<RULES_WORDS>(view, headers);
+    compare_sieves<RULES_WORDS>(view, headers);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "base/random.h"
@@ -65,7 +66,9 @@ TupleRules::TupleRules(Search search, RuleFields fields, std::uint64_t seed, Gra
       cuckoo_(
           shader_, shape_of_values(), seed, grace_periods,
           [this, search, filter_bits](Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions) {
-            if (search == Search::bloom && !filters_) filters_.emplace(classes_, grace_periods_, filter_bits);
+            if (search == Search::bloom && !filters_) {
+              filters_.emplace(classes_, std::span(secrets_).first(words_), grace_periods_, filter_bits);
+            }
             cuckoo_view_ = cuckoo;
             cuckoo_regions_ = std::move(regions);
             publish(table);
@@ -165,15 +168,11 @@ std::uint64_t TupleRules::digest_of(const RuleClass& of, const rules_record& rec
       rules_tuple_hash(secrets_.data(), record.value, of.mask.data(), 1, static_cast<std::uint32_t>(words_), of.salt));
 }
 
-std::uint32_t TupleRules::filter_hash(const RuleClass& of, const rules_record& record) const {
-  return rules_bloom_hash(secrets_.data(), record.value, of.mask.data(), 1, static_cast<std::uint32_t>(words_));
-}
-
 void TupleRules::make_filter(ClassFilters& filters, RuleClass& of) {
   if (filters.make_room(of)) publish_and_wait();
   filters.make(of, [&](auto take) {
     for (std::uint32_t each = of.first; each != RULES_NONE; each = links_[each].after) {
-      take(filter_hash(of, records_[each]));
+      take(records_[each].value);
     }
   });
 }
@@ -190,7 +189,7 @@ void TupleRules::link(std::uint32_t number, RuleClass& of) {
   of.first = number;
   ++of.rules;
   classes_.raise(of, records_[number].rank);
-  if (filters_) filters_->add(of, filter_hash(of, records_[number]));
+  if (filters_) filters_->add(of, records_[number].value);
   credit_ += kCredit;
 }
 
@@ -211,7 +210,7 @@ void TupleRules::unlink(std::uint32_t number) {
   if (links.after != RULES_NONE) links_[links.after].before = links.before;
   --of.rules;
   classes_.lower(of, record.rank);
-  if (filters_) filters_->remove(of, filter_hash(of, record));
+  if (filters_) filters_->remove(of, record.value);
 }
 
 /// Brings the list of classes, their bounds and filters up to date, as far as what has changed has paid for it.

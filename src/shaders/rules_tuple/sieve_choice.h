@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which half of a word a class's sieve takes (rules_bloom.shader.h). Each is tried with the values of all rules of the
+// class, as a sieve of that size would have them, on headers to expect: the one that lets the fewest through is taken,
+// of several the one of which the mask has the most bits.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "penumbra/rule.h"
+#include "shaders/rules_tuple/rules_bloom.shader.h"
+
+namespace penumbra {
+
+/// A sieve of 2^bits words from `begin` on that takes that half of the words of a class with that mask.
+inline std::uint64_t describe_sieve(const RuleWords& mask, std::uint32_t half, unsigned bits, std::uint64_t begin) {
+  return begin << RULES_SIEVE_BEGIN | std::uint64_t{bits} << RULES_SIEVE_BITS |
+         std::uint64_t{half} << RULES_SIEVE_HALF | static_cast<std::uint32_t>(mask[half / 2] >> (32 * (half % 2)));
+}
+
+/// Calls visit(word, bit) for each bit that a value has in a sieve.
+template <class Visit>
+void for_each_sieve_bit(const std::uint64_t* secret, std::uint64_t sieve, const std::uint64_t* value, Visit visit) {
+  const std::uint32_t hash = rules_sieve_hash(secret, value, sieve);
+  const std::uint32_t place = rules_sieve_place(sieve, hash);
+  for (std::uint32_t function = 0; function < RULES_SIEVE_HASHES; ++function) {
+    visit(place / 2, (hash >> (5 * function) & 31) + 32 * (place % 2));
+  }
+}
+
+/// The half to take. for_each_value(take) calls take(value) for the words of each rule's value.
+template <class ForEachValue>
+std::uint32_t choose_half(const RuleWords& mask, std::size_t words, unsigned bits, const std::uint64_t* secret,
+                          std::span<const RuleWords> headers, ForEachValue for_each_value) {
+  std::uint32_t best = 0;
+  std::size_t fewest = headers.size() + 1;
+  int most_bits = 0;
+  std::vector<std::uint64_t> filter;
+  for (std::uint32_t half = 0; half < 2 * words; ++half) {
+    const std::uint64_t sieve = describe_sieve(mask, half, bits, 0);
+    const int mask_bits = std::popcount(static_cast<std::uint32_t>(sieve));
+    if (mask_bits == 0) continue;
+    filter.assign(std::size_t{1} << bits, 0);
+    for_each_value([&](const std::uint64_t* value) {
+      for_each_sieve_bit(secret, sieve, value,
+                         [&](std::uint64_t word, std::uint32_t bit) { filter[word] |= std::uint64_t{1} << bit; });
+    });
+    std::size_t passed = 0;
+    for (const RuleWords& header : headers) {
+      passed += rules_sieve_may_have(filter.data(), sieve, rules_sieve_hash(secret, header.data(), sieve));
+    }
+    if (passed > fewest || (passed == fewest && mask_bits <= most_bits)) continue;
+    best = half;
+    fewest = passed;
+    most_bits = mask_bits;
+  }
+  return best;
+}
+
+}  // namespace penumbra
