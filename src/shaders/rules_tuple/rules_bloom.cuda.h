@@ -133,7 +133,8 @@ class RulesBloomTile {
   __device__ std::uint64_t sift_chunk(const rules_tuple_view& view, const rules_walk& walk, std::uint32_t key) const {
     std::uint64_t may_have = 0;
     for (std::uint32_t i = groups_in_chunk(walk); i-- > 0;) {
-      may_have = may_have << RULES_TUPLE_GROUP | sift(view, &half_[0][key], &sieve_[i * RULES_TUPLE_GROUP]);
+      may_have =
+          may_have << RULES_TUPLE_GROUP | sift(view, &half_[0][key], &sieve_[std::size_t{i} * RULES_TUPLE_GROUP]);
     }
     const std::uint32_t there = walk.end - walk.at;
     return there < kChunk ? may_have & ((std::uint64_t{1} << there) - 1) : may_have;
@@ -147,7 +148,7 @@ class RulesBloomTile {
       const std::uint32_t at = penumbra_trailing_zeros(sieved);
       const std::uint64_t* const own = &group_[at / RULES_TUPLE_GROUP][at % RULES_TUPLE_GROUP];
       const std::uint32_t hash = rules_bloom_hash(view.secret, key, own, RULES_TUPLE_GROUP, kWords);
-      const std::uint64_t filter = own[(kWords + 1) * RULES_TUPLE_GROUP];
+      const std::uint64_t filter = own[std::size_t{kWords + 1} * RULES_TUPLE_GROUP];
       may_have |= std::uint64_t{rules_bloom_may_have(view.filter, filter, hash)} << at;
     }
     return may_have;

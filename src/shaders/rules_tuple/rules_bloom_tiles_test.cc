@@ -56,8 +56,8 @@ void compare_sieves(const rules_tuple_view& view, const std::vector<RuleWords>& 
     for (std::uint32_t at = begin; at < begin + count; at += RULES_TUPLE_GROUP) {
       const std::uint64_t* const group = &view.group[rules_group_row(at, 0, kWords)];
       std::array<typename Tile::Sieve, RULES_TUPLE_GROUP> sieves;
-      std::transform(&group[(kWords + 2) * RULES_TUPLE_GROUP], &group[(kWords + 3) * RULES_TUPLE_GROUP], sieves.begin(),
-                     Tile::apart);
+      const std::uint64_t* const sieve = &view.group[rules_group_row(at, kWords + 2, kWords)];
+      std::transform(sieve, sieve + RULES_TUPLE_GROUP, sieves.begin(), Tile::apart);
       EXPECT_EQ(Tile::sift(view, halves.data(), sieves.data()),
                 rules_group_sieve(view.secret, key.data(), group, kWords, view.filter));
     }
