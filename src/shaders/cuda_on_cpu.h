@@ -82,10 +82,6 @@ inline std::uint32_t __popc(std::uint32_t bits) {
 inline std::uint32_t __funnelshift_r(std::uint32_t lower, std::uint32_t upper, std::uint32_t shift) {
   return static_cast<std::uint32_t>((std::uint64_t{upper} << 32 | lower) >> (shift & 31));
 }
-/// The upper half of the product.
-inline std::uint32_t __umulhi(std::uint32_t one, std::uint32_t other) {
-  return static_cast<std::uint32_t>(std::uint64_t{one} * other >> 32);
-}
 
 inline std::uint32_t min(std::uint32_t one, std::uint32_t other) {
   return std::min(one, other);

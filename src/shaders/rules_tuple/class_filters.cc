@@ -23,11 +23,12 @@ std::uint32_t ClassFilters::bits_per_rule_for(std::size_t classes) {
   return classes <= 256 ? 16 : 32;
 }
 
-ClassFilters::ClassFilters(ClassList& classes, std::span<const std::uint64_t> secrets, GracePeriods& grace_periods,
-                           std::optional<std::uint32_t> bits_per_rule)
+ClassFilters::ClassFilters(ClassList& classes, std::size_t words, const std::array<std::uint64_t, RULES_WORDS>& secrets,
+                           GracePeriods& grace_periods, std::optional<std::uint32_t> bits_per_rule)
     : classes_(classes),
-      secrets_(secrets.begin(), secrets.end()),
-      sample_(secrets.size(), Random::mixed(secrets.front())),
+      key_words_(words),
+      secrets_(secrets),
+      sample_(words, Random::mixed(secrets.front())),
       bits_per_rule_(bits_per_rule),
       words_(kMostWords),
       room_(kFirstWordRoom),
@@ -124,7 +125,7 @@ template <class Visit>
 void ClassFilters::for_each_bit(const RuleClass& of, std::uint64_t filter, std::uint64_t sieve,
                                 const std::uint64_t* value, Visit visit) const {
   const std::uint32_t hash =
-      rules_bloom_hash(secrets_.data(), value, of.mask.data(), 1, static_cast<std::uint32_t>(secrets_.size()));
+      rules_bloom_hash(secrets_.data(), value, of.mask.data(), 1, static_cast<std::uint32_t>(key_words_));
   for (std::uint32_t function = 0; function < RULES_BLOOM_HASHES; ++function) {
     visit(rules_bloom_word(filter, hash), rules_bloom_bit(hash, function));
   }

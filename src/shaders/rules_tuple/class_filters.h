@@ -45,10 +45,10 @@ class ClassFilters {
   /// How many bits a rule has at least, among so many classes.
   static std::uint32_t bits_per_rule_for(std::size_t classes);
 
-  /// `secrets`, of as many words as keys have, are the view's. A rule has `bits_per_rule` bits at least, if that is
-  /// given, however many classes there are.
-  ClassFilters(ClassList& classes, std::span<const std::uint64_t> secrets, GracePeriods& grace_periods,
-               std::optional<std::uint32_t> bits_per_rule = {});
+  /// Keys have so many words; `secrets` are the view's. A rule has `bits_per_rule` bits at least, if that is given,
+  /// however many classes there are.
+  ClassFilters(ClassList& classes, std::size_t words, const std::array<std::uint64_t, RULES_WORDS>& secrets,
+               GracePeriods& grace_periods, std::optional<std::uint32_t> bits_per_rule = {});
 
   /// It is region `regions.size()` of this table from now on.
   void append_region(Table& table, std::size_t offset, std::vector<TableRegion>& regions);
@@ -102,7 +102,8 @@ class ClassFilters {
   void write(std::uint64_t word, std::uint64_t bits);
 
   ClassList& classes_;
-  const std::vector<std::uint64_t> secrets_;
+  const std::size_t key_words_;
+  const std::array<std::uint64_t, RULES_WORDS> secrets_;
   HeaderSample sample_;
   const std::optional<std::uint32_t> bits_per_rule_;
   HugeArray<std::uint64_t> words_;                   ///< the first is of classes without a filter: all bits
@@ -120,8 +121,7 @@ void ClassFilters::make(RuleClass& of, ForEachValue for_each_value) {
   if (run.begin == 0) return replace(of, 0, 0, 0, {});
   const std::uint64_t filter = describe_filter(run);
   const unsigned bits = run.bits - 1;
-  const std::uint32_t half =
-      choose_half(of.mask, secrets_.size(), bits, secrets_.data(), sample_.headers(), for_each_value);
+  const std::uint32_t half = choose_half(of.mask, key_words_, bits, secrets_.data(), sample_.headers(), for_each_value);
   const std::uint64_t sieve = describe_sieve(of.mask, half, bits, run.begin + (std::uint64_t{1} << bits));
   std::vector<std::uint8_t> counts(std::size_t{64} << run.bits);
   for_each_value([&](const std::uint64_t* value) { count(of, filter, sieve, counts, value); });

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "base/random.h"
@@ -67,7 +66,7 @@ TupleRules::TupleRules(Search search, RuleFields fields, std::uint64_t seed, Gra
           shader_, shape_of_values(), seed, grace_periods,
           [this, search, filter_bits](Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions) {
             if (search == Search::bloom && !filters_) {
-              filters_.emplace(classes_, std::span(secrets_).first(words_), grace_periods_, filter_bits);
+              filters_.emplace(classes_, words_, secrets_, grace_periods_, filter_bits);
             }
             cuckoo_view_ = cuckoo;
             cuckoo_regions_ = std::move(regions);
