@@ -3,17 +3,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <limits>
 #include <utility>
 
 namespace penumbra {
 namespace {
 
-/// Address space: 1 M rules take 2^21 words at the most, and as many again lie free in runs of other sizes.
-constexpr std::size_t kMostWords = std::size_t{1} << (64 - RULES_SIEVE_BEGIN);
+/// Address space: 1 M rules take 2^21 words at the most, and runs of other sizes lie free that they had before.
+constexpr std::size_t kMostWords = std::size_t{2} << (64 - RULES_SIEVE_BEGIN);
 constexpr std::uint32_t kFirstWordRoom = 1024;
-/// So many rules or more: a count that is no longer kept. The bit stays until the filter is made anew.
+/// So many rules or more: a count that is no longer kept. The bit stays until the filter is made anew. In a sieve that
+/// is so wherever many rules have one value of its half.
 constexpr std::uint8_t kMany = std::numeric_limits<std::uint8_t>::max();
 
 }  // namespace
@@ -75,14 +75,16 @@ void ClassFilters::add(RuleClass& of, const std::uint64_t* value) {
 void ClassFilters::remove(RuleClass& of, const std::uint64_t* value) {
   if (of.filter == 0) return;
   for_each_bit(of, of.filter, of.sieve, value, [&](std::uint64_t word, std::uint32_t bit) {
-    std::uint8_t& rules = of.counts[(word - run_of(of.filter).begin) * 64 + bit];
+    std::uint8_t& rules = of.counts[(word - run_of(of.sieve).begin) * 64 + bit];
     if (rules == kMany || --rules > 0) return;
     write(word, words_[word] & ~(std::uint64_t{1} << bit));
   });
 }
 
 void ClassFilters::drop(RuleClass& of) {
-  if (of.filter != 0) old_.add(run_of(of.filter));
+  if (of.filter == 0) return;
+  old_.add(run_of(of.sieve));
+  counts_ -= of.counts.size();
 }
 
 void ClassFilters::reclaim() {
@@ -95,16 +97,17 @@ void ClassFilters::replace(RuleClass& of, std::uint64_t filter, std::uint64_t si
   drop(of);
   of.bits_per_rule = bits_per_rule;
   of.counts = std::move(counts);
+  counts_ += of.counts.size();
   classes_.set_filters(of, filter, sieve);
 }
 
-std::uint64_t ClassFilters::describe_filter(Run run) {
-  return std::uint64_t{run.begin} << RULES_BLOOM_BEGIN | std::uint64_t{1} << (run.bits - 1);
+ClassFilters::Run ClassFilters::run_of(std::uint64_t sieve) {
+  return {.begin = rules_sieve_place(sieve, 0) / 2, .bits = (31 - rules_sieve_shift(sieve)) + 1};
 }
 
-ClassFilters::Run ClassFilters::run_of(std::uint64_t filter) {
-  return {.begin = static_cast<std::uint32_t>(filter >> RULES_BLOOM_BEGIN),
-          .bits = static_cast<unsigned>(std::countr_zero(rules_bloom_words(filter))) + 1};
+std::uint64_t ClassFilters::describe_filter(Run run) {
+  const std::uint64_t words = std::uint64_t{1} << (run.bits - 1);
+  return (run.begin + words) << RULES_BLOOM_BEGIN | words;
 }
 
 ClassFilters::Run ClassFilters::take(unsigned bits) {
@@ -135,7 +138,7 @@ void ClassFilters::for_each_bit(const RuleClass& of, std::uint64_t filter, std::
 void ClassFilters::count(const RuleClass& of, std::uint64_t filter, std::uint64_t sieve,
                          std::vector<std::uint8_t>& counts, const std::uint64_t* value) {
   for_each_bit(of, filter, sieve, value, [&](std::uint64_t word, std::uint32_t bit) {
-    std::uint8_t& rules = counts[(word - run_of(filter).begin) * 64 + bit];
+    std::uint8_t& rules = counts[(word - run_of(sieve).begin) * 64 + bit];
     if (rules == kMany || ++rules > 1) return;
     write(word, words_[word] | std::uint64_t{1} << bit);
   });

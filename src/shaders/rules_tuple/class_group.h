@@ -40,7 +40,7 @@ enum {
   RULES_SIEVE_HASHES = 2, /* likewise, of half a word of it */
   RULES_SIEVE_HALF = 32,  /* of a class's `sieve`: the bits where the number of that half begins, of 4 bits, */
   RULES_SIEVE_BITS = 36,  /* b, of 5 bits, if there are 2^b words of 64 bits, */
-  RULES_SIEVE_BEGIN = 41  /* and the number of the first one; at the bottom is the mask's half */
+  RULES_SIEVE_BEGIN = 41  /* and half the number of the first one; at the bottom is the mask's half */
 };
 
 /* Where a row of the group stands that a class is in, `at` its place in the list, by words of a mask: the class's own
@@ -91,11 +91,6 @@ static inline __m256i rules_group_hash4(const uint64_t* secret, const uint64_t* 
   const __m256i crossed = _mm256_add_epi64(_mm256_mul_epu32(_mm256_srli_epi64(sum, 32), factor),
                                            _mm256_mul_epu32(sum, _mm256_srli_epi64(factor, 32)));
   return _mm256_add_epi64(_mm256_mul_epu32(sum, factor), _mm256_slli_epi64(crossed, 32));
-}
-
-/* A bit for each of four lanes: its lowest one. */
-static inline uint32_t rules_group_lowest4(__m256i lanes) {
-  return (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_slli_epi64(lanes, 63)));
 }
 #endif
 
@@ -208,7 +203,7 @@ PENUMBRA_SHADER uint32_t rules_sieve_shift(uint64_t sieve) {
 
 /* The half of a word, counted from the first word's lower one. */
 PENUMBRA_SHADER uint32_t rules_sieve_place(uint64_t sieve, uint32_t hash) {
-  return 2 * (uint32_t)(sieve >> RULES_SIEVE_BEGIN) + (hash >> rules_sieve_shift(sieve));
+  return 4 * (uint32_t)(sieve >> RULES_SIEVE_BEGIN) + (hash >> rules_sieve_shift(sieve));
 }
 
 /* In the lowest bit, whether a class with that sieve may have a key of that hash. */
@@ -251,7 +246,7 @@ PENUMBRA_SHADER uint32_t rules_group_sieve(const uint64_t* secret, const uint64_
   const __m256i key_half = rules_sieve_halves8(key, words, _mm256_and_si256(upper, _mm256_set1_epi32(15)));
   const __m256i hash = rules_sieve_hash8(secret, _mm256_and_si256(key_half, mask));
   const __m256i bits = _mm256_and_si256(_mm256_srli_epi32(upper, RULES_SIEVE_BITS - 32), five_bits);
-  const __m256i begin = _mm256_slli_epi32(_mm256_srli_epi32(upper, RULES_SIEVE_BEGIN - 32), 1);
+  const __m256i begin = _mm256_slli_epi32(_mm256_srli_epi32(upper, RULES_SIEVE_BEGIN - 32), 2);
   const __m256i place = _mm256_add_epi32(begin, _mm256_srlv_epi32(hash, _mm256_xor_si256(bits, five_bits)));
   const __m256i halves = _mm256_i32gather_epi32((const int*)filters, place, 4);
   const __m256i one = _mm256_srlv_epi32(halves, _mm256_and_si256(hash, five_bits));

@@ -14,8 +14,8 @@
 
 namespace penumbra {
 
-/// Each matches one of the rules that were shown, all of them equally likely (Vitter: Random Sampling with a Reservoir,
-/// ACM TOMS 1985), and has anything where the rule leaves it open.
+/// Each has the value of one of the rules that were shown, all of them equally likely (Vitter: Random Sampling with a
+/// Reservoir, ACM TOMS 1985), and anything where the mask of the rule's class leaves it open.
 class HeaderSample {
  public:
   static constexpr std::size_t kHeaders = 64;

@@ -12,6 +12,7 @@
 #include "shaders/cuda_on_cpu.h"
 #include "shaders/rules/rules_testing.h"
 #include "shaders/rules_tuple/rules_bloom.cuda.h"
+#include "shaders/rules_tuple/sieve_choice.h"
 #include "shaders/rules_tuple/tuple_rules.h"
 
 namespace penumbra {
@@ -62,6 +63,31 @@ void compare_sieves(const rules_tuple_view& view, const std::vector<RuleWords>& 
                 rules_group_sieve(view.secret, key.data(), group, kWords, view.filter));
     }
   }
+}
+
+/// Where sieves say no, neither filters nor tables are asked, although these have the rules.
+TEST(BloomTile, AsksSievesFirst) {
+  NoReaders no_readers;
+  TupleRules table(TupleRules::Search::bloom, RuleFields::ipv4, rules_testing::kSeed, no_readers);
+  const rules_narrow_key key{{0x0A000001C0000201, 0x04D2005006000000}};
+  table.insert(
+      1, {.value = {key.word[0], key.word[1]}, .mask = {~0ULL, ~0ULL}, .source_ports = {}, .destination_ports = {}}, 1);
+  table.commit();
+  rules_tuple_view view = *static_cast<const rules_tuple_view*>(table.table().view());
+  const auto place = static_cast<std::uint32_t>(*view.list >> 32);
+  std::vector<std::uint64_t> group(view.group,
+                                   view.group + rules_group_row(place + RULES_TUPLE_GROUP, 0, RULES_NARROW_WORDS));
+  view.group = group.data();
+  const auto ask = [&] {
+    std::uint32_t rule = 0;
+    cuda_on_cpu::launch(1, 32, [&] { rules_bloom_narrow_tiles(view, &key, &rule, 1); });
+    return rule;
+  };
+  EXPECT_EQ(ask(), 1U);
+  constexpr std::uint32_t kEmpty = 512;  // a word that has no bit
+  group[rules_group_row(place, RULES_NARROW_WORDS + 2, RULES_NARROW_WORDS)] =
+      describe_sieve({~0ULL, ~0ULL}, 0, 0, kEmpty);
+  EXPECT_EQ(ask(), std::uint32_t{RULES_NONE});
 }
 
 TEST_P(BloomTiles, FindWhatTheOneSourceFinds) {

@@ -42,7 +42,7 @@ struct rules_tuple_view {
   const uint32_t* state;
   const uint64_t* list;              /* where it begins (the upper half), and how many classes it has */
   const struct rules_class* classes; /* the list's */
-  const uint64_t* group;             /* the same classes' masks, salts and filters (class_group.h) */
+  const uint64_t* group;             /* their masks, salts, filters and sieves (class_group.h) */
   const uint64_t* filter;            /* rules_bloom.shader.h's */
   uint64_t secret[RULES_WORDS];
 };

@@ -5,6 +5,7 @@
 // of several the one of which the mask has the most bits.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -16,9 +17,10 @@
 
 namespace penumbra {
 
-/// A sieve of 2^bits words from `begin` on that takes that half of the words of a class with that mask.
+/// A sieve of 2^bits words from `begin`, an even number, on that takes that half of the words of a class with that
+/// mask.
 inline std::uint64_t describe_sieve(const RuleWords& mask, std::uint32_t half, unsigned bits, std::uint64_t begin) {
-  return begin << RULES_SIEVE_BEGIN | std::uint64_t{bits} << RULES_SIEVE_BITS |
+  return begin / 2 << RULES_SIEVE_BEGIN | std::uint64_t{bits} << RULES_SIEVE_BITS |
          std::uint64_t{half} << RULES_SIEVE_HALF | static_cast<std::uint32_t>(mask[half / 2] >> (32 * (half % 2)));
 }
 
@@ -36,25 +38,36 @@ void for_each_sieve_bit(const std::uint64_t* secret, std::uint64_t sieve, const 
 template <class ForEachValue>
 std::uint32_t choose_half(const RuleWords& mask, std::size_t words, unsigned bits, const std::uint64_t* secret,
                           std::span<const RuleWords> headers, ForEachValue for_each_value) {
+  struct Trial {
+    std::uint64_t sieve;
+    std::vector<std::uint64_t> filter;
+  };
+  std::vector<Trial> trials;
+  for (std::uint32_t half = 0; half < 2 * words; ++half) {
+    const std::uint64_t sieve = describe_sieve(mask, half, bits, 0);
+    if (static_cast<std::uint32_t>(sieve) == 0) continue;
+    trials.push_back({sieve, std::vector<std::uint64_t>(std::size_t{1} << bits)});
+  }
+  // One way through the rules, which lie far apart in memory.
+  for_each_value([&](const std::uint64_t* value) {
+    for (Trial& trial : trials) {
+      for_each_sieve_bit(secret, trial.sieve, value, [&trial](std::uint64_t word, std::uint32_t bit) {
+        trial.filter[word] |= std::uint64_t{1} << bit;
+      });
+    }
+  });
   std::uint32_t best = 0;
   std::size_t fewest = headers.size() + 1;
   int most_bits = 0;
-  std::vector<std::uint64_t> filter;
-  for (std::uint32_t half = 0; half < 2 * words; ++half) {
-    const std::uint64_t sieve = describe_sieve(mask, half, bits, 0);
-    const int mask_bits = std::popcount(static_cast<std::uint32_t>(sieve));
-    if (mask_bits == 0) continue;
-    filter.assign(std::size_t{1} << bits, 0);
-    for_each_value([&](const std::uint64_t* value) {
-      for_each_sieve_bit(secret, sieve, value,
-                         [&](std::uint64_t word, std::uint32_t bit) { filter[word] |= std::uint64_t{1} << bit; });
-    });
-    std::size_t passed = 0;
-    for (const RuleWords& header : headers) {
-      passed += rules_sieve_may_have(filter.data(), sieve, rules_sieve_hash(secret, header.data(), sieve));
-    }
+  for (const Trial& trial : trials) {
+    const auto passed =
+        static_cast<std::size_t>(std::ranges::count_if(headers, [secret, &trial](const RuleWords& header) {
+          const std::uint32_t hash = rules_sieve_hash(secret, header.data(), trial.sieve);
+          return rules_sieve_may_have(trial.filter.data(), trial.sieve, hash) != 0;
+        }));
+    const int mask_bits = std::popcount(static_cast<std::uint32_t>(trial.sieve));
     if (passed > fewest || (passed == fewest && mask_bits <= most_bits)) continue;
-    best = half;
+    best = rules_sieve_half(trial.sieve);
     fewest = passed;
     most_bits = mask_bits;
   }

@@ -30,6 +30,8 @@ std::unique_ptr<RuleTable> make_tuple_rules(RuleFields fields, std::uint64_t see
 
 /// How many classes' worth of sorting a change pays for.
 constexpr std::size_t kCredit = 32;
+/// How many times longer it takes to make a filter of a class than to go over its rules once.
+constexpr std::size_t kFilterWork = 8;
 
 std::string shader_name(TupleRules::Search search, RuleFields fields) {
   return std::string(search == TupleRules::Search::tuple ? "rules_tuple_" : "rules_bloom_") +
@@ -111,7 +113,7 @@ void TupleRules::insert(std::uint32_t number, const RuleMatch& match, std::uint6
   if (records_.make_room(number)) publish_and_wait();
   const RuleMatch nesting = nested(match);
   RuleClass& of = class_of(nesting.mask);
-  if (filters_ && filters_->has_to_grow(of)) make_filter(*filters_, of);
+  if (filters_ && filters_->has_to_grow(of)) make_filter(*filters_, of, nesting.value.data());
   if (cuckoo_.size() * 4 >= cuckoo_.slots() * 3) cuckoo_.reserve(cuckoo_.slots());
   records_.add(number, nesting.value, match, rank, of.number << 1 | (match.has_ranges() ? RULES_TUPLE_HAS_RANGES : 0));
   try {
@@ -167,9 +169,10 @@ std::uint64_t TupleRules::digest_of(const RuleClass& of, const rules_record& rec
       rules_tuple_hash(secrets_.data(), record.value, of.mask.data(), 1, static_cast<std::uint32_t>(words_), of.salt));
 }
 
-void TupleRules::make_filter(ClassFilters& filters, RuleClass& of) {
+/// `coming` as ClassFilters::make() has it.
+void TupleRules::make_filter(ClassFilters& filters, RuleClass& of, const std::uint64_t* coming) {
   if (filters.make_room(of)) publish_and_wait();
-  filters.make(of, [&](auto take) {
+  filters.make(of, coming, [&](auto take) {
     for (std::uint32_t each = of.first; each != RULES_NONE; each = links_[each].after) {
       take(records_[each].value);
     }
@@ -219,8 +222,9 @@ void TupleRules::sort_classes() {
   credit_ -= classes_.size();
   classes_.for_each([&](RuleClass& of) {
     const bool is_coarse = filters_ && filters_->is_coarse(of);
-    if ((!of.best_has_gone && !is_coarse) || of.rules > credit_) return;
-    credit_ -= of.rules;
+    const std::size_t work = of.rules * (is_coarse ? kFilterWork : 1);
+    if ((!of.best_has_gone && !is_coarse) || work > credit_) return;
+    credit_ -= work;
     if (of.best_has_gone) find_best(of);
     if (is_coarse) make_filter(*filters_, of);
   });

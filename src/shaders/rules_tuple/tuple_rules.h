@@ -59,7 +59,7 @@ class TupleRules final : public RuleTable {
   RuleMatch nested(const RuleMatch& match) const;
   RuleClass& class_of(const RuleWords& mask);
   std::uint64_t digest_of(const RuleClass& of, const rules_record& record) const;
-  void make_filter(ClassFilters& filters, RuleClass& of);
+  void make_filter(ClassFilters& filters, RuleClass& of, const std::uint64_t* coming = nullptr);
   void link(std::uint32_t number, RuleClass& of);
   void unlink(std::uint32_t number);
   void sort_classes();
