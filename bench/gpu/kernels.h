@@ -18,6 +18,18 @@ namespace penumbra::bench::gpu {
 /// Thread i writes first + i to out[i].
 cudaError_t launch_count(std::uint32_t* out, std::uint32_t threads, std::uint32_t first, cudaStream_t stream);
 
+/// A batch that one block answers; in shared memory.
+struct FlaggedBatch {
+  static constexpr std::uint32_t kItems = 64;
+  const std::uint32_t* in;
+  std::uint32_t* out;
+  std::uint32_t* flag;  ///< the batch's number stands there once it is answered
+  std::uint32_t number;
+};
+cudaError_t launch_flagged(const FlaggedBatch& batch, cudaStream_t stream);
+/// The same as a node of a graph, which is to be given the batch: kItems threads.
+const void* flagged_kernel();
+
 /// What an exchange makes of a number.
 constexpr std::uint32_t answer(std::uint32_t number) {
   return number * 0x9E3779B1U + 1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <array>
+#include <numeric>
 #include <vector>
 
 #include "gpu/cuda_call.h"
@@ -64,6 +66,88 @@ class Launch {
   Graph graph_;
 };
 
+/// A batch of the engine `cuda`'s kind: other places each time, and a flag that says that it is answered.
+class FlaggedLaunch {
+ public:
+  FlaggedLaunch() {
+    std::iota(in_.span().begin(), in_.span().end(), 5);
+    flag_[0] = 0;
+    check(cudaGraphCreate(&graph_, 0), "making a graph");
+    next();
+    const cudaKernelNodeParams node = describe();
+    check(cudaGraphAddKernelNode(&node_, graph_, nullptr, 0, &node), "making a graph");
+    check(cudaGraphInstantiate(&ready_, graph_, 0), "making a graph");
+  }
+  ~FlaggedLaunch() {
+    cudaGraphExecDestroy(ready_);
+    cudaGraphDestroy(graph_);
+  }
+  FlaggedLaunch(const FlaggedLaunch&) = delete;
+  FlaggedLaunch& operator=(const FlaggedLaunch&) = delete;
+
+  void check_both_ways() {
+    launch();
+    check_answers();
+    launch_graph();
+    check_answers();
+  }
+  double by_launch() {
+    return microseconds_each(kLaunches, [this] { launch(); });
+  }
+  double by_graph() {
+    return microseconds_each(kLaunches, [this] { launch_graph(); });
+  }
+
+ private:
+  static constexpr std::uint32_t kPlaces = 16;
+
+  void next() {
+    ++batch_.number;
+    const std::size_t place = std::size_t{batch_.number % kPlaces} * FlaggedBatch::kItems;
+    batch_.in = in_.data() + place;
+    batch_.out = out_.data() + place;
+    batch_.flag = flag_.data();
+  }
+  cudaKernelNodeParams describe() {
+    cudaKernelNodeParams node{};
+    node.func = const_cast<void*>(flagged_kernel());
+    node.gridDim = dim3(1);
+    node.blockDim = dim3(FlaggedBatch::kItems);
+    node.kernelParams = arguments_.data();
+    return node;
+  }
+  void launch() {
+    next();
+    check(launch_flagged(batch_, stream_.get()), "launching");
+    wait();
+  }
+  void launch_graph() {
+    next();
+    const cudaKernelNodeParams node = describe();
+    check(cudaGraphExecKernelNodeSetParams(ready_, node_, &node), "changing a graph");
+    check(cudaGraphLaunch(ready_, stream_.get()), "launching a graph");
+    wait();
+  }
+  void wait() const {
+    while (__atomic_load_n(flag_.data(), __ATOMIC_ACQUIRE) != batch_.number) __builtin_ia32_pause();
+  }
+  /// Of the last batch; wipes them out.
+  void check_answers() const {
+    for (std::uint32_t i = 0; i < FlaggedBatch::kItems; ++i) {
+      if (batch_.out[i] != answer(batch_.in[i])) throw WrongAnswer(fmt::format("a flagged launch: answer {}", i));
+      batch_.out[i] = 0;
+    }
+  }
+
+  SharedArray<std::uint32_t> in_{kPlaces * FlaggedBatch::kItems}, out_{kPlaces * FlaggedBatch::kItems}, flag_{1};
+  FlaggedBatch batch_{};
+  std::array<void*, 1> arguments_{&batch_};
+  Stream stream_;
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphNode_t node_ = nullptr;
+  cudaGraphExec_t ready_ = nullptr;
+};
+
 }  // namespace
 
 void measure_launches(const Options& options, Report& report) {
@@ -77,6 +161,13 @@ void measure_launches(const Options& options, Report& report) {
     report.compare(fmt::format("launches of {} threads", threads), "us", series, "",
                    Place{{"E2", "starting a kernel", "threads"}, static_cast<double>(threads)});
   }
+  FlaggedLaunch flagged;
+  flagged.check_both_ways();
+  const auto series =
+      interleave({{"launch until its flag is seen", [&] { return flagged.by_launch(); }},
+                  {"graph with other parameters until its flag is seen", [&] { return flagged.by_graph(); }}},
+                 options.rounds);
+  report.compare(fmt::format("launches for {} numbers in shared memory", FlaggedBatch::kItems), "us", series, "");
   report.checked("every thread of every launch wrote its number");
 }
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <random>
 #include <thread>
@@ -122,12 +123,17 @@ class ChangingTable {
       for (std::uint16_t j = 1; j < changes; ++j) change(static_cast<std::uint16_t>(100 * i + j));
     }
   }
+  /// Such as have a next hop.
+  static std::vector<std::uint32_t> addresses() {
+    std::vector<std::uint32_t> all;
+    for (int i = 0; i < 16; ++i) {
+      for (const Ipv4Prefix& prefix : kPrefixes) all.push_back(prefix.address.value);
+    }
+    return all;
+  }
   /// A batch of look-ups, seen by another thread.
   void check(conformance::ShaderQueue& queue) {
-    std::vector<std::uint32_t> addresses;
-    for (int i = 0; i < 16; ++i) {
-      for (const Ipv4Prefix& prefix : kPrefixes) addresses.push_back(prefix.address.value);
-    }
+    const std::vector<std::uint32_t> addresses = ChangingTable::addresses();
     std::vector<std::uint16_t> found(addresses.size(), Dir24_8::kNoRoute);
     const std::uint16_t least = complete_;
     ++reader_.turns;
@@ -197,5 +203,48 @@ class ChangingTable {
   Dir24_8 owner_{reader_};
   std::atomic<std::uint16_t> begun_{0}, complete_{0};
 };
+
+/// Has one queue answer two shaders on two tables by turns, many batches in flight, and sees that they are answered.
+inline void check_by_turns(Engine& engine, const FakeWorld& world, ChangingTable& routes) {
+  constexpr std::uint16_t kNextHop = 77;
+  routes.change(kNextHop);
+  const std::vector<std::uint32_t> numbers = FakeWorld::numbers(32), addresses = ChangingTable::addresses();
+  struct Asked {
+    std::vector<std::uint16_t> out;
+    Batch batch;
+  };
+  std::deque<Asked> asked;
+  const auto queue = engine.open_queue();
+  const auto take_back = [&](const Batch* batch) {
+    ASSERT_EQ(batch, &asked.front().batch);
+    for (std::size_t i = 0; i < batch->items; ++i) {
+      ASSERT_EQ(asked.front().out[i], batch->table == &world.modulo ? numbers[i] % FakeWorld::kModulus : kNextHop) << i;
+    }
+    asked.pop_front();
+  };
+  for (int i = 0; i < 1000; ++i) {
+    const bool looks_up = i % 2 == 1;
+    Asked& next = asked.emplace_back();
+    next.out.assign(looks_up ? addresses.size() : numbers.size(), 0xFFFF);
+    next.batch = world.modulo_batch(looks_up ? addresses : numbers, next.out);
+    next.batch.shader = engine.find_shader(looks_up ? "ipv4_dir24_8" : "echo");
+    if (looks_up) next.batch.table = &routes.table();
+    auto submitted = queue->submit(next.batch);
+    while (submitted == EngineQueue::Submitted::full) {
+      if (const Batch* batch = queue->poll()) {
+        ASSERT_NO_FATAL_FAILURE(take_back(batch));
+      }
+      submitted = queue->submit(next.batch);
+    }
+    if (submitted == EngineQueue::Submitted::done) {
+      ASSERT_NO_FATAL_FAILURE(take_back(&next.batch));
+    }
+  }
+  while (!asked.empty()) {
+    if (const Batch* batch = queue->poll()) {
+      ASSERT_NO_FATAL_FAILURE(take_back(batch));
+    }
+  }
+}
 
 }  // namespace penumbra::cuda

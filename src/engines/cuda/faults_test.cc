@@ -156,6 +156,20 @@ TEST_F(CudaFaults, ATableCopyThatNeverEndsIsGivenUpAndItsOwnerGoesOn) {
   EXPECT_THAT(all(engine.notes()), HasSubstr("a copy of the table"));
 }
 
+/// Its owner does not wait for a small one; what closes the device must not either.
+TEST_F(CudaFaults, ATableCopyThatNeverEndsDoesNotHoldUpTheEnd) {
+  ChangingTable table;
+  {
+    CudaEngine engine(world_.backend(), impatient_);
+    engine.use_table(table.table());
+    ShaderQueue queue(engine, world_.lookup_shader(), table.table());
+    table.check(queue);
+    faults_.stuck = true;
+  }
+  EXPECT_EQ(faults_.abandoned, 1);
+  EXPECT_EQ(faults_.destroyed, 0);
+}
+
 TEST_F(CudaFaults, AnAbsentGpuIsLookedForAgain) {
   faults_.absent = true;
   CudaEngine engine(world_.backend(), options_);

@@ -72,6 +72,9 @@ bool Master::submit(Job& job) noexcept {
 }
 
 void Master::close() {
+  if (device_ != nullptr && !comes_to_an_end()) {
+    lose(DeviceError("what the GPU was given last has not come to its end", true));
+  }
   for (TableCopies* table : tables_) table->end();
   device_.reset();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the master comes by its device, and what it does when it loses it.
+#include <algorithm>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -45,17 +46,19 @@ void Master::let_go(SharedMemory& memory) noexcept {
 /// Whether the device can be closed, which waits for what is in flight.
 bool Master::comes_to_an_end() noexcept {
   const auto deadline = Clock::now() + options_.patience;
-  try {
-    for (const unsigned lane : flying_) {
-      while (!device_->reached(lane)) {
-        if (Clock::now() > deadline) return false;
-        std::this_thread::yield();
-      }
+  const auto reaches = [&](unsigned stream) {
+    while (!device_->reached(stream)) {
+      if (Clock::now() > deadline) return false;
+      std::this_thread::yield();
     }
+    return true;
+  };
+  try {
+    device_->mark(copy_stream());
+    return reaches(copy_stream()) && std::ranges::all_of(flying_, reaches);
   } catch (const DeviceError& error) {
     return !error.is_final();
   }
-  return true;
 }
 
 /// Workers that have not seen yet that the GPU is gone go on submitting: take() gives their jobs back.

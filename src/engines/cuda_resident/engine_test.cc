@@ -126,6 +126,15 @@ TEST_P(ResidentOnAFake, AnswersBatchesOfMixedSizesInOrder) {
   EXPECT_GT(batches_by_kernel(engine), 0U);
 }
 
+TEST_P(ResidentOnAFake, ServesWhicheverShaderABatchNames) {
+  cuda::ChangingTable routes;
+  ResidentEngine engine(fake_backend(world_, faults_), options());
+  engine.use_table(world_.modulo);
+  engine.use_table(routes.table());
+  cuda::check_by_turns(engine, world_, routes);
+  EXPECT_GT(batches_by_kernel(engine), 0U);
+}
+
 TEST_P(ResidentOnAFake, ServesWorkersThatComeAndGo) {
   ResidentEngine engine(fake_backend(world_, faults_), options());
   engine.use_table(world_.modulo);

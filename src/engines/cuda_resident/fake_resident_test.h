@@ -34,7 +34,12 @@ struct KernelFaults {
   std::atomic<int> late_microseconds{0};  ///< each answer
   std::uint32_t holds = kMostSlots;       ///< groups at once; before an engine is made
   std::atomic<int> started{0}, abandoned{0};
-  std::atomic<bool> is_told_to_end{false};             ///< the kernel that was started last
+  /// Of the call that tells a kernel to end, which nobody may be waiting for; it may outlive the test.
+  struct Telling {
+    std::atomic<bool> hangs{false};
+    std::atomic<bool> is_done{false};  ///< for the kernel that was started last
+  };
+  std::shared_ptr<Telling> telling = std::make_shared<Telling>();
   std::atomic<int> elsewhere{0};                       ///< batches, or parts, whose columns stood elsewhere
   std::array<std::atomic<int>, kMostSlots> answers{};  ///< of each group
 };
@@ -61,7 +66,7 @@ class FakeResident final : public ResidentDevice {
     if (faults_.refuses) throw DeviceError("an injected refusal", false);
     EXPECT_EQ(running_, 0);
     ++faults_.started;
-    faults_.is_told_to_end = false;
+    telling_->is_done = false;
     stop_ = false;
     running_ = kThreads;
     for (std::uint32_t i = 0; i < kThreads; ++i) {
@@ -69,7 +74,8 @@ class FakeResident final : public ResidentDevice {
     }
   }
   void stop() override {
-    faults_.is_told_to_end = true;
+    while (telling_->hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    telling_->is_done = true;
     stop_ = true;
   }
   bool has_ended() override { return running_ == 0; }
@@ -179,6 +185,7 @@ class FakeResident final : public ResidentDevice {
   cuda::FakeDevice memory_;
   const std::array<const Shader*, 2> shaders_;
   KernelFaults& faults_;
+  const std::shared_ptr<KernelFaults::Telling> telling_ = faults_.telling;
   std::atomic<bool> stop_{false}, is_abandoned_{false};
   std::atomic<int> running_{0};
 };

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuda/standstill.h"
 #include "cuda_resident/engine.h"
 #include "cuda_resident/fake_resident_test.h"
 #include "engines/conformance.h"
@@ -91,7 +92,7 @@ TEST_P(ResidentStuck, IsNoticedAndLeavesTheWorkToTheCpu) {
   run([this] { return faults_.abandoned == 1; });
   EXPECT_THAT(notes(), HasSubstr(GetParam() ? "has not answered for 300 ms" : "has shown no life for 300 ms"));
   EXPECT_THAT(notes(), HasSubstr("batches came back from a lost GPU"));
-  EXPECT_TRUE(faults_.is_told_to_end) << "it may be only late";
+  run([this] { return faults_.telling->is_done.load(); });  // it may be only late
   EXPECT_THAT(notes(), HasSubstr("shaders run on the CPU\n"));
   std::this_thread::sleep_for(milliseconds(100));
   run([] { return true; });
@@ -109,6 +110,20 @@ TEST_F(ImpatientResidentFaults, AnIdleKernelThatDiesIsNoticed) {
     std::this_thread::sleep_for(milliseconds(5));
   }
   EXPECT_THAT(notes(), HasSubstr("has shown no life"));
+}
+
+TEST_F(ImpatientResidentFaults, ADriverThatDoesNotComeBackKeepsNobodyWaiting) {
+  run_until_the_kernel_answers();
+  faults_.telling->hangs = true;
+  faults_.dead = true;
+  run([this] { return faults_.abandoned == 1; });
+  {
+    const cuda::Standstill others_call;
+  }
+  queue_.reset();
+  run([] { return true; });
+  EXPECT_FALSE(faults_.telling->is_done);
+  faults_.telling->hangs = false;
 }
 
 TEST_F(ResidentFaults, LateAnswersAreStillTheGpus) {

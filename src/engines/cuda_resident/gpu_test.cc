@@ -120,6 +120,13 @@ TEST_P(ResidentOnAGpu, SpreadsQueuesOverAllGpus) {
   expect_that_the_kernel_did_it();
 }
 
+TEST_P(ResidentOnAGpu, ServesWhicheverShaderABatchNames) {
+  engine_->use_table(world_.modulo);
+  engine_->use_table(table_.table());
+  cuda::check_by_turns(*engine_, world_, table_);
+  expect_that_the_kernel_did_it();
+}
+
 /// Two shaders and two tables in one kernel, and the engine `cuda` beside it, whose calls may wait for all kernels.
 TEST_P(ResidentOnAGpu, SharesTheGpu) {
   const auto other = create_engine("cuda");

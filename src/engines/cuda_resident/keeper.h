@@ -92,7 +92,6 @@ class Keeper final : public cuda::DeviceThread {
   void begin(TableLease& table);
   void resume();
   void pause();
-  void tell_to_end() noexcept;
   bool has_fresh_rows() const noexcept;
   void watch();
 

@@ -2,6 +2,8 @@
 //
 // How the keeper comes by its device, how it sees that the device lives, and what it does when it loses it.
 #include <algorithm>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "cuda/abandoned.h"
@@ -9,6 +11,28 @@
 #include "cuda_resident/piece.h"
 
 namespace penumbra::cuda_resident {
+namespace {
+
+/// A kernel that is only late then ends some day: until it does, calls of the driver by others of the process wait. The
+/// device is kept for good, and told by a thread that nobody waits for: this call of the driver may itself not come
+/// back.
+void tell_to_end(ResidentDevice& device) noexcept {
+  const auto tell = [&device] {
+    try {
+      device.stop();
+    } catch (const DeviceError&) {
+      return;  // the GPU is given up as it is
+    }
+  };
+  try {
+    std::thread(tell).detach();
+  } catch (const std::system_error&) {
+    return;  // there is no thread to be had: likewise
+  }
+}
+
+}  // namespace
+
 void Keeper::open() {
   try {
     device_ = backend_.open(index_, whole_warps_);
@@ -63,16 +87,6 @@ void Keeper::watch() {
   }
 }
 
-/// A kernel that is only late then ends some day: until it does, calls of the driver by others of the process wait.
-/// Nobody waits for the keeper any more: this call of the driver may itself not come back.
-void Keeper::tell_to_end() noexcept {
-  try {
-    if (runs_) device_->stop();
-  } catch (const DeviceError&) {
-    return;  // the GPU is given up as it is
-  }
-}
-
 /// Workers see that their rows are not served any more, and take back what the groups have not answered.
 void Keeper::lose(const DeviceError& error) {
   std::string what = error.what();
@@ -95,8 +109,8 @@ void Keeper::lose(const DeviceError& error) {
   for (const auto& range : ranges_) range->seen.store(nullptr, std::memory_order_relaxed);
   for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
   if (is_final_ && device_ != nullptr) {
-    tell_to_end();
     device_->abandon(what);
+    if (runs_) tell_to_end(*device_);
     cuda::keep_for_good(std::move(device_), roster_, ranges_);
   }
   memory_.reset();
