@@ -100,6 +100,7 @@ class FlaggedLaunch {
 
  private:
   static constexpr std::uint32_t kPlaces = 16;
+  static constexpr std::size_t kNumbers = std::size_t{kPlaces} * FlaggedBatch::kItems;
 
   void next() {
     ++batch_.number;
@@ -139,7 +140,7 @@ class FlaggedLaunch {
     }
   }
 
-  SharedArray<std::uint32_t> in_{kPlaces * FlaggedBatch::kItems}, out_{kPlaces * FlaggedBatch::kItems}, flag_{1};
+  SharedArray<std::uint32_t> in_{kNumbers}, out_{kNumbers}, flag_{1};
   FlaggedBatch batch_{};
   std::array<void*, 1> arguments_{&batch_};
   Stream stream_;

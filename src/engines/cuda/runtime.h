@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cuda/device.h"
@@ -15,6 +16,11 @@ namespace penumbra::cuda {
 
 /// Throws a DeviceError if `error` is one; `doing` says what was done.
 void check(cudaError_t error, const char* doing);
+/// What the runtime's answer to how many GPUs there are says if it is none; empty if there are some.
+std::string why_there_is_none(cudaError_t error, int count);
+/// Whether kernels are compiled for such a GPU, and what it is, with what it lacks.
+bool serves(const cudaDeviceProp& gpu);
+std::string description_of(const cudaDeviceProp& gpu);
 /// Whether this process has GPUs that serve.
 Availability probe_gpu();
 /// Of each of them the NUMA node near it, or below 0.

@@ -264,15 +264,10 @@ struct Found {
 /// Adds the GPU if it serves.
 void look_at(int gpu, Found& found) {
   cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, gpu) != cudaSuccess) {
-    found.words += (found.words.empty() ? "" : "; ") + std::string("a GPU that does not say what it is");
-    return;
-  }
-  const bool serves = properties.major >= kLeastMajor;
-  found.words += (found.words.empty() ? "" : "; ") + std::string(properties.name) + ", compute capability " +
-                 std::to_string(properties.major) + "." + std::to_string(properties.minor) +
-                 (serves ? "" : "; 8.0 or newer is needed");
-  if (!serves) return;
+  const bool answers = cudaGetDeviceProperties(&properties, gpu) == cudaSuccess;
+  found.words += found.words.empty() ? "" : "; ";
+  found.words += answers ? description_of(properties) : "a GPU that does not say what it is";
+  if (!answers || !serves(properties)) return;
   std::array<char, 32> address{};
   std::snprintf(address.data(), address.size(), "%04x:%02x:%02x.0", static_cast<unsigned>(properties.pciDomainID),
                 static_cast<unsigned>(properties.pciBusID), static_cast<unsigned>(properties.pciDeviceID));
@@ -285,14 +280,7 @@ Found look_for_gpus() {
   const cudaError_t error = cudaGetDeviceCount(&count);
   cudaGetLastError();
   Found found;
-  if (error == cudaErrorInsufficientDriver) {
-    found.words = "no NVIDIA driver, or one too old for CUDA " + std::to_string(CUDART_VERSION / 1000) +
-                  ": install the driver for the GPU, version 580 or newer";
-  } else if (error != cudaSuccess && error != cudaErrorNoDevice) {
-    found.words = std::string("the NVIDIA driver says: ") + cudaGetErrorString(error);
-  } else if (count == 0) {
-    found.words = "the NVIDIA driver is there, but shows no GPU to this process";
-  }
+  found.words = why_there_is_none(error, count);
   for (int gpu = 0; gpu < count; ++gpu) look_at(gpu, found);
   return found;
 }
@@ -304,6 +292,26 @@ const Found& found_gpus() {
 }
 
 }  // namespace
+
+std::string why_there_is_none(cudaError_t error, int count) {
+  if (error == cudaErrorInsufficientDriver) {
+    return "no NVIDIA driver, or one too old for CUDA " + std::to_string(CUDART_VERSION / 1000) +
+           ": install the driver for the GPU, version 580 or newer";
+  }
+  if (error != cudaSuccess && error != cudaErrorNoDevice) {
+    return std::string("the NVIDIA driver says: ") + cudaGetErrorString(error);
+  }
+  return count == 0 ? "the NVIDIA driver is there, but shows no GPU to this process" : "";
+}
+
+bool serves(const cudaDeviceProp& gpu) {
+  return gpu.major >= kLeastMajor;
+}
+
+std::string description_of(const cudaDeviceProp& gpu) {
+  return std::string(gpu.name) + ", compute capability " + std::to_string(gpu.major) + "." + std::to_string(gpu.minor) +
+         (serves(gpu) ? "" : "; 8.0 or newer is needed");
+}
 
 /// A process can lose one.
 Availability probe_gpu() {
