@@ -165,6 +165,7 @@ TEST_F(CudaFaults, ATableCopyThatNeverEndsDoesNotHoldUpTheEnd) {
     ShaderQueue queue(engine, world_.lookup_shader(), table.table());
     table.check(queue);
     faults_.stuck = true;
+    table.change(5);
   }
   EXPECT_EQ(faults_.abandoned, 1);
   EXPECT_EQ(faults_.destroyed, 0);

@@ -74,7 +74,7 @@ class FakeResident final : public ResidentDevice {
     }
   }
   void stop() override {
-    while (telling_->hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (telling_->hangs && is_abandoned_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     telling_->is_done = true;
     stop_ = true;
   }

@@ -11,7 +11,6 @@ namespace penumbra::cuda_resident {
 namespace {
 
 constexpr std::uint32_t kWarp = 32;
-constexpr unsigned kTableStream = 0;                    ///< of the device's
 constexpr std::chrono::milliseconds kLongestSleep{10};  ///< groups are watched
 
 }  // namespace
@@ -123,6 +122,7 @@ void Keeper::begin(TableLease& table) {
 void Keeper::close() {
   try {
     pause();
+    if (device_ != nullptr && !copies_end()) throw DeviceError("a copy of a table has not come to its end", true);
   } catch (const DeviceError& error) {
     lose(error);
   }

@@ -71,6 +71,8 @@ class Keeper final : public cuda::DeviceThread {
   std::string device_name() const;
 
  private:
+  static constexpr unsigned kTableStream = 0;  ///< of the device's
+
   /// What was seen of a group, and when it last changed.
   struct Watch {
     const SlotRow* row = nullptr;
@@ -92,6 +94,7 @@ class Keeper final : public cuda::DeviceThread {
   void begin(TableLease& table);
   void resume();
   void pause();
+  bool copies_end() noexcept;
   bool has_fresh_rows() const noexcept;
   void watch();
 

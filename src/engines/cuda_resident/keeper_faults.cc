@@ -2,6 +2,7 @@
 //
 // How the keeper comes by its device, how it sees that the device lives, and what it does when it loses it.
 #include <algorithm>
+#include <exception>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -20,7 +21,7 @@ void tell_to_end(ResidentDevice& device) noexcept {
   const auto tell = [&device] {
     try {
       device.stop();
-    } catch (const DeviceError&) {
+    } catch (const std::exception&) {
       return;  // the GPU is given up as it is
     }
   };
@@ -87,6 +88,22 @@ void Keeper::watch() {
   }
 }
 
+/// Whether the device can be closed, which waits for them.
+bool Keeper::copies_end() noexcept {
+  const auto deadline = Clock::now() + options_.patience;
+  try {
+    cuda::Device& memory = device_->memory();
+    memory.mark(kTableStream);
+    while (!memory.reached(kTableStream)) {
+      if (Clock::now() > deadline) return false;
+      std::this_thread::yield();
+    }
+  } catch (const DeviceError& error) {
+    return !error.is_final();
+  }
+  return true;
+}
+
 /// Workers see that their rows are not served any more, and take back what the groups have not answered.
 void Keeper::lose(const DeviceError& error) {
   std::string what = error.what();
@@ -98,6 +115,10 @@ void Keeper::lose(const DeviceError& error) {
       is_final_ = second.is_final();
       what += std::string("; then ") + second.what();
     }
+  }
+  if (device_ != nullptr && !is_final_ && !copies_end()) {
+    is_final_ = true;
+    what += "; then a copy of a table has not come to its end";
   }
   retry_at_ = Clock::now() + options_.retry_after;
   {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Search on prefix lengths (ipv6_lengths.shader.h) for a GPU: an address and a slot are read whole, by one load each,
-// where the one source reads a slot's key by a second one if its state may be the right one. The steps on a rope are
-// counted in a word of 32 bits, two of which a GPU would need for one of 64.
+// Search on prefix lengths (ipv6_lengths.shader.h) for a GPU: a slot is read whole, by one load, where the one source
+// reads its key by a second one if its state may be the right one. A rope is a word of 32 bits, two of which a GPU
+// needs for one of 64.
 #pragma once
 
 #include <cstdint>

@@ -215,19 +215,27 @@ void TupleRules::unlink(std::uint32_t number) {
   if (filters_) filters_->remove(of, record.value);
 }
 
-/// Brings the list of classes, their bounds and filters up to date, as far as what has changed has paid for it.
+/// Brings the list of classes, their bounds and filters up to date, as far as what has changed has paid for it. What
+/// could not be paid for is saved up for: the list is not written again before the cheapest of it can be done.
 void TupleRules::sort_classes() {
-  credit_ = std::min(credit_, 4 * (classes_.size() + records_.size()));
-  if (credit_ < classes_.size() || !classes_.can_be_sorted()) return;
-  credit_ -= classes_.size();
+  const std::size_t most = kFilterWork * (classes_.size() + records_.size());
+  credit_ = std::min(credit_, most);
+  if (credit_ < std::min(std::max(classes_.size(), needed_), most) || !classes_.can_be_sorted()) return;
+  credit_ -= std::min(credit_, classes_.size());
+  std::size_t cheapest = 0;
+  const auto pay = [&](std::size_t work) {
+    if (work <= credit_) {
+      credit_ -= work;
+      return true;
+    }
+    cheapest = cheapest == 0 ? work : std::min(cheapest, work);
+    return false;
+  };
   classes_.for_each([&](RuleClass& of) {
-    const bool is_coarse = filters_ && filters_->is_coarse(of);
-    const std::size_t work = of.rules * (is_coarse ? kFilterWork : 1);
-    if ((!of.best_has_gone && !is_coarse) || work > credit_) return;
-    credit_ -= work;
-    if (of.best_has_gone) find_best(of);
-    if (is_coarse) make_filter(*filters_, of);
+    if (of.best_has_gone && pay(of.rules)) find_best(of);
+    if (filters_ && filters_->is_coarse(of) && pay(kFilterWork * of.rules)) make_filter(*filters_, of);
   });
+  needed_ = cheapest == 0 ? 0 : classes_.size() + cheapest;
   classes_.sort([this](RuleClass& of) {
     if (filters_) filters_->drop(of);
   });

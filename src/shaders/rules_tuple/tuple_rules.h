@@ -74,6 +74,7 @@ class TupleRules final : public RuleTable {
   std::optional<ClassFilters> filters_;
   HugeArray<Links> links_;
   std::size_t credit_ = 0;  ///< how much work on the list of classes the changes so far have paid for
+  std::size_t needed_ = 0;  ///< before more of it is done
   cuckoo_table_view cuckoo_view_{};
   std::vector<TableRegion> cuckoo_regions_;
   std::array<rules_tuple_view, 2> views_{};

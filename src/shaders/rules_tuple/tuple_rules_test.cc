@@ -245,6 +245,58 @@ TEST(ClassFilters, SiftAGroupAsOneByOne) {
   }
 }
 
+TEST(ClassFilters, GiveBackWhatAClassCounted) {
+  ManualGracePeriods grace_periods;
+  TupleRules table(Search::bloom, RuleFields::ipv4, kTupleSeed, grace_periods);
+  constexpr std::uint32_t kRules = 4096;
+  Random random(3);
+  std::vector<std::size_t> memory;
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint32_t number = 1; number <= kRules; ++number) {
+      table.insert(number, match_of({random.next(), 0}, {~0ULL, 0}), number);
+    }
+    table.commit();
+    memory.push_back(table.memory_bytes());
+    for (std::uint32_t number = 1; number <= kRules; ++number) table.remove(number);
+    for (int i = 0; i < 4; ++i) {
+      table.commit();
+      grace_periods.end_all();
+    }
+    EXPECT_EQ(table.classes(), 0U);
+    EXPECT_LE(table.memory_bytes(), memory.back() - 16 * kRules) << "8 bits a rule in two filters, a byte for each";
+  }
+  EXPECT_EQ(memory[2], memory[1]);
+}
+
+/// A class that has nearly all rules, made anew with more bits when there are more classes, by changes of one rule.
+TEST(ClassFilters, GrowFinerInALargeClassTooWhenOthersCome) {
+  ManualGracePeriods grace_periods;
+  TupleRules table(Search::bloom, RuleFields::ipv4, kTupleSeed, grace_periods);
+  constexpr std::uint32_t kRules = 4000, kClasses = 20;
+  Random random(3);
+  for (std::uint32_t number = 1; number <= kRules; ++number) {
+    table.insert(number, match_of({random.next(), 0}, {~0ULL, 0}), number);
+  }
+  table.commit();
+  const auto words_of_the_large_one = [&] {
+    const rules_tuple_view& view = view_of(table);
+    const auto place = static_cast<std::uint32_t>(*view.list >> 32);
+    return rules_bloom_words(view.group[rules_group_row(place, 3, 2) + place % RULES_TUPLE_GROUP]);
+  };
+  EXPECT_EQ(words_of_the_large_one(), 512U) << "8 bits a rule";
+  for (std::uint32_t i = 1; i < kClasses; ++i) table.insert(kRules + i, match_of({}, {1ULL << i, 0}), 1);
+  for (std::uint32_t i = 0; i < 2000 && words_of_the_large_one() == 512; ++i) {
+    table.remove(kRules + 1);
+    table.commit();
+    grace_periods.end_all();
+    table.commit();
+    table.insert(kRules + 1, match_of({}, {2, 0}), 1);
+    table.commit();
+    grace_periods.end_all();
+  }
+  EXPECT_EQ(words_of_the_large_one(), 1024U) << "16 bits a rule";
+}
+
 /// Eight random sieves at a time, of all sizes and places in few words.
 TEST(ClassFilters, SiftRandomGroupsAsOneByOne) {
   constexpr std::uint32_t kBits = 13;
