@@ -25,7 +25,9 @@ namespace {
 using std::chrono::milliseconds;
 
 struct Gpu {
-  milliseconds patience;
+  explicit Gpu(milliseconds its_patience) : patience(its_patience) {}
+
+  const milliseconds patience;
   cuda::FakeWorld world;
   cuda_resident::KernelFaults kernel;
 };
@@ -75,7 +77,7 @@ TEST_P(RouterOnAGpu, LosesNoPacketWithIt) {
   const Case& of = GetParam();
   // On a busy machine a thread may be kept waiting for long: only what is to be given up is given up soon.
   const milliseconds patience = of.is_final ? milliseconds(300) : std::chrono::minutes(1);
-  gpu.reset(new Gpu{.patience = patience, .world = {}, .kernel = {}});
+  gpu = std::make_unique<Gpu>(patience);
   auto config = control::parse_config(fmt::format("ports:\n"
                                                   "  - {{name: a, device: 'synth:'}}\n"
                                                   "  - {{name: b, device: 'synth:size=imix'}}\n"

@@ -263,7 +263,8 @@ TEST(ClassFilters, GiveBackWhatAClassCounted) {
       grace_periods.end_all();
     }
     EXPECT_EQ(table.classes(), 0U);
-    EXPECT_LE(table.memory_bytes(), memory.back() - 16 * kRules) << "8 bits a rule in two filters, a byte for each";
+    EXPECT_LE(table.memory_bytes(), memory.back() - std::size_t{16} * kRules)
+        << "8 bits a rule in two filters, a byte for each";
   }
   EXPECT_EQ(memory[2], memory[1]);
 }
