@@ -15,6 +15,7 @@
 #include <memory>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cuda/fake_device.h"
@@ -204,47 +205,70 @@ class ChangingTable {
   std::atomic<std::uint16_t> begun_{0}, complete_{0};
 };
 
+/// A batch and where its answers go.
+struct Asked {
+  std::vector<std::uint16_t> out;
+  Batch batch;
+};
+
+/// Batches of one queue, as many in flight as it takes. `check` is called with each that is answered, which has to be
+/// the oldest.
+template <class Check>
+class InOrder {
+ public:
+  InOrder(EngineQueue& queue, Check check) : queue_(queue), check_(std::move(check)) {}
+
+  /// Room for the next one, which submit() takes.
+  Asked& next() { return asked_.emplace_back(); }
+  void submit() {
+    Batch& batch = asked_.back().batch;
+    auto submitted = queue_.submit(batch);
+    while (submitted == EngineQueue::Submitted::full) {
+      ASSERT_NO_FATAL_FAILURE(poll());
+      submitted = queue_.submit(batch);
+    }
+    if (submitted == EngineQueue::Submitted::done) take_back(&batch);
+  }
+  void finish() {
+    while (!asked_.empty()) ASSERT_NO_FATAL_FAILURE(poll());
+  }
+
+ private:
+  void poll() {
+    if (const Batch* batch = queue_.poll()) take_back(batch);
+  }
+  void take_back(const Batch* batch) {
+    ASSERT_EQ(batch, &asked_.front().batch);
+    ASSERT_NO_FATAL_FAILURE(check_(asked_.front()));
+    asked_.pop_front();
+  }
+
+  EngineQueue& queue_;
+  Check check_;
+  std::deque<Asked> asked_;
+};
+
 /// Has one queue answer two shaders on two tables by turns, many batches in flight, and sees that they are answered.
 inline void check_by_turns(Engine& engine, const FakeWorld& world, ChangingTable& routes) {
   constexpr std::uint16_t kNextHop = 77;
   routes.change(kNextHop);
   const std::vector<std::uint32_t> numbers = FakeWorld::numbers(32), addresses = ChangingTable::addresses();
-  struct Asked {
-    std::vector<std::uint16_t> out;
-    Batch batch;
-  };
-  std::deque<Asked> asked;
   const auto queue = engine.open_queue();
-  const auto take_back = [&](const Batch* batch) {
-    ASSERT_EQ(batch, &asked.front().batch);
-    for (std::size_t i = 0; i < batch->items; ++i) {
-      ASSERT_EQ(asked.front().out[i], batch->table == &world.modulo ? numbers[i] % FakeWorld::kModulus : kNextHop) << i;
+  InOrder batches(*queue, [&](const Asked& asked) {
+    for (std::size_t i = 0; i < asked.batch.items; ++i) {
+      ASSERT_EQ(asked.out[i], asked.batch.table == &world.modulo ? numbers[i] % FakeWorld::kModulus : kNextHop) << i;
     }
-    asked.pop_front();
-  };
+  });
   for (int i = 0; i < 1000; ++i) {
     const bool looks_up = i % 2 == 1;
-    Asked& next = asked.emplace_back();
+    Asked& next = batches.next();
     next.out.assign(looks_up ? addresses.size() : numbers.size(), 0xFFFF);
     next.batch = world.modulo_batch(looks_up ? addresses : numbers, next.out);
     next.batch.shader = engine.find_shader(looks_up ? "ipv4_dir24_8" : "echo");
     if (looks_up) next.batch.table = &routes.table();
-    auto submitted = queue->submit(next.batch);
-    while (submitted == EngineQueue::Submitted::full) {
-      if (const Batch* batch = queue->poll()) {
-        ASSERT_NO_FATAL_FAILURE(take_back(batch));
-      }
-      submitted = queue->submit(next.batch);
-    }
-    if (submitted == EngineQueue::Submitted::done) {
-      ASSERT_NO_FATAL_FAILURE(take_back(&next.batch));
-    }
+    ASSERT_NO_FATAL_FAILURE(batches.submit());
   }
-  while (!asked.empty()) {
-    if (const Batch* batch = queue->poll()) {
-      ASSERT_NO_FATAL_FAILURE(take_back(batch));
-    }
-  }
+  batches.finish();
 }
 
 }  // namespace penumbra::cuda

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -142,30 +143,34 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
   EXPECT_THAT(all(engine.notes()), HasSubstr("lost: "));
 }
 
-TEST_F(CudaFaults, ATableCopyThatNeverEndsIsGivenUpAndItsOwnerGoesOn) {
+/// A table that the GPU has, and whose copies never end from now on.
+struct StuckCopies {
+  StuckCopies(FakeWorld& world, const MasterOptions& options) : engine(world.backend(), options) {
+    engine.use_table(table.table());
+    queue = std::make_unique<ShaderQueue>(engine, world.lookup_shader(), table.table());
+    table.check(*queue);
+    world.faults.stuck = true;
+  }
+
   ChangingTable table;
-  CudaEngine engine(world_.backend(), impatient_);
-  engine.use_table(table.table());
-  ShaderQueue queue(engine, world_.lookup_shader(), table.table());
-  table.check(queue);
-  faults_.stuck = true;
-  table.load(1);  // a whole table: the owner waits until the GPU has it
+  CudaEngine engine;
+  std::unique_ptr<ShaderQueue> queue;
+};
+
+TEST_F(CudaFaults, ATableCopyThatNeverEndsIsGivenUpAndItsOwnerGoesOn) {
+  StuckCopies gpu(world_, impatient_);
+  gpu.table.load(1);  // a whole table: the owner waits until the GPU has it
   while (faults_.abandoned == 0) std::this_thread::sleep_for(milliseconds(5));
-  table.check(queue);
-  EXPECT_EQ(table.wrong_state, 0U);
-  EXPECT_THAT(all(engine.notes()), HasSubstr("a copy of the table"));
+  gpu.table.check(*gpu.queue);
+  EXPECT_EQ(gpu.table.wrong_state, 0U);
+  EXPECT_THAT(all(gpu.engine.notes()), HasSubstr("a copy of the table"));
 }
 
 /// Its owner does not wait for a small one; what closes the device must not either.
 TEST_F(CudaFaults, ATableCopyThatNeverEndsDoesNotHoldUpTheEnd) {
-  ChangingTable table;
   {
-    CudaEngine engine(world_.backend(), impatient_);
-    engine.use_table(table.table());
-    ShaderQueue queue(engine, world_.lookup_shader(), table.table());
-    table.check(queue);
-    faults_.stuck = true;
-    table.change(5);
+    StuckCopies gpu(world_, impatient_);
+    gpu.table.change(5);
   }
   EXPECT_EQ(faults_.abandoned, 1);
   EXPECT_EQ(faults_.destroyed, 0);

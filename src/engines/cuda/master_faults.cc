@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the master comes by its device, and what it does when it loses it.
-#include <algorithm>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -43,22 +41,8 @@ void Master::let_go(SharedMemory& memory) noexcept {
   memory.mapped = memory.device = nullptr;
 }
 
-/// Whether the device can be closed, which waits for what is in flight.
 bool Master::comes_to_an_end() noexcept {
-  const auto deadline = Clock::now() + options_.patience;
-  const auto reaches = [&](unsigned stream) {
-    while (!device_->reached(stream)) {
-      if (Clock::now() > deadline) return false;
-      std::this_thread::yield();
-    }
-    return true;
-  };
-  try {
-    device_->mark(copy_stream());
-    return reaches(copy_stream()) && std::ranges::all_of(flying_, reaches);
-  } catch (const DeviceError& error) {
-    return !error.is_final();
-  }
+  return cuda::comes_to_an_end(*device_, copy_stream(), flying_, options_.patience);
 }
 
 /// Workers that have not seen yet that the GPU is gone go on submitting: take() gives their jobs back.

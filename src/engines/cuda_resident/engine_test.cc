@@ -88,40 +88,20 @@ TEST_P(ResidentOnAFake, AnswersBatchesOfMixedSizesInOrder) {
   const auto queue = engine.open_queue();
   constexpr std::uint32_t kSizes[] = {1, 32, 64, 500, 5'000, 60'000};
   const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(60'000);
-  struct Asked {
-    std::vector<std::uint16_t> out;
-    Batch batch;
-  };
-  std::deque<Asked> asked;
-  const auto take_back = [&](const Batch* batch) {
-    ASSERT_EQ(batch, &asked.front().batch);
-    ASSERT_TRUE(is_right({in.begin(), in.begin() + batch->items}, asked.front().out));
-    asked.pop_front();
-  };
+  cuda::InOrder batches(*queue, [&in](const cuda::Asked& asked) {
+    ASSERT_TRUE(is_right({in.begin(), in.begin() + asked.batch.items}, asked.out));
+  });
   std::mt19937 random(3);
   for (int i = 0; i < 600; ++i) {
     if (i == 300) faults_.ends = true;
-    Asked& next = asked.emplace_back();
+    cuda::Asked& next = batches.next();
     const std::uint32_t items = kSizes[random() % std::size(kSizes)];
     next.out.assign(items, 0xFFFF);
     next.batch = world_.modulo_batch(in, next.out);
     next.batch.items = items;
-    for (;;) {
-      const auto submitted = queue->submit(next.batch);
-      if (submitted == EngineQueue::Submitted::done) {
-        ASSERT_NO_FATAL_FAILURE(take_back(&next.batch));
-      }
-      if (submitted != EngineQueue::Submitted::full) break;
-      if (const Batch* batch = queue->poll()) {
-        ASSERT_NO_FATAL_FAILURE(take_back(batch));
-      }
-    }
+    ASSERT_NO_FATAL_FAILURE(batches.submit());
   }
-  while (!asked.empty()) {
-    if (const Batch* batch = queue->poll()) {
-      ASSERT_NO_FATAL_FAILURE(take_back(batch));
-    }
-  }
+  ASSERT_NO_FATAL_FAILURE(batches.finish());
   EXPECT_GT(faults_.elsewhere, 0);
   EXPECT_GT(batches_by_kernel(engine), 0U);
 }

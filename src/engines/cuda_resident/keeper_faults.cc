@@ -88,20 +88,8 @@ void Keeper::watch() {
   }
 }
 
-/// Whether the device can be closed, which waits for them.
 bool Keeper::copies_end() noexcept {
-  const auto deadline = Clock::now() + options_.patience;
-  try {
-    cuda::Device& memory = device_->memory();
-    memory.mark(kTableStream);
-    while (!memory.reached(kTableStream)) {
-      if (Clock::now() > deadline) return false;
-      std::this_thread::yield();
-    }
-  } catch (const DeviceError& error) {
-    return !error.is_final();
-  }
-  return true;
+  return cuda::comes_to_an_end(device_->memory(), kTableStream, {}, options_.patience);
 }
 
 /// Workers see that their rows are not served any more, and take back what the groups have not answered.

@@ -32,7 +32,10 @@
 
 enum {
   RULES_TUPLE_GROUP = 8, /* classes that are looked at together */
-  RULES_GROUP_ROWS = 3,  /* beside one for each word of the masks */
+  RULES_GROUP_SALT = 0,  /* rows behind those of the masks' words */
+  RULES_GROUP_FILTER = 1,
+  RULES_GROUP_SIEVE = 2,
+  RULES_GROUP_ROWS = 3,
   RULES_TUPLE_DIGEST_BITS = 53,
   RULES_BLOOM_BEGIN = 32, /* of a class's `filter`: the bit where the number of its first word begins */
   RULES_BLOOM_FOLDS = 3,
@@ -106,7 +109,7 @@ PENUMBRA_SHADER void rules_group_digests(const uint64_t* secret, const uint64_t*
   }
 #else
   for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; ++lane) {
-    const uint64_t salt = penumbra_load(&group[words * RULES_TUPLE_GROUP + lane]);
+    const uint64_t salt = penumbra_load(&group[(words + RULES_GROUP_SALT) * RULES_TUPLE_GROUP + lane]);
     digest[lane] = rules_tuple_digest(rules_tuple_hash(secret, key, &group[lane], RULES_TUPLE_GROUP, words, salt));
   }
 #endif
@@ -238,8 +241,8 @@ PENUMBRA_SHADER uint32_t rules_group_sieve(const uint64_t* secret, const uint64_
                                            uint32_t words, const uint64_t* filters) {
 #if RULES_GROUP_AVX2
   /* In both the lanes are 0, 1, 4, 5, 2, 3, 6, 7. */
-  const __m256 first = _mm256_castsi256_ps(rules_group_row4(group, words + 2, 0));
-  const __m256 last = _mm256_castsi256_ps(rules_group_row4(group, words + 2, 4));
+  const __m256 first = _mm256_castsi256_ps(rules_group_row4(group, words + RULES_GROUP_SIEVE, 0));
+  const __m256 last = _mm256_castsi256_ps(rules_group_row4(group, words + RULES_GROUP_SIEVE, 4));
   const __m256i mask = _mm256_castps_si256(_mm256_shuffle_ps(first, last, 0x88));
   const __m256i upper = _mm256_castps_si256(_mm256_shuffle_ps(first, last, 0xDD));
   const __m256i five_bits = _mm256_set1_epi32(31);
@@ -256,7 +259,7 @@ PENUMBRA_SHADER uint32_t rules_group_sieve(const uint64_t* secret, const uint64_
 #else
   uint32_t may_have = 0;
   for (uint32_t lane = 0; lane < RULES_TUPLE_GROUP; ++lane) {
-    const uint64_t sieve = penumbra_load_first(&group[(words + 2) * RULES_TUPLE_GROUP + lane]);
+    const uint64_t sieve = penumbra_load_first(&group[(words + RULES_GROUP_SIEVE) * RULES_TUPLE_GROUP + lane]);
     may_have |= rules_sieve_may_have(filters, sieve, rules_sieve_hash(secret, key, sieve)) << lane;
   }
   return may_have;

@@ -104,8 +104,8 @@ void ClassList::lower(RuleClass& of, std::uint64_t rank) {
 void ClassList::set_filters(RuleClass& of, std::uint64_t filter, std::uint64_t sieve) {
   of.filter = filter;
   of.sieve = sieve;
-  write_word(of.place, words_ + 1, filter);
-  write_word(of.place, words_ + 2, sieve);
+  write_word(of.place, words_ + RULES_GROUP_FILTER, filter);
+  write_word(of.place, words_ + RULES_GROUP_SIEVE, sieve);
 }
 
 bool ClassList::can_be_sorted() {
@@ -135,9 +135,9 @@ void ClassList::write_class(RuleClass& of, std::uint32_t place, std::uint64_t bo
   arrays_.classes[place] = {.bound = bound, .number = of.number};
   if (table_ != nullptr) class_changes_.add(*table_, place);
   for (std::size_t word = 0; word < words_; ++word) write_word(place, word, of.mask[word]);
-  write_word(place, words_, of.salt);
-  write_word(place, words_ + 1, of.filter);
-  write_word(place, words_ + 2, of.sieve);
+  write_word(place, words_ + RULES_GROUP_SALT, of.salt);
+  write_word(place, words_ + RULES_GROUP_FILTER, of.filter);
+  write_word(place, words_ + RULES_GROUP_SIEVE, of.sieve);
 }
 
 /// Readers may look at the others of its group, and at itself before it counts.

@@ -93,8 +93,8 @@ class RulesBloomTile {
     for (std::uint32_t i = threadIdx.x; i < words; i += blockDim.x) {
       const std::uint64_t word = from[i];
       (&group_[0][0])[i] = word;
-      const std::uint32_t of_sieves = i % kGroupWords - (kGroupWords - RULES_TUPLE_GROUP);
-      if (of_sieves < RULES_TUPLE_GROUP) sieve_[i / kGroupWords * RULES_TUPLE_GROUP + of_sieves] = apart(word);
+      const std::uint32_t row = i % kGroupWords / RULES_TUPLE_GROUP, lane = i % RULES_TUPLE_GROUP;
+      if (row == kWords + RULES_GROUP_SIEVE) sieve_[i / kGroupWords * RULES_TUPLE_GROUP + lane] = apart(word);
     }
   }
 
@@ -148,7 +148,7 @@ class RulesBloomTile {
       const std::uint32_t at = penumbra_trailing_zeros(sieved);
       const std::uint64_t* const own = &group_[at / RULES_TUPLE_GROUP][at % RULES_TUPLE_GROUP];
       const std::uint32_t hash = rules_bloom_hash(view.secret, key, own, RULES_TUPLE_GROUP, kWords);
-      const std::uint64_t filter = own[std::size_t{kWords + 1} * RULES_TUPLE_GROUP];
+      const std::uint64_t filter = own[std::size_t{kWords + RULES_GROUP_FILTER} * RULES_TUPLE_GROUP];
       may_have |= std::uint64_t{rules_bloom_may_have(view.filter, filter, hash)} << at;
     }
     return may_have;

@@ -30,7 +30,7 @@ enum {
 PENUMBRA_SHADER uint32_t rules_bloom_is_open(const struct rules_tuple_view* view, uint32_t at, const uint64_t* key,
                                              uint32_t words) {
   const uint64_t* const own = &view->group[rules_group_row(at, 0, words) + at % RULES_TUPLE_GROUP];
-  const uint64_t filter = penumbra_load_first(&own[(uint64_t)((words + 1) * RULES_TUPLE_GROUP)]);
+  const uint64_t filter = penumbra_load_first(&own[(uint64_t)((words + RULES_GROUP_FILTER) * RULES_TUPLE_GROUP)]);
   const uint32_t hash = rules_bloom_hash(view->secret, key, own, RULES_TUPLE_GROUP, words);
   return rules_bloom_may_have(view->filter, filter, hash);
 }

@@ -57,7 +57,7 @@ void compare_sieves(const rules_tuple_view& view, const std::vector<RuleWords>& 
     for (std::uint32_t at = begin; at < begin + count; at += RULES_TUPLE_GROUP) {
       const std::uint64_t* const group = &view.group[rules_group_row(at, 0, kWords)];
       std::array<typename Tile::Sieve, RULES_TUPLE_GROUP> sieves;
-      const std::uint64_t* const sieve = &view.group[rules_group_row(at, kWords + 2, kWords)];
+      const std::uint64_t* const sieve = &view.group[rules_group_row(at, kWords + RULES_GROUP_SIEVE, kWords)];
       std::transform(sieve, sieve + RULES_TUPLE_GROUP, sieves.begin(), Tile::apart);
       EXPECT_EQ(Tile::sift(view, halves.data(), sieves.data()),
                 rules_group_sieve(view.secret, key.data(), group, kWords, view.filter));
@@ -85,7 +85,7 @@ TEST(BloomTile, AsksSievesFirst) {
   };
   EXPECT_EQ(ask(), 1U);
   constexpr std::uint32_t kEmpty = 512;  // a word that has no bit
-  group[rules_group_row(place, RULES_NARROW_WORDS + 2, RULES_NARROW_WORDS)] =
+  group[rules_group_row(place, RULES_NARROW_WORDS + std::uint32_t{RULES_GROUP_SIEVE}, RULES_NARROW_WORDS)] =
       describe_sieve({~0ULL, ~0ULL}, 0, 0, kEmpty);
   EXPECT_EQ(ask(), std::uint32_t{RULES_NONE});
 }

@@ -56,7 +56,7 @@ PENUMBRA_SHADER uint64_t rules_tuple_mask(const struct rules_tuple_view* view, u
 PENUMBRA_SHADER uint64_t rules_tuple_hash_in(const struct rules_tuple_view* view, uint32_t at, const uint64_t* key,
                                              uint32_t words) {
   const uint64_t* const own = &view->group[rules_group_row(at, 0, words) + at % RULES_TUPLE_GROUP];
-  const uint64_t salt = penumbra_load(&own[(uint64_t)(words * RULES_TUPLE_GROUP)]);
+  const uint64_t salt = penumbra_load(&own[(uint64_t)((words + RULES_GROUP_SALT) * RULES_TUPLE_GROUP)]);
   return rules_tuple_hash(view->secret, key, own, RULES_TUPLE_GROUP, words, salt);
 }
 

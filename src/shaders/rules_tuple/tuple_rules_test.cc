@@ -232,7 +232,7 @@ TEST(ClassFilters, SiftAGroupAsOneByOne) {
         const std::uint64_t* const group = &view.group[rules_group_row(at, 0, words)];
         std::uint32_t right = 0;
         for (std::uint32_t lane = 0; lane < RULES_TUPLE_GROUP; ++lane) {
-          const std::uint64_t sieve = group[(words + 2) * RULES_TUPLE_GROUP + lane];
+          const std::uint64_t sieve = group[(words + RULES_GROUP_SIEVE) * RULES_TUPLE_GROUP + lane];
           const std::uint32_t hash = rules_sieve_hash(view.secret, key.data(), sieve);
           right |= rules_sieve_may_have(view.filter, sieve, hash) << lane;
         }
@@ -282,7 +282,7 @@ TEST(ClassFilters, GrowFinerInALargeClassTooWhenOthersCome) {
   const auto words_of_the_large_one = [&] {
     const rules_tuple_view& view = view_of(table);
     const auto place = static_cast<std::uint32_t>(*view.list >> 32);
-    return rules_bloom_words(view.group[rules_group_row(place, 3, 2) + place % RULES_TUPLE_GROUP]);
+    return rules_bloom_words(view.group[rules_group_row(place, 2 + RULES_GROUP_FILTER, 2) + place % RULES_TUPLE_GROUP]);
   };
   EXPECT_EQ(words_of_the_large_one(), 512U) << "8 bits a rule";
   for (std::uint32_t i = 1; i < kClasses; ++i) table.insert(kRules + i, match_of({}, {1ULL << i, 0}), 1);
@@ -316,7 +316,7 @@ TEST(ClassFilters, SiftRandomGroupsAsOneByOne) {
       const std::uint32_t bits = random.below(kBits);
       const std::uint32_t begin = random.below((1U << kBits) - (1U << bits)) & ~1U;
       const std::uint64_t sieve = random.below(8) == 0 ? 0 : describe_sieve(mask, random.below(2 * words), bits, begin);
-      group[rules_group_row(0, words + 2, words) + lane] = sieve;
+      group[rules_group_row(0, words + RULES_GROUP_SIEVE, words) + lane] = sieve;
       const std::uint32_t hash = rules_sieve_hash(secret.data(), key.data(), sieve);
       right |= rules_sieve_may_have(filters.data(), sieve, hash) << lane;
     }
@@ -336,9 +336,12 @@ TEST(ClassFilters, AreAskedBeforeTheTable) {
   rules_tuple_view view = real;
   const auto place = static_cast<std::uint32_t>(*view.list >> 32);
   constexpr std::uint32_t kEmpty = 512;  // a word that has no bit
-  const std::uint64_t words_of_nothing[] = {std::uint64_t{kEmpty} << RULES_BLOOM_BEGIN | 1,
-                                            describe_sieve({~0ULL, ~0ULL}, 0, 0, kEmpty)};
-  for (const std::uint32_t row : {RULES_NARROW_WORDS + 1U, RULES_NARROW_WORDS + 2U}) {
+  struct Case {
+    std::uint32_t row;
+    std::uint64_t word_of_nothing;
+  };
+  for (const auto& [row, word_of_nothing] : {Case{RULES_GROUP_FILTER, std::uint64_t{kEmpty} << RULES_BLOOM_BEGIN | 1},
+                                             Case{RULES_GROUP_SIEVE, describe_sieve({~0ULL, ~0ULL}, 0, 0, kEmpty)}}) {
     std::vector<std::uint64_t> group(real.group,
                                      real.group + rules_group_row(place + RULES_TUPLE_GROUP, 0, RULES_NARROW_WORDS));
     const auto ask = [&] {
@@ -349,8 +352,8 @@ TEST(ClassFilters, AreAskedBeforeTheTable) {
       return rule;
     };
     EXPECT_EQ(ask(), 1U);
-    group[rules_group_row(place, row, RULES_NARROW_WORDS) + place % RULES_TUPLE_GROUP] =
-        words_of_nothing[row - RULES_NARROW_WORDS - 1];
+    group[rules_group_row(place, RULES_NARROW_WORDS + row, RULES_NARROW_WORDS) + place % RULES_TUPLE_GROUP] =
+        word_of_nothing;
     EXPECT_EQ(ask(), std::uint32_t{RULES_NONE});
   }
 }
@@ -382,7 +385,10 @@ TEST(ClassFilters, SieveByTheHalfThatTellsRulesApart) {
     const rules_tuple_view& view = view_of(table);
     const auto begin = static_cast<std::uint32_t>(*view.list >> 32);
     for (std::uint32_t lane = 0; lane < 3; ++lane) {
-      EXPECT_EQ(rules_sieve_half(view.group[rules_group_row(begin, RULES_WORDS + 2, RULES_WORDS) + lane]), telling);
+      EXPECT_EQ(
+          rules_sieve_half(
+              view.group[rules_group_row(begin, RULES_WORDS + std::uint32_t{RULES_GROUP_SIEVE}, RULES_WORDS) + lane]),
+          telling);
     }
   }
 }
@@ -425,7 +431,8 @@ TEST(ClassFilters, LetThroughAsFewAsTheirSizesSay) {
     };
     const auto sifted = [&] {
       return of_keys([&](std::uint32_t place, const RuleWords& key) {
-        const std::uint64_t sieve = view.group[rules_group_row(place, 4, 2) + place % RULES_TUPLE_GROUP];
+        const std::uint64_t sieve =
+            view.group[rules_group_row(place, 2 + RULES_GROUP_SIEVE, 2) + place % RULES_TUPLE_GROUP];
         return rules_sieve_may_have(view.filter, sieve, rules_sieve_hash(view.secret, key.data(), sieve));
       });
     };
