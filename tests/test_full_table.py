@@ -93,13 +93,15 @@ def mac_of(address):
 
 
 def configure(bench, source):
-    """Rings that hold what comes while others have the core: a second of this traffic is more than the driver's 512 frames."""
+    """Rings that hold what comes while others have the core: a second of this traffic is more than the driver's 512 frames.
+    And no limit for the BGP session: a peer may send a whole table in a few seconds, more than 10,000 packets in one."""
     ports = [
         {"name": name, "device": f"net_af_packet{i},iface={name}-wire,framecnt=8192", "twin": True, "sink": None}
         for i, name in enumerate(("wan", "lan"))
     ]
     routes = f"default via {DEFAULT_GATEWAY} dev lan"
-    bench.configure(ports, routes, pipeline=f"  - ipv4: {{follow: [{source}], routes: routes.txt}}")
+    file = bench.configure(ports, routes, pipeline=f"  - ipv4: {{follow: [{source}], routes: routes.txt}}")
+    file.write_text(file.read_text() + "punts: {ipv4.local: 1000000}\n")
 
 
 @pytest.mark.parametrize("source", ["kernel", "fpm"])
