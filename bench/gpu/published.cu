@@ -62,7 +62,7 @@ __global__ void search(const PublishedClass* classes, const std::uint32_t* words
 
 cuda::Kernel bloom_of_one_source() {
   using Shading = cuda::ShaderKernel<&rules_bloom_wide>;
-  return {reinterpret_cast<const void*>(Shading::kFunction), &Shading::launch};
+  return Shading::describe();
 }
 
 cudaError_t launch_published(const PublishedClass* classes, std::uint32_t class_count, const std::uint32_t* words,

@@ -63,7 +63,7 @@ void ShaderOnGpu::lookups(unsigned times, const cuda::Kernel* kernel) const {
   segment.items = items_;
   const cuda::Launch launch{.shader = shader_, .view = table_.view(), .segments = {&segment, 1}};
   for (unsigned i = 0; i < times; ++i) {
-    check(used.launch(launch, {}, stream_.get()), "launching");
+    check(used.launch(launch, {}, {.stream = stream_.get()}), "launching");
   }
   stream_.wait();
 }

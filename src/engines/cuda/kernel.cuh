@@ -21,13 +21,16 @@
 namespace penumbra::cuda {
 
 /// Segments as a kernel takes them: by value, in its parameters, with as many columns as the shader has.
-template <std::size_t kColumns>
+template <std::size_t kColumns, std::size_t kCount>
 struct Segments {
   struct {
     std::byte* columns[kColumns];
     std::uint32_t items;
-  } at[kMostSegments];
+  } at[kCount];
 };
+
+/// Of a launch for which the kernel for few serves.
+inline constexpr std::size_t kFewSegments = 4;
 
 template <class... Column>
 constexpr std::size_t count_of(detail::ArgumentList<Column...>) {
@@ -62,8 +65,8 @@ __device__ inline void tell_the_host(const Signal& signal) {
   *static_cast<volatile std::uint32_t*>(signal.flag) = signal.value;
 }
 
-template <auto Function, class View, class Columns>
-__global__ void shade(const View view, const Segments<count_of(Columns{})> segments, const Signal signal) {
+template <auto Function, class View, class Columns, std::size_t kCount>
+__global__ void shade(const View view, const Segments<count_of(Columns{}), kCount> segments, const Signal signal) {
   run<Function>(view, segments.at[blockIdx.y], Columns{}, std::make_index_sequence<count_of(Columns{})>{});
   tell_the_host(signal);
 }
@@ -75,13 +78,24 @@ struct ShaderKernel;
 template <class View, class... Arguments, void (*Function)(View, Arguments...)>
 struct ShaderKernel<Function> {
   using Columns = typename detail::WithoutCount<detail::ArgumentList<>, Arguments...>::type;
-  static constexpr auto kFunction = &shade<Function, View, Columns>;
+  template <std::size_t kCount>
+  static const void* function() {
+    return reinterpret_cast<const void*>(&shade<Function, View, Columns, kCount>);
+  }
+  static Kernel describe() { return {{function<kFewSegments>(), function<kMostSegments>()}, &launch}; }
 
-  static cudaError_t launch(const Launch& launch, const Signal& signal, cudaStream_t stream) {
+  static cudaError_t launch(const Launch& launch, const Signal& signal, const Way& way) {
+    return launch.segments.size() <= kFewSegments ? launch_of<kFewSegments>(launch, signal, way)
+                                                  : launch_of<kMostSegments>(launch, signal, way);
+  }
+
+ private:
+  template <std::size_t kCount>
+  static cudaError_t launch_of(const Launch& launch, const Signal& signal, const Way& way) {
     constexpr std::uint32_t kWarp = 32, kMostBlocks = 1024;
     View view;
     std::memcpy(&view, launch.view, sizeof view);
-    Segments<count_of(Columns{})> segments;
+    Segments<count_of(Columns{}), kCount> segments;
     std::uint32_t items = 1;
     for (std::size_t i = 0; i < launch.segments.size(); ++i) {
       list_columns(launch.segments[i], segments.at[i].columns, Columns{});
@@ -93,7 +107,7 @@ struct ShaderKernel<Function> {
                     static_cast<unsigned>(launch.segments.size()));
     Signal told = signal;
     std::array<void*, 3> arguments{&view, &segments, &told};
-    return cudaLaunchKernel(reinterpret_cast<const void*>(kFunction), grid, threads, arguments.data(), 0, stream);
+    return way.give(function<kCount>(), grid, threads, arguments.data());
   }
 };
 

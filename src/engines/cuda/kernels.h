@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,10 +22,21 @@ struct Signal {
   std::uint32_t value = 0;
 };
 
-/// A shader as a kernel.
+/// How a kernel is given to a stream: by a launch, or by a graph that stands ready and is given the kernel, its grid
+/// and its arguments, which takes the thread less time and has the kernel begin sooner, the more so the less its
+/// arguments are (penumbra bench gpu: E2).
+struct Way {
+  cudaStream_t stream = nullptr;
+  cudaGraphExec_t graph = nullptr;  ///< null: by a launch
+  cudaGraphNode_t node = nullptr;   ///< the graph's only one
+
+  cudaError_t give(const void* function, dim3 grid, dim3 block, void** arguments) const;
+};
+
+/// A shader as a kernel: one for few segments, whose arguments are short, and one for many.
 struct Kernel {
-  const void* function = nullptr;
-  cudaError_t (*launch)(const Launch& launch, const Signal& signal, cudaStream_t stream) = nullptr;
+  std::array<const void*, 2> functions{};
+  cudaError_t (*launch)(const Launch& launch, const Signal& signal, const Way& way) = nullptr;
 };
 
 /// Filled before main() begins.
@@ -33,6 +45,8 @@ Variants<Kernel>& kernels();
 /// Copies pieces; `pieces` is the device's address of them, `shift` what turns a host address in them into the
 /// device's.
 cudaError_t launch_scatter(const Piece* pieces, std::uint32_t count, std::ptrdiff_t shift, cudaStream_t stream);
+/// Adds to a graph that kernel, of no pieces.
+cudaError_t add_scatter(cudaGraph_t graph, cudaGraphNode_t& node);
 const void* scatter_kernel();
 
 }  // namespace penumbra::cuda

@@ -108,7 +108,7 @@ class RuntimeDevice final : public Device {
       cudaFuncAttributes attributes;
       check(cudaFuncGetAttributes(&attributes, kernel), "loading a shader");
     };
-    kernels().for_each([&load](const Shader&, const Kernel& kernel) { load(kernel.function); });
+    kernels().for_each([&load](const Shader&, const Kernel& kernel) { std::ranges::for_each(kernel.functions, load); });
     load(scatter_kernel());
     for (unsigned i = 0; i < streams; ++i) {
       Stream stream;
@@ -117,12 +117,15 @@ class RuntimeDevice final : public Device {
       check(cudaEventCreateWithFlags(&streams_.back().mark, cudaEventDisableTiming), "making an event");
     }
     make_signals();
+    make_graphs();
   }
   ~RuntimeDevice() override {
     const Standstill standstill;
     for (const Stream& each : streams_) {
       cudaStreamSynchronize(each.stream);
       if (each.mark != nullptr) cudaEventDestroy(each.mark);
+      if (each.graph != nullptr) cudaGraphExecDestroy(each.graph);
+      if (each.plan != nullptr) cudaGraphDestroy(each.plan);
       cudaStreamDestroy(each.stream);
     }
     for (std::byte* memory : allocated_) cudaFree(memory);
@@ -185,7 +188,8 @@ class RuntimeDevice final : public Device {
     Signal signal = its.signal;
     signal.value = ++its.signal.value;
     if (!its.is_signalled) signal.flag = nullptr;
-    check(Variants<Kernel>::call_of(*launch.shader).launch(launch, signal, its.stream), "launching a shader");
+    const Way way{.stream = its.stream, .graph = its.is_signalled ? its.graph : nullptr, .node = its.node};
+    check(Variants<Kernel>::call_of(*launch.shader).launch(launch, signal, way), "launching a shader");
   }
   void mark(unsigned stream) override {
     check(cudaEventRecord(streams_[stream].mark, streams_[stream].stream), "recording an event");
@@ -205,8 +209,11 @@ class RuntimeDevice final : public Device {
   struct Stream {
     cudaStream_t stream = nullptr;
     cudaEvent_t mark = nullptr;
-    Signal signal;              ///< of the last launch
-    bool is_signalled = false;  ///< what it was given last tells by its signal when it has ended
+    cudaGraph_t plan = nullptr;  ///< of one kernel, `node`
+    cudaGraphNode_t node = nullptr;
+    cudaGraphExec_t graph = nullptr;  ///< ready to be launched
+    Signal signal;                    ///< of the last launch
+    bool is_signalled = false;        ///< what it was given last tells by its signal when it has ended
     unsigned questions = 0;
   };
   struct alignas(64) Flag {
@@ -226,6 +233,16 @@ class RuntimeDevice final : public Device {
     check(cudaStreamSynchronize(streams_[0].stream), "clearing memory of the GPU");
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       streams_[i].signal = {.blocks = blocks + i, .flag = &static_cast<Flag*>(seen)[i].value};
+    }
+  }
+  /// Of any kernel, for each launch names its own.
+  void make_graphs() {
+    for (Stream& each : streams_) {
+      check(cudaGraphCreate(&each.plan, 0), "making a graph");
+      check(add_scatter(each.plan, each.node), "making a graph");
+      check(cudaGraphInstantiate(&each.graph, each.plan, 0), "making a graph");
+      check(cudaGraphUpload(each.graph, each.stream), "making a graph");
+      check(cudaStreamSynchronize(each.stream), "making a graph");
     }
   }
   /// So that counting its blocks costs nothing beside it.
@@ -292,6 +309,17 @@ const Found& found_gpus() {
 }
 
 }  // namespace
+
+cudaError_t Way::give(const void* function, dim3 grid, dim3 block, void** arguments) const {
+  if (graph == nullptr) return cudaLaunchKernel(function, grid, block, arguments, 0, stream);
+  cudaKernelNodeParams kernel{};
+  kernel.func = const_cast<void*>(function);
+  kernel.gridDim = grid;
+  kernel.blockDim = block;
+  kernel.kernelParams = arguments;
+  const cudaError_t error = cudaGraphExecKernelNodeSetParams(graph, node, &kernel);
+  return error == cudaSuccess ? cudaGraphLaunch(graph, stream) : error;
+}
 
 std::string why_there_is_none(cudaError_t error, int count) {
   if (error == cudaErrorInsufficientDriver) {

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -47,6 +48,19 @@ cudaError_t launch_scatter(const Piece* pieces, std::uint32_t count, std::ptrdif
   const unsigned blocks = std::min((count + kWarpsPerBlock - 1) / kWarpsPerBlock, kMostBlocks);
   scatter<<<blocks, kWarp * kWarpsPerBlock, 0, stream>>>(pieces, count, shift);
   return cudaGetLastError();
+}
+
+cudaError_t add_scatter(cudaGraph_t graph, cudaGraphNode_t& node) {
+  const Piece* pieces = nullptr;
+  std::uint32_t count = 0;
+  std::ptrdiff_t shift = 0;
+  std::array<void*, 3> arguments{&pieces, &count, &shift};
+  cudaKernelNodeParams kernel{};
+  kernel.func = const_cast<void*>(scatter_kernel());
+  kernel.gridDim = dim3(1);
+  kernel.blockDim = dim3(kWarp);
+  kernel.kernelParams = arguments.data();
+  return cudaGraphAddKernelNode(&node, graph, nullptr, 0, &kernel);
 }
 
 }  // namespace penumbra::cuda
