@@ -32,6 +32,12 @@ __device__ inline void store_vector(void* to, uint4 value) {
                : "memory");
 }
 
+/// Behind a load_vector() that saw what the host wrote last: ordinary loads see what it wrote before, those of all
+/// threads of the group behind its next barrier.
+__device__ inline void see_what_came_before() {
+  asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
 __host__ __device__ constexpr std::uint32_t aligned(std::uint32_t bytes) {
   return (bytes + 15) / 16 * 16;
 }
@@ -41,9 +47,10 @@ template <class Unit>
 struct Mover {
   static constexpr std::uint32_t kInFlight = 4;  ///< of a thread
 
-  static __device__ Unit load(const Unit* from) { return *static_cast<const volatile Unit*>(from); }
+  static __device__ Unit load(const Unit* from, bool /*by_lines*/) { return *static_cast<const volatile Unit*>(from); }
   /// Bytes from `begin` on, as many as whole units make; returns where these end.
-  static __device__ std::uint32_t in(std::byte* room, const std::byte* from, std::uint32_t begin, std::uint32_t end) {
+  static __device__ std::uint32_t in(std::byte* room, const std::byte* from, std::uint32_t begin, std::uint32_t end,
+                                     bool by_lines) {
     const std::uint32_t count = (end - begin) / sizeof(Unit);
     const auto* const source = reinterpret_cast<const Unit*>(from + begin);
     auto* const to = reinterpret_cast<Unit*>(room + begin);
@@ -51,7 +58,7 @@ struct Mover {
       Unit units[kInFlight];
 #pragma unroll
       for (std::uint32_t k = 0; k < kInFlight; ++k) {
-        if (i + k * blockDim.x < count) units[k] = load(source + i + k * blockDim.x);
+        if (i + k * blockDim.x < count) units[k] = load(source + i + k * blockDim.x, by_lines);
       }
 #pragma unroll
       for (std::uint32_t k = 0; k < kInFlight; ++k) {
@@ -68,9 +75,11 @@ struct Mover {
     return begin + count * static_cast<std::uint32_t>(sizeof(Unit));
   }
 };
+/// `by_lines`: by an ordinary load. With many groups the bus carries a tenth to a half more of them (E11), presumably
+/// since it is asked for whole lines.
 template <>
-__device__ inline uint4 Mover<uint4>::load(const uint4* from) {
-  return load_vector(from);
+__device__ inline uint4 Mover<uint4>::load(const uint4* from, bool by_lines) {
+  return by_lines ? *from : load_vector(from);
 }
 
 /// Calls `move(Unit, begin)` with the largest units that `host` is aligned to, until `bytes` bytes are moved.
@@ -93,6 +102,10 @@ struct Shading {
   static constexpr std::uint32_t kHeadPieces = pieces_for(kHeadBytes);
   static constexpr std::uint32_t kHeadRoom = aligned(kHeadPieces * kPieceBytes);
   static constexpr std::uint32_t kItemBytes = (std::uint32_t{ShaderArgument<Column>::element_bytes} + ...);
+  static constexpr std::uint32_t kInputBytes =
+      ((ShaderArgument<Column>::is_input ? std::uint32_t{ShaderArgument<Column>::element_bytes} : 0) + ...);
+  /// Bytes of a part's inputs from which on the fence that ordinary loads want costs less than they gain.
+  static constexpr std::uint32_t kLeastByLines = 4096;
   /// Items at once of a batch that stands elsewhere. Whole lines, so that aligned columns stay so.
   static constexpr std::uint32_t kTileRoom = kHeadRoom + aligned(pieces_for(8 * kColumns) * kPieceBytes);
   static constexpr std::uint32_t kTile = (kRoom - kTileRoom) / kItemBytes / 64 * 64;
@@ -182,9 +195,14 @@ struct Shading {
   template <std::size_t... Position>
   static __device__ void shade_elsewhere(std::byte* room, std::uint32_t items, std::index_sequence<Position...>) {
     const auto* const addresses = reinterpret_cast<std::byte* const*>(room + kHeadRoom);
+    const bool by_lines = items * kInputBytes >= kLeastByLines;
+    if (by_lines) {
+      if (threadIdx.x == 0) see_what_came_before();
+      __syncthreads();
+    }
     for (std::uint32_t first = 0; first < items; first += kTile) {
       const std::uint32_t count = items - first < kTile ? items - first : kTile;
-      (tile_in<Position, Column>(room, addresses, first, count), ...);
+      (tile_in<Position, Column>(room, addresses, first, count, by_lines), ...);
       __syncthreads();
       Function(view(room), tile_column<Position, Column>(room)..., count);
       __syncthreads();
@@ -212,15 +230,16 @@ struct Shading {
     return reinterpret_cast<Pointer>(room + kTileRoom + kTile * before);
   }
   template <std::size_t Position, class Pointer>
-  static __device__ void tile_in(std::byte* room, std::byte* const* addresses, std::uint32_t first,
-                                 std::uint32_t count) {
+  static __device__ void tile_in(std::byte* room, std::byte* const* addresses, std::uint32_t first, std::uint32_t count,
+                                 bool by_lines) {
     if constexpr (ShaderArgument<Pointer>::is_input) {
       constexpr std::uint32_t kElementBytes = ShaderArgument<Pointer>::element_bytes;
       const std::byte* const from = addresses[address_of(Position)] + std::size_t{first} * kElementBytes;
       const std::uint32_t bytes = count * kElementBytes;
       auto* const to = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(tile_column<Position, Pointer>(room)));
-      move_column(from, bytes,
-                  [&](auto mover, std::uint32_t begin) { return decltype(mover)::in(to, from, begin, bytes); });
+      move_column(from, bytes, [&](auto mover, std::uint32_t begin) {
+        return decltype(mover)::in(to, from, begin, bytes, by_lines);
+      });
     }
   }
   template <std::size_t Position, class Pointer>
