@@ -68,8 +68,10 @@ struct Benchmark {
   std::string name;
   // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::string measurement = {};  ///< of the papers, "E6"; empty if it is ours alone
-  std::string measures;          ///< one line
-  std::string needs;             ///< what must be there besides the program; empty if nothing
+  // NOLINTNEXTLINE(readability-redundant-member-init): likewise
+  std::string also = {};  ///< a name of others with which it is measured too; empty if none
+  std::string measures;   ///< one line
+  std::string needs;      ///< what must be there besides the program; empty if nothing
   Cost cost = {};
   bool takes_routes = false;          ///< whether Options::routes has a meaning for it
   bool takes_rules = false;           ///< likewise Options::rules

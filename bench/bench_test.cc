@@ -249,6 +249,16 @@ TEST(Run, KeepsWhatWasFoundBeforeAFailureButNotBesideAWrongAnswer) {
   EXPECT_FALSE(wrong.contains("comparisons"));
 }
 
+const bool kOthers = add("test others", false, [](const Options&, Report&) {});
+const bool kBeside = register_benchmark(
+    {.name = "test beside", .also = "test others", .measures = "", .needs = "", .run = [](const Options&, Report&) {}});
+
+TEST(Run, MeasuresWithANameWhatIsMeasuredWithItToo) {
+  ASSERT_TRUE(kOthers && kBeside);
+  EXPECT_EQ(run_quietly({"test others"}).second["results"].size(), 2U);
+  EXPECT_EQ(run_quietly({"test beside"}).second["results"].size(), 1U);
+}
+
 TEST(Run, TellsHowTheBarsStand) {
   ASSERT_TRUE(kMet && kMissed && kNotShown && kFails);
   auto [outcome, document] = run_quietly({"test met"});

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Latency against load, and throughput against the maximum delay: IPv4 look-ups by one worker, on every engine of this
-// machine and on `auto` (PacketShader, figure 12; G-Opt, figure 11; GSwitch, figures 10 and 11).
+// Latency against load, of IPv4 look-ups by one worker, on every engine of this machine and on `auto`; and throughput
+// against the maximum delay, by one worker and by several (PacketShader, figure 12; G-Opt, figure 11; GSwitch, figures
+// 10 and 11).
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench.h"
+#include "gpu/core_team.h"
 #include "gpu/ipv4_work.h"
 #include "gpu/measurements.h"
 #include "loaded_worker.h"
@@ -28,13 +31,27 @@ constexpr int kTimes = 5;  ///< the best counts, of what the best CPU engine get
 constexpr char kOfRate[] = "auto / best single engine, look-ups/s, least of all loads";
 constexpr char kOfLatency[] = "auto / best CPU engine, median latency at the lightest load";
 
-/// The engine of a choice under an endless stream of look-ups.
+/// The engine of a choice, and workers that load it, the member-th on the member-th core.
 struct Loaded {
   std::string choice;
   bool at_once = false;
   std::unique_ptr<Engine> engine;
-  std::unique_ptr<LoadedWorker> worker;  ///< ends before the engine
+  std::vector<std::unique_ptr<LoadedWorker>> workers;  ///< end before the engine
+
+  LoadedWorker& only() const { return *workers.front(); }
+  /// Million look-ups a second of the first `count` workers together.
+  double rate_of(unsigned count) const {
+    std::vector<double> rates(count);
+    run_team(count, [&](unsigned member) { rates[member] = workers[member]->run(LoadedWorker::kNoLimit).rate; });
+    return std::accumulate(rates.begin(), rates.end(), 0.0) * 1e-6;
+  }
 };
+
+/// What the curve of so many workers is called, whatever the machine.
+std::string curve_of(unsigned workers) {
+  if (workers == 1) return "1 worker";
+  return workers == worker_counts().back() ? "as many workers as cores but one" : fmt::format("{} workers", workers);
+}
 
 class LoadBench {
  public:
@@ -50,7 +67,7 @@ class LoadBench {
     double most = 0;
     for (Loaded& each : loaded_) {
       if (!each.at_once) continue;
-      for (int i = 0; i < kTimes; ++i) most = std::max(most, each.worker->run(LoadedWorker::kNoLimit).rate);
+      for (int i = 0; i < kTimes; ++i) most = std::max(most, each.only().run(LoadedWorker::kNoLimit).rate);
     }
     report_.note(fmt::format("load 1 is {:.2f} M look-ups/s, what the best CPU engine got done", most * 1e-6));
     double least_ratio = 1e9;
@@ -74,19 +91,22 @@ class LoadBench {
   }
 
   void against_delay() {
-    std::vector<Contender> contenders;
     std::vector<std::unique_ptr<Loaded>> opened;
-    Places places{{"E15", "as much as goes", "maximum delay", "us"}, "cuda", {}};
     for (const auto& [choice, delay] : kDelayed) {
-      places.at.emplace_back(delay);
-      auto each = make(choice, false);
-      if (each == nullptr) return;
-      contenders.push_back(
-          {choice, [worker = each->worker.get()] { return worker->run(LoadedWorker::kNoLimit).rate * 1e-6; }});
-      opened.push_back(std::move(each));
+      opened.push_back(make(choice, false, worker_counts().back()));
+      if (opened.back() == nullptr) return;
     }
-    report_.compare("as much as goes, by the maximum delay", "M look-ups/s", interleave(contenders, options_.rounds),
-                    kDelayed.front().first, places);
+    for (const unsigned workers : worker_counts()) {
+      Places places{{"E15", "as much as goes", "maximum delay", "us"}, curve_of(workers), {}};
+      std::vector<Contender> contenders;
+      for (std::size_t i = 0; i < opened.size(); ++i) {
+        places.at.emplace_back(kDelayed[i].second);
+        contenders.push_back({kDelayed[i].first, [&each = *opened[i], workers] { return each.rate_of(workers); }});
+      }
+      report_.compare(fmt::format("as much as goes, by the maximum delay, {} workers", workers), "M look-ups/s",
+                      interleave(contenders, options_.rounds), kDelayed.front().first, places);
+    }
+    for (const auto& each : opened) gpu::report_notes(each->choice, *each->engine, report_);
   }
 
  private:
@@ -95,7 +115,7 @@ class LoadBench {
   };
 
   /// Null, and a note, if it is not here.
-  std::unique_ptr<Loaded> make(const std::string& choice, bool at_once) {
+  std::unique_ptr<Loaded> make(const std::string& choice, bool at_once, unsigned workers) {
     gpu::OpenedEngine opened = gpu::open_engine(choice, work_);
     if (opened.engine == nullptr) {
       report_.note(fmt::format("{} is not measured: {}", choice, opened.why_not));
@@ -105,9 +125,17 @@ class LoadBench {
     loaded->choice = choice;
     loaded->at_once = at_once;
     loaded->engine = std::move(opened.engine);
-    loaded->worker = std::make_unique<LoadedWorker>(*loaded->engine, work_);
-    for (const double rate : {LoadedWorker::kNoLimit, 1e6}) loaded->worker->check(rate);
-    report_.checked(fmt::format("{}: every answer, under light and heavy load", choice));
+    for (unsigned member = 0; member < workers; ++member) {
+      loaded->workers.push_back(std::make_unique<LoadedWorker>(*loaded->engine, work_, core(member)));
+    }
+    loaded->engine->expect(*loaded->engine->find_shader(work_.penumbra_table().name()), work_.penumbra_table());
+    // What the engine measures before there is traffic.
+    for (const auto& [name, member] : loaded->engine->members()) member->recall({});
+    loaded->engine->recall({});
+    for (const double rate : {LoadedWorker::kNoLimit, 1e6}) {
+      run_team(workers, [&](unsigned member) { loaded->workers[member]->check(rate); });
+    }
+    report_.checked(fmt::format("{}, {} workers: every answer, under light and heavy load", choice, workers));
     return loaded;
   }
   void tell_notes() {
@@ -118,7 +146,7 @@ class LoadBench {
     }
   }
   void open(const std::string& choice, bool at_once) {
-    auto loaded = make(choice, at_once);
+    auto loaded = make(choice, at_once, 1);
     if (loaded != nullptr) loaded_.push_back(std::move(*loaded));
   }
 
@@ -129,7 +157,7 @@ class LoadBench {
     }
     for (unsigned round = 0; round <= options_.rounds; ++round) {
       for (std::size_t i = 0; i < loaded_.size(); ++i) {
-        const LoadedWorker::Figures found = loaded_[i].worker->run(rate);
+        const LoadedWorker::Figures found = loaded_[i].only().run(rate);
         if (round == 0) continue;
         figures.rates[i].samples.push_back(found.rate * 1e-6);
         figures.medians[i].samples.push_back(found.median * 1e6);
@@ -176,6 +204,7 @@ void run_e15(const Options& options, Report& report) {
 [[maybe_unused]] const bool kLoadBenchmarks[] = {
     register_benchmark({.name = "load",
                         .measurement = "E9",
+                        .also = "gpu",
                         .measures = "latency against load for one worker, on every engine and on auto",
                         .needs = "a GPU for a choice to be seen",
                         .cost = {12, 7},
@@ -183,9 +212,10 @@ void run_e15(const Options& options, Report& report) {
                         .run = &run_e9}),
     register_benchmark({.name = "load",
                         .measurement = "E15",
-                        .measures = "throughput of one worker against the maximum delay of a batch",
+                        .also = "gpu",
+                        .measures = "throughput against the maximum delay of a batch, by one worker and by several",
                         .needs = "an NVIDIA GPU",
-                        .cost = {5, 2},
+                        .cost = {8, 3},
                         .takes_routes = true,
                         .probe = &gpu::find_gpu,
                         .run = &run_e15})};

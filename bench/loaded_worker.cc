@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "bench.h"
-#include "pin.h"
 
 namespace penumbra::bench {
 namespace {
@@ -27,12 +26,9 @@ double percentile(std::vector<float>& values, double share) {
 
 }  // namespace
 
-LoadedWorker::LoadedWorker(Engine& engine, gpu::Ipv4Work& work) : work_(work) {
+LoadedWorker::LoadedWorker(Engine& engine, gpu::Ipv4Work& work, unsigned core) : work_(work) {
   const Shader& shader = *engine.find_shader(work.penumbra_table().name());
-  engine.expect(shader, work.penumbra_table());
-  queue_ = engine.open_queue_for(first_core());
-  for (const auto& [name, member] : engine.members()) member->recall({});
-  engine.recall({});
+  queue_ = engine.open_queue_for(core);
   for (Flight& flight : flights_) {
     flight.shader = &shader;
     flight.table = &work.penumbra_table();

@@ -21,8 +21,8 @@ class LoadedWorker {
   static constexpr double kNoLimit = 0;       ///< a rate: more come than can be done
   static constexpr std::uint32_t kMost = 64;  ///< look-ups of a chunk
 
-  /// A queue of the engine for the calling thread's core. What the engine measures before there is traffic it does now.
-  LoadedWorker(Engine& engine, gpu::Ipv4Work& work);
+  /// With a queue of the engine for a core; its functions are for threads there.
+  LoadedWorker(Engine& engine, gpu::Ipv4Work& work, unsigned core);
 
   struct Figures {
     double rate = 0;             ///< look-ups answered a second

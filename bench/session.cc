@@ -55,11 +55,11 @@ void require_takers(const std::vector<Benchmark>& asked, bool Benchmark::* takes
                                           makes, files, fmt::join(takers, " ")));
 }
 
-/// Of one name all that have it, and likewise of a measurement; in the order of benchmarks().
+/// Of one name all that have it or are measured with it, and likewise of a measurement; in the order of benchmarks().
 std::vector<Benchmark> chosen(const Options& options) {
   const auto is = [](const std::string& name) {
     return [&name](const Benchmark& each) {
-      return name == kAll || each.name == name || (each.measurement == name && !name.empty());
+      return name == kAll || each.name == name || (!name.empty() && (each.measurement == name || each.also == name));
     };
   };
   for (const std::string& name : options.names) {

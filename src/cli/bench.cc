@@ -30,7 +30,8 @@ bool has_gpu() {
 }
 
 std::string text_of(const bench::Benchmark& benchmark, bool has_gpu) {
-  std::string text = fmt::format("{:<4} {:<16} {} (about {:.0f} s", benchmark.measurement, benchmark.name,
+  const std::string also = benchmark.also.empty() ? "" : " (" + benchmark.also + ")";
+  std::string text = fmt::format("{:<4} {:<16} {} (about {:.0f} s", benchmark.measurement, benchmark.name + also,
                                  benchmark.measures, bench::cost_here(benchmark, has_gpu).of(bench::kRounds));
   if (!benchmark.needs.empty()) text += "; needs " + benchmark.needs;
   text += ")\n";
@@ -40,11 +41,15 @@ std::string text_of(const bench::Benchmark& benchmark, bool has_gpu) {
 }
 
 nlohmann::ordered_json json_of(const bench::Benchmark& benchmark, bool has_gpu) {
-  nlohmann::ordered_json json{
-      {"measurement", nullptr},         {"name", benchmark.name},
-      {"measures", benchmark.measures}, {"seconds", bench::cost_here(benchmark, has_gpu).of(bench::kRounds)},
-      {"needs", benchmark.needs},       {"not_here", nullptr}};
+  nlohmann::ordered_json json{{"measurement", nullptr},
+                              {"name", benchmark.name},
+                              {"also", nullptr},
+                              {"measures", benchmark.measures},
+                              {"seconds", bench::cost_here(benchmark, has_gpu).of(bench::kRounds)},
+                              {"needs", benchmark.needs},
+                              {"not_here", nullptr}};
   if (!benchmark.measurement.empty()) json["measurement"] = benchmark.measurement;
+  if (!benchmark.also.empty()) json["also"] = benchmark.also;
   if (benchmark.probe == nullptr) return json;
   const Availability found = benchmark.probe();
   if (!found.available) json["not_here"] = found.reason;
