@@ -100,12 +100,12 @@ function(penumbra_sources)
   target_sources(penumbra_dataplane PRIVATE ${sources})
 endfunction()
 
-# penumbra_test(NAME x_test.cc ... [SHADERS] [THREADS] [LONG] [WITH support.cc ...]): a GoogleTest program of these files
-# and the sources behind WITH; with SHADERS one that needs no DPDK, and whose tests on GPU engines, if it has some, `make
-# test-gpu` runs. THREADS: threads share data in it, so that it is ThreadSanitizer's. LONG: its oracle goes over whole
-# tables. What the others do themselves need not be fast.
+# penumbra_test(NAME x_test.cc ... [SHADERS] [GPU] [THREADS] [LONG] [WITH support.cc ...]): a GoogleTest program of these
+# files and the sources behind WITH; with SHADERS one that needs no DPDK, and whose tests on GPU engines, if it has some,
+# `make test-gpu` runs. GPU: one that `make test-gpu` runs too, all of it. THREADS: threads share data in it, so that it
+# is ThreadSanitizer's. LONG: its oracle goes over whole tables. What the others do themselves need not be fast.
 function(penumbra_test name)
-  cmake_parse_arguments(arg "SHADERS;THREADS;LONG" "" "WITH" ${ARGN})
+  cmake_parse_arguments(arg "SHADERS;GPU;THREADS;LONG" "" "WITH" ${ARGN})
   if(NOT PENUMBRA_TESTS OR (NOT arg_SHADERS AND NOT TARGET Penumbra::dpdk))
     return()
   endif()
@@ -132,6 +132,10 @@ function(penumbra_test name)
   set(labels unit)
   if(arg_SHADERS)
     list(APPEND labels shaders)
+    add_dependencies(shader_tests ${name})
+  endif()
+  if(arg_GPU)
+    list(APPEND labels gpu)
     add_dependencies(shader_tests ${name})
   endif()
   if(arg_THREADS)

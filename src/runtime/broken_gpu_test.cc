@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A whole router whose GPU, a real one, fails in the middle of traffic (lost_gpu_test.cc has the same on one that there
+// is not, in more ways). Each in a process of its own, for what breaks a context breaks all that uses it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "control/config.h"
+#include "cuda/engine.h"
+#include "cuda/kernels.h"
+#include "cuda/runtime.h"
+#include "runtime/broken_kernels_test.h"
+#include "runtime/router.h"
+
+namespace penumbra::runtime {
+namespace {
+
+using Broken = cudaError_t (*)(cudaStream_t stream);
+
+/// What the next launch of the engine `broken_cuda` is in place of the shader's kernel.
+std::atomic<Broken> broken{nullptr};
+/// Of the shader's kernel, so far.
+std::atomic<std::uint64_t> launches{0};
+
+cudaError_t launch_or_break(const cuda::Launch& launch, const cuda::Signal& signal, const cuda::Way& way) {
+  if (const Broken next = broken.exchange(nullptr)) return next(way.stream);
+  ++launches;
+  return Variants<cuda::Kernel>::call_of(*cuda::kernels().find("echo")).launch(launch, signal, way);
+}
+
+Variants<cuda::Kernel>& shaders() {
+  static Variants<cuda::Kernel> all;
+  [[maybe_unused]] static const bool kIsAdded = all.add(*cuda::kernels().find("echo"), {{}, &launch_or_break});
+  return all;
+}
+
+std::unique_ptr<Engine> make(const EngineSettings& told) {
+  return std::make_unique<cuda::CudaEngine>(
+      cuda::Backend{.open = cuda::open_gpu,
+                    .find_shader = [](const std::string& name) { return shaders().find(name); },
+                    .nodes = cuda::nodes_of_gpus()},
+      told);
+}
+
+[[maybe_unused]] const bool kRegistered = register_engine({.name = "broken_cuda",
+                                                           .summary = "for tests",
+                                                           .priority = -10,
+                                                           .settings = {},
+                                                           .probe = [] { return Availability{true, "always"}; },
+                                                           .create = make});
+
+/// Takes all memory of the GPUs, until it is told to give it back.
+class Hoarder {
+ public:
+  void take() {
+    for (int gpu = 0; gpu < static_cast<int>(cuda::nodes_of_gpus().size()); ++gpu) {
+      cudaSetDevice(cuda::number_of_gpu(static_cast<unsigned>(gpu)));
+      for (std::size_t bytes = std::size_t{1} << 40; bytes >= 4096; bytes /= 2) {
+        void* memory = nullptr;
+        while (cudaMalloc(&memory, bytes) == cudaSuccess) taken_.push_back(memory);
+      }
+    }
+    cudaGetLastError();
+  }
+  void give_back() {
+    for (void* memory : taken_) cudaFree(memory);
+    taken_.clear();
+  }
+  bool has_some() const { return !taken_.empty(); }
+
+ private:
+  std::vector<void*> taken_;
+} hoarder;
+
+/// Breaks the process' context of the first GPU, whoever uses it.
+void trap_beside() {
+  cudaStream_t stream = nullptr;
+  cudaSetDevice(cuda::number_of_gpu(0));
+  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  EXPECT_EQ(launch_trap(stream), cudaSuccess);
+}
+
+bool is_lost_for_ever() {
+  return cuda::probe_gpu().reason.find("; lost: ") != std::string::npos;
+}
+
+struct Case {
+  const char* name;
+  const char* engine;
+  void (*begin)();  ///< before there is a router
+  void (*fail)();   ///< in the middle of traffic
+  /// The failure has been seen, and, if it is not final, the GPU answers again; asked again and again.
+  bool (*is_over)();
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& of) {
+  return out << of.name;
+}
+
+/// Ends with 0 if all is well.
+[[noreturn]] void forward_while_it_fails(const Case& of) {
+  alarm(90);  // a router that never ends is a failure too
+  of.begin();
+  auto config = control::parse_config(fmt::format("ports:\n"
+                                                  "  - {{name: a, device: 'synth:'}}\n"
+                                                  "  - {{name: b, device: 'synth:size=imix'}}\n"
+                                                  "engine: {}\n"
+                                                  "pipeline:\n  - echo: {{offset: 30}}\n",
+                                                  of.engine),
+                                      "test.yaml", ".");
+  config.socket.clear();
+  constexpr std::uint64_t kBefore = 5'000, kAfter = 50'000;
+  bool fails = false;
+  std::uint64_t until = 0;
+  Statistics statistics;
+  {
+    Router router(config);
+    router.run({.time = std::chrono::minutes(1), .packets = {}}, [&](const Statistics& now) {
+      EXPECT_GE(now.received.packets, now.sent.packets + now.dropped + now.punted);
+      if (!fails && now.sent.packets > kBefore) {
+        fails = true;
+        of.fail();
+      }
+      if (fails && until == 0 && of.is_over()) until = now.sent.packets + kAfter;
+      if (until != 0 && now.sent.packets > until) router.stop();
+    });
+    statistics = router.statistics();
+  }
+  EXPECT_NE(until, 0U) << "the failure was not seen, or the GPU did not come back";
+  EXPECT_GT(statistics.sent.packets, until) << "the router has not gone on";
+  EXPECT_EQ(statistics.received.packets, statistics.sent.packets + statistics.dropped + statistics.punted);
+  EXPECT_EQ(statistics.dropped, 0U);
+  std::exit(testing::Test::HasFailure() ? 1 : 0);
+}
+
+class RouterOnABrokenGpu : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    const auto info = std::ranges::find(engines(), "cuda-resident", &EngineInfo::name);
+    const Availability found = info->probe();
+    if (!found.available) GTEST_SKIP() << found.reason;
+  }
+};
+
+using RouterOnABrokenGpuDeathTest = RouterOnABrokenGpu;
+
+TEST_P(RouterOnABrokenGpuDeathTest, LosesNoPacketWithIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that is started anew, not forked: CUDA wants that
+  EXPECT_EXIT(forward_while_it_fails(GetParam()), testing::ExitedWithCode(0), "");
+}
+
+constexpr auto kNothing = [] {};
+std::uint64_t launches_before = 0;
+bool gpu_is_back() {
+  return broken == nullptr && launches > launches_before + 100;
+}
+template <Broken kKernel>
+void break_next() {
+  launches_before = launches;
+  broken = kKernel;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, RouterOnABrokenGpuDeathTest,
+    testing::Values(Case{"LaunchRefused", "broken_cuda", kNothing, break_next<launch_refused>, gpu_is_back},
+                    Case{"KernelTraps", "broken_cuda", kNothing, break_next<launch_trap>, is_lost_for_ever},
+                    Case{"KernelNeverEnds", "broken_cuda", kNothing, break_next<launch_endless>, is_lost_for_ever},
+                    Case{"NoMemory", "broken_cuda", [] { hoarder.take(); },
+                         [] {
+                           EXPECT_TRUE(hoarder.has_some());
+                           EXPECT_EQ(launches, 0U) << "the GPU had memory left for the router";
+                           hoarder.give_back();
+                         },
+                         gpu_is_back},
+                    Case{"ContextBreaksUnderTheResidentKernel", "cuda-resident", kNothing, trap_beside,
+                         is_lost_for_ever}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+}  // namespace
+}  // namespace penumbra::runtime
