@@ -83,12 +83,13 @@ class Hoarder {
   std::vector<void*> taken_;
 } hoarder;
 
-/// Breaks the process' context of the first GPU, whoever uses it.
-void trap_beside() {
-  cudaStream_t stream = nullptr;
-  cudaSetDevice(cuda::number_of_gpu(0));
-  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  EXPECT_EQ(launch_trap(stream), cudaSuccess);
+/// A stream of the first GPU, to break the process' context of that, whoever uses it.
+cudaStream_t stream_beside = nullptr;
+
+void prepare() {
+  EXPECT_EQ(cudaSetDevice(cuda::number_of_gpu(0)), cudaSuccess);
+  EXPECT_EQ(cudaStreamCreateWithFlags(&stream_beside, cudaStreamNonBlocking), cudaSuccess);
+  EXPECT_EQ(load_broken_kernels(), cudaSuccess);
 }
 
 bool is_lost_for_ever() {
@@ -160,7 +161,6 @@ TEST_P(RouterOnABrokenGpuDeathTest, LosesNoPacketWithIt) {
   EXPECT_EXIT(forward_while_it_fails(GetParam()), testing::ExitedWithCode(0), "");
 }
 
-constexpr auto kNothing = [] {};
 std::uint64_t launches_before = 0;
 bool gpu_is_back() {
   return broken == nullptr && launches > launches_before + 100;
@@ -173,9 +173,9 @@ void break_next() {
 
 INSTANTIATE_TEST_SUITE_P(
     Faults, RouterOnABrokenGpuDeathTest,
-    testing::Values(Case{"LaunchRefused", "broken_cuda", kNothing, break_next<launch_refused>, gpu_is_back},
-                    Case{"KernelTraps", "broken_cuda", kNothing, break_next<launch_trap>, is_lost_for_ever},
-                    Case{"KernelNeverEnds", "broken_cuda", kNothing, break_next<launch_endless>, is_lost_for_ever},
+    testing::Values(Case{"LaunchRefused", "broken_cuda", prepare, break_next<launch_refused>, gpu_is_back},
+                    Case{"KernelTraps", "broken_cuda", prepare, break_next<launch_trap>, is_lost_for_ever},
+                    Case{"KernelNeverEnds", "broken_cuda", prepare, break_next<launch_endless>, is_lost_for_ever},
                     Case{"NoMemory", "broken_cuda", [] { hoarder.take(); },
                          [] {
                            EXPECT_TRUE(hoarder.has_some());
@@ -183,8 +183,8 @@ INSTANTIATE_TEST_SUITE_P(
                            hoarder.give_back();
                          },
                          gpu_is_back},
-                    Case{"ContextBreaksUnderTheResidentKernel", "cuda-resident", kNothing, trap_beside,
-                         is_lost_for_ever}),
+                    Case{"ContextBreaksUnderTheResidentKernel", "cuda-resident", prepare,
+                         [] { EXPECT_EQ(launch_trap(stream_beside), cudaSuccess); }, is_lost_for_ever}),
     [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace

@@ -7,6 +7,8 @@
 
 namespace penumbra::runtime {
 
+/// Loads them: a launch that has to do that waits until nothing runs on the GPU.
+cudaError_t load_broken_kernels();
 /// One of more threads than a block can have: the launch is refused, and nothing else happens.
 cudaError_t launch_refused(cudaStream_t stream);
 /// One that executes a trap, upon which the process' context is broken.
