@@ -69,7 +69,7 @@ struct Benchmark {
   // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::string measurement = {};  ///< of the papers, "E6"; empty if it is ours alone
   // NOLINTNEXTLINE(readability-redundant-member-init): likewise
-  std::string also = {};  ///< a name of others with which it is measured too; empty if none
+  std::string also = {};  ///< a name of others: with these it is measured too, where they can be; empty if none
   std::string measures;   ///< one line
   std::string needs;      ///< what must be there besides the program; empty if nothing
   Cost cost = {};

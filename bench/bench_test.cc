@@ -249,14 +249,20 @@ TEST(Run, KeepsWhatWasFoundBeforeAFailureButNotBesideAWrongAnswer) {
   EXPECT_FALSE(wrong.contains("comparisons"));
 }
 
-const bool kOthers = add("test others", false, [](const Options&, Report&) {});
-const bool kBeside = register_benchmark(
-    {.name = "test beside", .also = "test others", .measures = "", .needs = "", .run = [](const Options&, Report&) {}});
+const bool kBeside = register_benchmark({.name = "test beside",
+                                         .also = "test absent",
+                                         .measures = "",
+                                         .needs = "",
+                                         .run = [](const Options&, Report& report) { report.note("measured"); }});
 
-TEST(Run, MeasuresWithANameWhatIsMeasuredWithItToo) {
-  ASSERT_TRUE(kOthers && kBeside);
-  EXPECT_EQ(run_quietly({"test others"}).second["results"].size(), 2U);
-  EXPECT_EQ(run_quietly({"test beside"}).second["results"].size(), 1U);
+TEST(Run, MeasuresWithANameWhatIsMeasuredWithItTooWhereThatCanBe) {
+  ASSERT_TRUE(kBeside && kAbsent);
+  nlohmann::json results = run_quietly({"test absent"}).second["results"];
+  ASSERT_EQ(results.size(), 2U);
+  for (const auto& each : results) EXPECT_EQ(each["absent"], "not on this machine");
+  results = run_quietly({"test beside", "test absent"}).second["results"];
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(std::ranges::count_if(results, [](const auto& each) { return each.contains("absent"); }), 1);
 }
 
 TEST(Run, TellsHowTheBarsStand) {

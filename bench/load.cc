@@ -103,8 +103,9 @@ class LoadBench {
         places.at.emplace_back(kDelayed[i].second);
         contenders.push_back({kDelayed[i].first, [&each = *opened[i], workers] { return each.rate_of(workers); }});
       }
-      report_.compare(fmt::format("as much as goes, by the maximum delay, {} workers", workers), "M look-ups/s",
-                      interleave(contenders, options_.rounds), kDelayed.front().first, places);
+      report_.compare(
+          fmt::format("as much as goes, by the maximum delay, {} worker{}", workers, workers == 1 ? "" : "s"),
+          "M look-ups/s", interleave(contenders, options_.rounds), kDelayed.front().first, places);
     }
     for (const auto& each : opened) gpu::report_notes(each->choice, *each->engine, report_);
   }
@@ -135,7 +136,8 @@ class LoadBench {
     for (const double rate : {LoadedWorker::kNoLimit, 1e6}) {
       run_team(workers, [&](unsigned member) { loaded->workers[member]->check(rate); });
     }
-    report_.checked(fmt::format("{}, {} workers: every answer, under light and heavy load", choice, workers));
+    report_.checked(fmt::format("{}, {} worker{}: every answer, under light and heavy load", choice, workers,
+                                workers == 1 ? "" : "s"));
     return loaded;
   }
   void tell_notes() {

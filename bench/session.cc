@@ -55,12 +55,16 @@ void require_takers(const std::vector<Benchmark>& asked, bool Benchmark::* takes
                                           makes, files, fmt::join(takers, " ")));
 }
 
-/// Of one name all that have it or are measured with it, and likewise of a measurement; in the order of benchmarks().
+/// Of one name all that have it, and likewise of a measurement; in the order of benchmarks(). Those that are measured
+/// with it too come with what it asks of the machine.
 std::vector<Benchmark> chosen(const Options& options) {
   const auto is = [](const std::string& name) {
     return [&name](const Benchmark& each) {
-      return name == kAll || each.name == name || (!name.empty() && (each.measurement == name || each.also == name));
+      return name == kAll || each.name == name || (each.measurement == name && !name.empty());
     };
+  };
+  const auto is_named = [&](const Benchmark& each) {
+    return std::ranges::any_of(options.names, [&](const std::string& name) { return is(name)(each); });
   };
   for (const std::string& name : options.names) {
     if (std::ranges::any_of(benchmarks(), is(name))) continue;
@@ -70,9 +74,14 @@ std::vector<Benchmark> chosen(const Options& options) {
         fmt::format("{} ({}) is not there yet: it waits for {}", name, later->measures, later->waits_for));
   }
   std::vector<Benchmark> result;
-  std::ranges::copy_if(benchmarks(), std::back_inserter(result), [&](const Benchmark& each) {
-    return std::ranges::any_of(options.names, [&](const std::string& name) { return is(name)(each); });
-  });
+  for (const Benchmark& each : benchmarks()) {
+    if (is_named(each)) {
+      result.push_back(each);
+    } else if (std::ranges::find(options.names, each.also) != options.names.end()) {
+      const auto others = std::ranges::find(benchmarks(), each.also, &Benchmark::name);
+      result.emplace_back(each).probe = others->probe;
+    }
+  }
   if (options.routes) require_takers(result, &Benchmark::takes_routes, "a table", "a route file");
   if (!options.rules.empty()) require_takers(result, &Benchmark::takes_rules, "its rules", "a file of rules");
   return result;

@@ -102,7 +102,8 @@ endfunction()
 
 # penumbra_test(NAME x_test.cc ... [SHADERS] [GPU] [THREADS] [LONG] [WITH support.cc ...]): a GoogleTest program of these
 # files and the sources behind WITH; with SHADERS one that needs no DPDK, and whose tests on GPU engines, if it has some,
-# `make test-gpu` runs. GPU: one that `make test-gpu` runs too, all of it. THREADS: threads share data in it, so that it
+# `make test-gpu` runs. GPU: one that `make test-gpu` runs too, all of it,
+# and that runs alone, for it breaks what others would use. THREADS: threads share data in it, so that it
 # is ThreadSanitizer's. LONG: its oracle goes over whole tables. What the others do themselves need not be fast.
 function(penumbra_test name)
   cmake_parse_arguments(arg "SHADERS;GPU;THREADS;LONG" "" "WITH" ${ARGN})
@@ -144,7 +145,8 @@ function(penumbra_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900
-                       ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp)
+                       ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp
+                       RUN_SERIAL ${arg_GPU})
 endfunction()
 
 # penumbra_test_headers(target): the target takes the headers that nearly all tests have, compiled once for all of them.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -26,9 +27,20 @@
 namespace penumbra::runtime {
 namespace {
 
+/// A router chooses among GPUs, and the one that is broken has to be its own: this process sees one. It has not asked
+/// CUDA for anything yet.
+[[maybe_unused]] const bool kSeesOneGpu = [] {
+  const char* const seen = std::getenv("CUDA_VISIBLE_DEVICES");
+  const std::string all = seen == nullptr ? "0" : seen;
+  return setenv("CUDA_VISIBLE_DEVICES", all.substr(0, all.find(',')).c_str(), 1) == 0;
+}();
+
 using Broken = cudaError_t (*)(cudaStream_t stream);
 
-/// What the next launch of the engine `broken_cuda` is in place of the shader's kernel.
+/// The engine `cuda`, but for its launches.
+constexpr char kBroken[] = "broken_cuda";
+
+/// What its next launch is in place of the shader's kernel.
 std::atomic<Broken> broken{nullptr};
 /// Of the shader's kernel, so far.
 std::atomic<std::uint64_t> launches{0};
@@ -53,23 +65,20 @@ std::unique_ptr<Engine> make(const EngineSettings& told) {
       told);
 }
 
-[[maybe_unused]] const bool kRegistered = register_engine({.name = "broken_cuda",
+[[maybe_unused]] const bool kRegistered = register_engine({.name = kBroken,
                                                            .summary = "for tests",
                                                            .priority = -10,
                                                            .settings = {},
                                                            .probe = [] { return Availability{true, "always"}; },
                                                            .create = make});
 
-/// Takes all memory of the GPUs, until it is told to give it back.
+/// Takes all memory of the GPU, until it is told to give it back.
 class Hoarder {
  public:
   void take() {
-    for (int gpu = 0; gpu < static_cast<int>(cuda::nodes_of_gpus().size()); ++gpu) {
-      cudaSetDevice(cuda::number_of_gpu(static_cast<unsigned>(gpu)));
-      for (std::size_t bytes = std::size_t{1} << 40; bytes >= 4096; bytes /= 2) {
-        void* memory = nullptr;
-        while (cudaMalloc(&memory, bytes) == cudaSuccess) taken_.push_back(memory);
-      }
+    for (std::size_t bytes = std::size_t{1} << 40; bytes >= 4096; bytes /= 2) {
+      void* memory = nullptr;
+      while (cudaMalloc(&memory, bytes) == cudaSuccess) taken_.push_back(memory);
     }
     cudaGetLastError();
   }
@@ -83,11 +92,10 @@ class Hoarder {
   std::vector<void*> taken_;
 } hoarder;
 
-/// A stream of the first GPU, to break the process' context of that, whoever uses it.
+/// To break the process' context by, whoever uses it.
 cudaStream_t stream_beside = nullptr;
 
 void prepare() {
-  EXPECT_EQ(cudaSetDevice(cuda::number_of_gpu(0)), cudaSuccess);
   EXPECT_EQ(cudaStreamCreateWithFlags(&stream_beside, cudaStreamNonBlocking), cudaSuccess);
   EXPECT_EQ(load_broken_kernels(), cudaSuccess);
 }
@@ -145,16 +153,14 @@ std::ostream& operator<<(std::ostream& out, const Case& of) {
   std::exit(testing::Test::HasFailure() ? 1 : 0);
 }
 
-class RouterOnABrokenGpu : public testing::TestWithParam<Case> {
+class RouterOnABrokenGpuDeathTest : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    const auto info = std::ranges::find(engines(), "cuda-resident", &EngineInfo::name);
-    const Availability found = info->probe();
+    const std::string engine = std::string(GetParam().engine) == kBroken ? "cuda" : GetParam().engine;
+    const Availability found = std::ranges::find(engines(), engine, &EngineInfo::name)->probe();
     if (!found.available) GTEST_SKIP() << found.reason;
   }
 };
-
-using RouterOnABrokenGpuDeathTest = RouterOnABrokenGpu;
 
 TEST_P(RouterOnABrokenGpuDeathTest, LosesNoPacketWithIt) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that is started anew, not forked: CUDA wants that
@@ -173,10 +179,10 @@ void break_next() {
 
 INSTANTIATE_TEST_SUITE_P(
     Faults, RouterOnABrokenGpuDeathTest,
-    testing::Values(Case{"LaunchRefused", "broken_cuda", prepare, break_next<launch_refused>, gpu_is_back},
-                    Case{"KernelTraps", "broken_cuda", prepare, break_next<launch_trap>, is_lost_for_ever},
-                    Case{"KernelNeverEnds", "broken_cuda", prepare, break_next<launch_endless>, is_lost_for_ever},
-                    Case{"NoMemory", "broken_cuda", [] { hoarder.take(); },
+    testing::Values(Case{"LaunchRefused", kBroken, prepare, break_next<launch_refused>, gpu_is_back},
+                    Case{"KernelTraps", kBroken, prepare, break_next<launch_trap>, is_lost_for_ever},
+                    Case{"KernelNeverEnds", kBroken, prepare, break_next<launch_endless>, is_lost_for_ever},
+                    Case{"NoMemory", kBroken, [] { hoarder.take(); },
                          [] {
                            EXPECT_TRUE(hoarder.has_some());
                            EXPECT_EQ(launches, 0U) << "the GPU had memory left for the router";

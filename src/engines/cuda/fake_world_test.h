@@ -53,8 +53,8 @@ class FakeWorld {
     batch.outputs = {out.data()};
     return batch;
   }
-  static std::vector<std::uint32_t> numbers(std::size_t count) {
-    std::mt19937 random(5);
+  static std::vector<std::uint32_t> numbers(std::size_t count, unsigned seed = 5) {
+    std::mt19937 random(seed);
     std::vector<std::uint32_t> all(count);
     for (auto& each : all) each = static_cast<std::uint32_t>(random());
     return all;

@@ -29,7 +29,7 @@ struct Segments {
   } at[kCount];
 };
 
-/// Of a launch for which the kernel for few serves.
+/// Up to so many a launch takes the kernel whose arguments are short.
 inline constexpr std::size_t kFewSegments = 4;
 
 template <class... Column>
@@ -78,10 +78,6 @@ struct ShaderKernel;
 template <class View, class... Arguments, void (*Function)(View, Arguments...)>
 struct ShaderKernel<Function> {
   using Columns = typename detail::WithoutCount<detail::ArgumentList<>, Arguments...>::type;
-  template <std::size_t kCount>
-  static const void* function() {
-    return reinterpret_cast<const void*>(&shade<Function, View, Columns, kCount>);
-  }
   static Kernel describe() { return {{function<kFewSegments>(), function<kMostSegments>()}, &launch}; }
 
   static cudaError_t launch(const Launch& launch, const Signal& signal, const Way& way) {
@@ -90,6 +86,10 @@ struct ShaderKernel<Function> {
   }
 
  private:
+  template <std::size_t kCount>
+  static const void* function() {
+    return reinterpret_cast<const void*>(&shade<Function, View, Columns, kCount>);
+  }
   template <std::size_t kCount>
   static cudaError_t launch_of(const Launch& launch, const Signal& signal, const Way& way) {
     constexpr std::uint32_t kWarp = 32, kMostBlocks = 1024;

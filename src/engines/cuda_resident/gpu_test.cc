@@ -47,8 +47,9 @@ class ResidentOnAGpu : public testing::TestWithParam<std::string> {
     EXPECT_THAT(notes, Not(Contains(HasSubstr("lost"))));
   }
   /// Right answers for `items` numbers in batches of `batch_items`, which begin `offset` bytes into a line of 64.
-  void expect_right_answers(ShaderQueue& queue, std::size_t items, std::uint32_t batch_items, std::size_t offset) {
-    const std::vector<std::uint32_t> numbers = cuda::FakeWorld::numbers(items);
+  void expect_right_answers(ShaderQueue& queue, std::size_t items, std::uint32_t batch_items, std::size_t offset,
+                            unsigned seed = 5) {
+    const std::vector<std::uint32_t> numbers = cuda::FakeWorld::numbers(items, seed);
     auto* const in = reinterpret_cast<std::uint32_t*>(memory_->data() + offset);
     auto* const out = reinterpret_cast<std::uint16_t*>(memory_->data() + memory_->bytes() / 2 + offset);
     std::ranges::copy(numbers, in);
@@ -85,6 +86,19 @@ TEST_P(ResidentOnAGpu, ReadsSharedColumnsOfAnyAlignment) {
     for (const std::size_t offset : {0, 4, 8, 32}) {
       for (const std::uint32_t items : {257U, 2'050U, 9'999U, 500'000U})
         expect_right_answers(queue, items, items, offset);
+    }
+  }
+  expect_that_the_kernel_did_it();
+}
+
+/// Other numbers in the same place each time: what a cache of the GPU kept of the last ones would be seen.
+TEST_P(ResidentOnAGpu, ReadsWhatWasWrittenLast) {
+  engine_->use_table(world_.modulo);
+  {
+    ShaderQueue queue(*engine_, *engine_->find_shader("echo"), world_.modulo);
+    queue.share(memory_);
+    for (unsigned seed = 0; seed < 500; ++seed) {
+      for (const std::uint32_t items : {800U, 1'100U, 4'096U}) expect_right_answers(queue, items, items, 0, seed);
     }
   }
   expect_that_the_kernel_did_it();
@@ -131,17 +145,20 @@ TEST_P(ResidentOnAGpu, ServesWhicheverShaderABatchNames) {
 TEST_P(ResidentOnAGpu, SharesTheGpu) {
   const auto other = create_engine("cuda");
   other->use_table(table_.table());
+  other->use_table(world_.modulo);
   engine_->use_table(table_.table());
   engine_->use_table(world_.modulo);
   {
     ShaderQueue here(*engine_, *engine_->find_shader("ipv4_dir24_8"), table_.table());
     ShaderQueue numbers(*engine_, *engine_->find_shader("echo"), world_.modulo);
     ShaderQueue there(*other, *other->find_shader("ipv4_dir24_8"), table_.table());
+    ShaderQueue many_there(*other, *other->find_shader("echo"), world_.modulo);
     table_.load_and_change(3, 3);
     for (int i = 0; i < 200; ++i) {
       table_.check(here);
       table_.check(there);
       expect_right_answers(numbers, 500, 40, 0);
+      expect_right_answers(many_there, 5'000, 40, 0);  // launches of one batch and of many
     }
   }
   EXPECT_EQ(table_.wrong_state, 0U);

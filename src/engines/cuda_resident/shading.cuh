@@ -195,7 +195,7 @@ struct Shading {
   template <std::size_t... Position>
   static __device__ void shade_elsewhere(std::byte* room, std::uint32_t items, std::index_sequence<Position...>) {
     const auto* const addresses = reinterpret_cast<std::byte* const*>(room + kHeadRoom);
-    const bool by_lines = items * kInputBytes >= kLeastByLines;
+    const bool by_lines = std::uint64_t{items} * kInputBytes >= kLeastByLines;
     if (by_lines) {
       if (threadIdx.x == 0) see_what_came_before();
       __syncthreads();
