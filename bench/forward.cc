@@ -5,7 +5,8 @@
 // hands packets from one port to the other without looking at them, `macswap` swaps the MAC addresses; the router
 // checks headers, looks up among 900,000 prefixes, and rewrites.
 //
-// Then the router alone from its built-in source to its counting sink, with the cycles of each step.
+// Then the router alone from its built-in source to its counting sink, on every engine of this machine, with the cycles
+// of each step.
 #include <fmt/format.h>
 #include <x86intrin.h>
 
@@ -61,9 +62,11 @@ class Bench {
     }
     for (const std::string engine : {"auto", "scalar"}) {
       write_config("devices-" + engine + ".yaml", {device(0), device(1)}, {"", ""}, engine);
-      write_config("synth-" + engine + ".yaml",
+    }
+    for (const EngineInfo* engine : engines_here()) {
+      write_config("synth-" + engine->name + ".yaml",
                    {fmt::format("synth:size={},dst=prefixes:routes.txt,seed={}", kFrameBytes, options.seed), "none"},
-                   {"", ""}, engine);
+                   {"", ""}, engine->name);
     }
     write_config("check.yaml", {"pcap:" + frames(0).string(), "pcap:" + frames(1).string()}, {"out0.pcap", "out1.pcap"},
                  "auto");
@@ -105,22 +108,30 @@ class Bench {
   }
 
   void alone() {
-    std::vector<Series> series;
-    Series scalar{"router, engine scalar", {}};
+    struct OnEngine {
+      std::string name;
+      std::vector<Series> figures;  ///< as RouterFigures
+    };
+    std::vector<OnEngine> all;
+    for (const EngineInfo* engine : engines_here()) all.push_back({engine->name, {}});
     for (unsigned round = 0; round < options_.rounds; ++round) {
-      const RouterFigures figures = router("synth-auto.yaml");
-      scalar.samples.push_back(router("synth-scalar.yaml").front().second);
-      series.resize(figures.size());
-      for (std::size_t i = 0; i < figures.size(); ++i) {
-        series[i].name = figures[i].first;
-        series[i].samples.push_back(figures[i].second);
+      for (OnEngine& each : all) {
+        const RouterFigures figures = router("synth-" + each.name + ".yaml");
+        each.figures.resize(figures.size());
+        for (std::size_t i = 0; i < figures.size(); ++i) {
+          each.figures[i].name = figures[i].first;
+          each.figures[i].samples.push_back(figures[i].second);
+        }
       }
     }
-    const std::array rates{series[0], scalar};
-    const std::span steps(series.data() + 1, series.size() - 1);
+    std::vector<Series> rates;
+    for (const OnEngine& each : all) rates.push_back({"router, engine " + each.name, each.figures[0].samples});
     report_.compare("one core, built-in source (900,000 destinations) to counting sink",
-                    "M packets per second of the core", rates, scalar.name);
-    report_.compare("the router by step", "cycles of the time stamp counter per packet", steps, "");
+                    "M packets per second of the core", rates, "router, engine scalar");
+    for (const OnEngine& each : all) {
+      report_.compare("the router by step, engine " + each.name, "cycles of the time stamp counter per packet",
+                      std::span(each.figures).subspan(1), "");
+    }
     report_.note(
         fmt::format("the time stamp counter runs at {:.2f} GHz, whatever the core's clock; steps are scaled to the "
                     "time that the worker had its core",
@@ -248,12 +259,12 @@ void run_forward(const Options& options, Report& report) {
   bench.alone();
 }
 
-[[maybe_unused]] const bool kForwardBenchmark =
-    register_benchmark({.name = "forward",
-                        .measures = "the whole router on one core beside dpdk-testpmd, and its cycles by step",
-                        .needs = "two cores and dpdk-testpmd (Debian: dpdk-dev) for the comparison",
-                        .cost = {13, 28},
-                        .run = &run_forward});
+[[maybe_unused]] const bool kForwardBenchmark = register_benchmark(
+    {.name = "forward",
+     .measures = "the whole router on one core beside dpdk-testpmd, and its cycles by step and engine",
+     .needs = "two cores and dpdk-testpmd (Debian: dpdk-dev) for the comparison",
+     .cost = {13, 28},
+     .run = &run_forward});
 
 }  // namespace
 }  // namespace penumbra::bench
