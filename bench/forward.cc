@@ -113,7 +113,9 @@ class Bench {
       std::vector<Series> figures;  ///< as RouterFigures
     };
     std::vector<OnEngine> all;
-    for (const EngineInfo* engine : engines_here()) all.push_back({engine->name, {}});
+    const std::vector<const EngineInfo*> here = engines_here();
+    all.reserve(here.size());
+    for (const EngineInfo* engine : here) all.push_back({engine->name, {}});
     for (unsigned round = 0; round < options_.rounds; ++round) {
       for (OnEngine& each : all) {
         const RouterFigures figures = router("synth-" + each.name + ".yaml");
@@ -125,6 +127,7 @@ class Bench {
       }
     }
     std::vector<Series> rates;
+    rates.reserve(all.size());
     for (const OnEngine& each : all) rates.push_back({"router, engine " + each.name, each.figures[0].samples});
     report_.compare("one core, built-in source (900,000 destinations) to counting sink",
                     "M packets per second of the core", rates, "router, engine scalar");
