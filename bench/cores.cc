@@ -239,7 +239,7 @@ class CoresBench {
                              system.ports, fmt::join(cores, ", "), choice, system.pipeline));
       turns.push_back({engine->name, [path = (folder_.path() / file).string()] { return rate(path); }});
     }
-    report_.compare(fmt::format("{}, {} worker{}", system.name, workers, workers == 1 ? "" : "s"), "M packets/s",
+    report_.compare(system.name + ", " + workers_in_words(workers), "M packets/s",
                     interleave(turns, options_.rounds, FirstRound::measured), "scalar",
                     Place{{measurement_, system.name, "workers"}, static_cast<double>(workers)});
   }

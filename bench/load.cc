@@ -49,8 +49,8 @@ struct Loaded {
 
 /// What the curve of so many workers is called, whatever the machine.
 std::string curve_of(unsigned workers) {
-  if (workers == 1) return "1 worker";
-  return workers == worker_counts().back() ? "as many workers as cores but one" : fmt::format("{} workers", workers);
+  const bool is_most = workers > 1 && workers == worker_counts().back();
+  return is_most ? "as many workers as cores but one" : workers_in_words(workers);
 }
 
 class LoadBench {
@@ -103,9 +103,8 @@ class LoadBench {
         places.at.emplace_back(kDelayed[i].second);
         contenders.push_back({kDelayed[i].first, [&each = *opened[i], workers] { return each.rate_of(workers); }});
       }
-      report_.compare(
-          fmt::format("as much as goes, by the maximum delay, {} worker{}", workers, workers == 1 ? "" : "s"),
-          "M look-ups/s", interleave(contenders, options_.rounds), kDelayed.front().first, places);
+      report_.compare("as much as goes, by the maximum delay, " + workers_in_words(workers), "M look-ups/s",
+                      interleave(contenders, options_.rounds), kDelayed.front().first, places);
     }
     for (const auto& each : opened) gpu::report_notes(each->choice, *each->engine, report_);
   }
@@ -136,8 +135,7 @@ class LoadBench {
     for (const double rate : {LoadedWorker::kNoLimit, 1e6}) {
       run_team(workers, [&](unsigned member) { loaded->workers[member]->check(rate); });
     }
-    report_.checked(fmt::format("{}, {} worker{}: every answer, under light and heavy load", choice, workers,
-                                workers == 1 ? "" : "s"));
+    report_.checked(fmt::format("{}, {}: every answer, under light and heavy load", choice, workers_in_words(workers)));
     return loaded;
   }
   void tell_notes() {

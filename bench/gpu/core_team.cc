@@ -66,4 +66,8 @@ std::vector<unsigned> worker_counts() {
   return team_sizes({4, most}, most);
 }
 
+std::string workers_in_words(unsigned count) {
+  return std::to_string(count) + (count == 1 ? " worker" : " workers");
+}
+
 }  // namespace penumbra::bench

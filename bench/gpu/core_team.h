@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace penumbra::bench {
@@ -23,5 +24,7 @@ std::vector<unsigned> team_sizes(const std::vector<unsigned>& wanted, unsigned m
 /// How many workers whole routers are measured with: 1, 4, and all cores but one, which the main thread and an engine's
 /// own need.
 std::vector<unsigned> worker_counts();
+/// "1 worker", "4 workers".
+std::string workers_in_words(unsigned count);
 
 }  // namespace penumbra::bench

@@ -2,13 +2,11 @@
 //
 // A whole router whose GPU, a real one, fails in the middle of traffic (lost_gpu_test.cc has the same on one that there
 // is not, in more ways). Each in a process of its own, for what breaks a context breaks all that uses it.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,12 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "control/config.h"
 #include "cuda/engine.h"
 #include "cuda/kernels.h"
 #include "cuda/runtime.h"
 #include "runtime/broken_kernels_test.h"
-#include "runtime/router.h"
+#include "runtime/failing_gpu_test.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -117,39 +114,11 @@ std::ostream& operator<<(std::ostream& out, const Case& of) {
   return out << of.name;
 }
 
-/// Ends with 0 if all is well.
-[[noreturn]] void forward_while_it_fails(const Case& of) {
-  alarm(90);  // a router that never ends is a failure too
+/// For a process of its own, which ends with 0 if all is well.
+[[noreturn]] void forward_and_exit(const Case& of) {
+  alarm(150);  // a router that never ends is a failure too
   of.begin();
-  auto config = control::parse_config(fmt::format("ports:\n"
-                                                  "  - {{name: a, device: 'synth:'}}\n"
-                                                  "  - {{name: b, device: 'synth:size=imix'}}\n"
-                                                  "engine: {}\n"
-                                                  "pipeline:\n  - echo: {{offset: 30}}\n",
-                                                  of.engine),
-                                      "test.yaml", ".");
-  config.socket.clear();
-  constexpr std::uint64_t kBefore = 5'000, kAfter = 50'000;
-  bool fails = false;
-  std::uint64_t until = 0;
-  Statistics statistics;
-  {
-    Router router(config);
-    router.run({.time = std::chrono::minutes(1), .packets = {}}, [&](const Statistics& now) {
-      EXPECT_GE(now.received.packets, now.sent.packets + now.dropped + now.punted);
-      if (!fails && now.sent.packets > kBefore) {
-        fails = true;
-        of.fail();
-      }
-      if (fails && until == 0 && of.is_over()) until = now.sent.packets + kAfter;
-      if (until != 0 && now.sent.packets > until) router.stop();
-    });
-    statistics = router.statistics();
-  }
-  EXPECT_NE(until, 0U) << "the failure was not seen, or the GPU did not come back";
-  EXPECT_GT(statistics.sent.packets, until) << "the router has not gone on";
-  EXPECT_EQ(statistics.received.packets, statistics.sent.packets + statistics.dropped + statistics.punted);
-  EXPECT_EQ(statistics.dropped, 0U);
+  forward_while_it_fails(of.engine, of.fail, of.is_over);
   std::exit(testing::Test::HasFailure() ? 1 : 0);
 }
 
@@ -164,7 +133,7 @@ class RouterOnABrokenGpuDeathTest : public testing::TestWithParam<Case> {
 
 TEST_P(RouterOnABrokenGpuDeathTest, LosesNoPacketWithIt) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that is started anew, not forked: CUDA wants that
-  EXPECT_EXIT(forward_while_it_fails(GetParam()), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(forward_and_exit(GetParam()), testing::ExitedWithCode(0), "");
 }
 
 std::uint64_t launches_before = 0;

@@ -2,22 +2,19 @@
 //
 // A whole router whose GPU, one that there is not, fails in the middle of traffic: no packet is lost, nor counted
 // twice.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <ostream>
 #include <string>
 
-#include "control/config.h"
 #include "cuda/engine.h"
 #include "cuda/fake_world_test.h"
 #include "cuda_resident/engine.h"
 #include "cuda_resident/fake_resident_test.h"
-#include "runtime/router.h"
+#include "runtime/failing_gpu_test.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -78,38 +75,11 @@ TEST_P(RouterOnAGpu, LosesNoPacketWithIt) {
   // On a busy machine a thread may be kept waiting for long: only what is to be given up is given up soon.
   const milliseconds patience = of.is_final ? milliseconds(300) : std::chrono::minutes(1);
   gpu = std::make_unique<Gpu>(patience);
-  auto config = control::parse_config(fmt::format("ports:\n"
-                                                  "  - {{name: a, device: 'synth:'}}\n"
-                                                  "  - {{name: b, device: 'synth:size=imix'}}\n"
-                                                  "engine: {}\n"
-                                                  "pipeline:\n  - echo: {{offset: 30}}\n",
-                                                  of.engine),
-                                      "test.yaml", ".");
-  config.socket.clear();
-  constexpr std::uint64_t kBefore = 5'000, kAfter = 50'000;
-  const auto is_lost = [&] {
-    return of.is_final ? gpu->world.faults.abandoned + gpu->kernel.abandoned > 0 : gpu->world.faults.opened > 1;
-  };
-  bool fails = false;
-  std::uint64_t until = 0;
-  Statistics statistics;
-  {
-    Router router(config);
-    router.run({.time = std::chrono::minutes(2), .packets = {}}, [&](const Statistics& now) {
-      EXPECT_GE(now.received.packets, now.sent.packets + now.dropped + now.punted);
-      if (!fails && now.sent.packets > kBefore) {
-        fails = true;
-        of.fail(*gpu);
-      }
-      if (fails && until == 0 && is_lost()) until = now.sent.packets + kAfter;
-      if (until != 0 && now.sent.packets > until) router.stop();
-    });
-    statistics = router.statistics();
-  }
-  EXPECT_NE(until, 0U) << "the GPU was not lost";
-  EXPECT_GT(statistics.sent.packets, until) << "it has not gone on without";
-  EXPECT_EQ(statistics.received.packets, statistics.sent.packets + statistics.dropped + statistics.punted);
-  EXPECT_EQ(statistics.dropped, 0U);
+  forward_while_it_fails(
+      of.engine, [&of] { of.fail(*gpu); },
+      [&of] {
+        return of.is_final ? gpu->world.faults.abandoned + gpu->kernel.abandoned > 0 : gpu->world.faults.opened > 1;
+      });
   gpu->kernel.telling->hangs = false;
   gpu.reset();
 }

@@ -32,6 +32,7 @@ namespace penumbra::cuda {
 class FakeWorld {
  public:
   static constexpr std::uint32_t kModulus = 1009;
+  static constexpr unsigned kSeed = 5;  ///< of numbers(), unless there is another
 
   FakeWorld() {
     using Modulo = ShaderEntry<&echo_port>;
@@ -53,7 +54,7 @@ class FakeWorld {
     batch.outputs = {out.data()};
     return batch;
   }
-  static std::vector<std::uint32_t> numbers(std::size_t count, unsigned seed = 5) {
+  static std::vector<std::uint32_t> numbers(std::size_t count, unsigned seed = kSeed) {
     std::mt19937 random(seed);
     std::vector<std::uint32_t> all(count);
     for (auto& each : all) each = static_cast<std::uint32_t>(random());

@@ -48,7 +48,7 @@ class ResidentOnAGpu : public testing::TestWithParam<std::string> {
   }
   /// Right answers for `items` numbers in batches of `batch_items`, which begin `offset` bytes into a line of 64.
   void expect_right_answers(ShaderQueue& queue, std::size_t items, std::uint32_t batch_items, std::size_t offset,
-                            unsigned seed = 5) {
+                            unsigned seed = cuda::FakeWorld::kSeed) {
     const std::vector<std::uint32_t> numbers = cuda::FakeWorld::numbers(items, seed);
     auto* const in = reinterpret_cast<std::uint32_t*>(memory_->data() + offset);
     auto* const out = reinterpret_cast<std::uint16_t*>(memory_->data() + memory_->bytes() / 2 + offset);
