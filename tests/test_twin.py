@@ -3,6 +3,7 @@
 
 import re
 import shutil
+import subprocess
 import time
 
 import pytest
@@ -235,6 +236,27 @@ def test_the_hosts_stack_keeps_off_the_wire(network, start):
     replies = [f for f in frames if ICMP in f and f[ICMP].type == 0]
     assert len(replies) == len({bytes(f) for f in replies}) == 5
     assert network.router.run("sysctl", "-n", *settings).stdout == before
+
+
+def test_the_interface_claims_its_address_while_the_router_starts(bench, network):
+    """It has its twin's MAC address, hence would have the same link-local one: what it says of it is not for the twin."""
+    claims = """sysctl -qw net.ipv6.conf.veth-a.router_solicitation_delay=0
+    address=$(ip -br -6 address show dev veth-a scope link | grep -o 'fe80[^ ]*')
+    while ip address delete $address dev veth-a && ip address add $address dev veth-a; do sleep 0.005; done"""
+    conftest.wait_until("the address", lambda: "fe80" in network.router.ip("-6", "address", "show", "dev", "veth-a"))
+    claiming = subprocess.Popen(network.router.command("bash", "-c", claims), stderr=subprocess.DEVNULL)
+    try:
+        bench.configure(network.ports(), ROUTES, "")
+        with bench.start(command=network.router.command()) as router:
+            network.address_twins()
+            claiming.wait(timeout=netns.PATIENCE)  # the router has taken IPv6 from the interface
+            told = lambda: network.router.ip("-6", "address", "show", "dev", "twin-a", "scope", "link")  # noqa: E731
+            conftest.wait_until("its own address", lambda: "dadfailed" in told() or ("fe80" in told() and " tentative" not in told()))
+            assert "dadfailed" not in told()
+            router.stop()
+    finally:
+        claiming.kill()
+        claiming.wait()
 
 
 def test_a_flood_of_one_reason_leaves_room_for_the_others(network, start):

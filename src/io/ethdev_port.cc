@@ -164,6 +164,7 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
     interface_ = devarg(devargs, "iface");
     completes_ = is_virtual_interface(interface_);
     info_.mtu = mtu_of(interface_, info_.mtu);
+    if (!config.twin.empty()) quiet_.emplace(interface_);
   }
   NewSockets sockets;
   device_ = std::make_unique<Device>(devargs);

@@ -9,6 +9,7 @@
 #include "io/ethdev_queues.h"
 #include "io/packet_pool.h"
 #include "io/port.h"
+#include "io/quiet_interface.h"
 #include "io/receive_offloads.h"
 #include "io/shared_tx.h"
 #include "io/software_rss.h"
@@ -33,7 +34,7 @@ class EthdevPort final : public Port {
   Loss ring_loss() const noexcept override { return rss_ ? rss_->loss() : Loss{}; }
   std::vector<DeviceLoss> device_losses() const override;
   bool link_up() const noexcept override;
-  std::string host_interface() const override { return interface_; }
+  const QuietInterface* quiet_interface() const override { return quiet_ ? &*quiet_ : nullptr; }
   nlohmann::ordered_json show() const override;
 
  private:
@@ -48,6 +49,7 @@ class EthdevPort final : public Port {
   PortInfo info_;
   std::string interface_;                    ///< of af_packet and af_xdp
   bool completes_ = false;                   ///< checksums
+  std::optional<QuietInterface> quiet_;      ///< before the device: what the host still says there would reach the twin
   std::optional<VethPeer> peer_;             ///< of af_packet: af_xdp attaches a program of its own
   std::optional<ReceiveOffloads> offloads_;  ///< of af_packet
   SourceLocation location_;
