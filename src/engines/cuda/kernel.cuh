@@ -96,6 +96,7 @@ struct ShaderKernel<Function> {
     View view;
     std::memcpy(&view, launch.view, sizeof view);
     Segments<count_of(Columns{}), kCount> segments;
+    static_assert(sizeof view + sizeof segments + sizeof signal <= kMostArgumentBytes);
     std::uint32_t items = 1;
     for (std::size_t i = 0; i < launch.segments.size(); ++i) {
       list_columns(launch.segments[i], segments.at[i].columns, Columns{});

@@ -22,6 +22,9 @@ struct Signal {
   std::uint32_t value = 0;
 };
 
+/// So long a kernel's arguments may be, on every GPU.
+inline constexpr std::size_t kMostArgumentBytes = 4096;
+
 /// How a kernel is given to a stream: by a launch, or by a graph that stands ready and is given the kernel, its grid
 /// and its arguments, which takes the thread less time and has the kernel begin sooner, the more so the less its
 /// arguments are (penumbra bench gpu: E2).
@@ -30,6 +33,8 @@ struct Way {
   cudaGraphExec_t graph = nullptr;  ///< null: by a launch
   cudaGraphNode_t node = nullptr;   ///< the graph's only one
 
+  /// What give() sets a graph to.
+  cudaError_t set(const void* function, dim3 grid, dim3 block, void** arguments) const;
   cudaError_t give(const void* function, dim3 grid, dim3 block, void** arguments) const;
 };
 

@@ -235,13 +235,21 @@ class RuntimeDevice final : public Device {
       streams_[i].signal = {.blocks = blocks + i, .flag = &static_cast<Flag*>(seen)[i].value};
     }
   }
-  /// Of any kernel, for each launch names its own.
+  /// Each is set to every kernel once, so that room for the longest arguments is there before there is traffic:
+  /// whatever a driver does to make it might wait for a resident kernel to end.
   void make_graphs() {
+    alignas(std::max_align_t) std::array<std::byte, kMostArgumentBytes> nothing{};
+    std::array<void*, 3> arguments{nothing.data(), nothing.data(), nothing.data()};
     for (Stream& each : streams_) {
       check(cudaGraphCreate(&each.plan, 0), "making a graph");
       check(add_scatter(each.plan, each.node), "making a graph");
       check(cudaGraphInstantiate(&each.graph, each.plan, 0), "making a graph");
-      check(cudaGraphUpload(each.graph, each.stream), "making a graph");
+      const auto set = [&](const void* function) {
+        const Way way{.stream = each.stream, .graph = each.graph, .node = each.node};
+        check(way.set(function, 1, 1, arguments.data()), "making a graph");
+        check(cudaGraphUpload(each.graph, each.stream), "making a graph");
+      };
+      kernels().for_each([&set](const Shader&, const Kernel& kernel) { std::ranges::for_each(kernel.functions, set); });
       check(cudaStreamSynchronize(each.stream), "making a graph");
     }
   }
@@ -310,14 +318,18 @@ const Found& found_gpus() {
 
 }  // namespace
 
-cudaError_t Way::give(const void* function, dim3 grid, dim3 block, void** arguments) const {
-  if (graph == nullptr) return cudaLaunchKernel(function, grid, block, arguments, 0, stream);
+cudaError_t Way::set(const void* function, dim3 grid, dim3 block, void** arguments) const {
   cudaKernelNodeParams kernel{};
   kernel.func = const_cast<void*>(function);
   kernel.gridDim = grid;
   kernel.blockDim = block;
   kernel.kernelParams = arguments;
-  const cudaError_t error = cudaGraphExecKernelNodeSetParams(graph, node, &kernel);
+  return cudaGraphExecKernelNodeSetParams(graph, node, &kernel);
+}
+
+cudaError_t Way::give(const void* function, dim3 grid, dim3 block, void** arguments) const {
+  if (graph == nullptr) return cudaLaunchKernel(function, grid, block, arguments, 0, stream);
+  const cudaError_t error = set(function, grid, block, arguments);
   return error == cudaSuccess ? cudaGraphLaunch(graph, stream) : error;
 }
 
