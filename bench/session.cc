@@ -18,6 +18,7 @@
 #include "document.h"
 #include "energy.h"
 #include "machine.h"
+#include "pace.h"
 #include "progress.h"
 #include "schedule.h"
 
@@ -175,6 +176,7 @@ class Session {
     own.rounds = rounds;
     // Many times what it takes, for machines of all kinds.
     const double patience = 600 + 10 * cost_here(benchmark, has_gpu_).of(rounds);
+    const nlohmann::json pace = pace_.now();
     const double begin = now();
     nlohmann::json entry = run_apart(
         title_of(benchmark), patience, [&] { return measure(benchmark, own); },
@@ -182,6 +184,7 @@ class Session {
     const double seconds = now() - begin;
     entry["rounds"] = rounds;
     entry["seconds"] = seconds;
+    entry["pace"] = pace;
     if (const auto joules = meters_.joules()) entry["watts"] = *joules / seconds;
     has_failed_ = has_failed_ || !is_measured(entry);
     schedule.took(is_measured(entry) ? rounds : 0, seconds);
@@ -193,6 +196,7 @@ class Session {
   const bool has_gpu_;
   Progress progress_;
   EnergyMeters meters_;
+  const PaceMeter pace_;
   const double begin_ = now();
   bool has_failed_ = false;
 };

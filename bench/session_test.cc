@@ -170,7 +170,10 @@ TEST(Run, ComesBackToWhatWasLeftOut) {
   run(options, "0");
   const auto document = nlohmann::json::parse(testing::internal::GetCapturedStdout());
   ASSERT_EQ(document["results"].size(), 2U);
-  for (const auto& entry : document["results"]) EXPECT_GE(entry.value("rounds", 0U), 1U) << entry;
+  for (const auto& entry : document["results"]) {
+    EXPECT_GE(entry.value("rounds", 0U), 1U) << entry;
+    for (const char* pace : {"memory", "core"}) EXPECT_GT(entry["pace"].value(pace, 0.0), 0) << entry;
+  }
 }
 
 TEST(Run, RefusesWhatIsNotThereYet) {

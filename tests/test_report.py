@@ -255,6 +255,15 @@ def test_prices(tmp_path):
     assert "ipv4 scalar, 1 16 M packets/s 8 0.16" in text and "a shop" in text
 
 
+def test_how_far_the_machines_pace_varied(tmp_path):
+    calm = [entry(f"b{i}", [], [], pace={"memory": 100.0, "core": 900.0}) for i in range(4)]
+    odd = entry("odd", [], [], pace={"memory": 60.0, "core": 900.0})
+    for results, is_told in (([*calm, odd], True), (calm, False)):  # four are too few to tell
+        assert report(tmp_path, [document("x", results)]).returncode == 0
+        told = "varied by 39% meanwhile" in (tmp_path / "report.html").read_text()
+        assert told == is_told  # a mean of 92 and a standard deviation of 17.9
+
+
 def test_watts_are_those_of_the_measurement(tmp_path):
     """A benchmark has an entry for each of several measurements."""
     plot = {"measurement": "E8", "title": "ipv4", "x": "workers", "x_unit": "", "at": 1}

@@ -81,7 +81,7 @@ void write_plots(const ReportOptions& options, const report::Context& context) {
 
 /// Throws Failure if too few series agree.
 void tell_agreement(const report::Context& context) {
-  const report::Agreement agreement = report::agreement_of(context.plots);
+  const report::Agreement agreement = report::agreement_of(context);
   if (agreement.pairs.empty()) throw Failure(ExitCode::bad_input, "the two runs have no series in common");
   write_output(report::text_of(agreement, context));
   flush_output();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 
@@ -12,8 +13,13 @@ namespace {
 
 constexpr std::size_t kMostPairsTold = 10;
 
-bool is_within(const Spread& spread, double value) {
-  return spread.least <= value && value <= spread.most;
+/// Whether another run's median lies within the spread that is stated of this one, or no further from its median than
+/// the machine's pace varied.
+bool is_within(const Point& point, double drift, double value) {
+  const Spread spread = stated_spread(point);
+  const double to_either_side = drift * std::abs(spread.median);
+  return std::min(spread.least, spread.median - to_either_side) <= value &&
+         value <= std::max(spread.most, spread.median + to_either_side);
 }
 
 /// Null if that run has none of it.
@@ -71,8 +77,7 @@ bool SeriesPair::has_enough_samples() const {
 }
 
 bool SeriesPair::agrees() const {
-  return is_within(stated_spread(*first), second->value.median) ||
-         is_within(stated_spread(*second), first->value.median);
+  return is_within(*first, drift, second->value.median) || is_within(*second, drift, first->value.median);
 }
 
 double SeriesPair::times_apart() const {
@@ -96,11 +101,12 @@ Share Agreement::of_those_with(bool enough_samples) const {
   return share;
 }
 
-Agreement agreement_of(const std::vector<Plot>& plots) {
+Agreement agreement_of(const Context& context) {
   Agreement agreement;
-  for (const Plot& plot : plots) {
+  agreement.drift = drift_of({&context.documents[0], &context.documents[1]});
+  for (const Plot& plot : context.plots) {
     agreement.only_in_first += match(plot, 0, 1, [&](const Curve& curve, const Point& first, const Point& second) {
-      agreement.pairs.push_back({&plot, curve.name, &first, &second});
+      agreement.pairs.push_back({&plot, curve.name, &first, &second, agreement.drift});
     });
     agreement.only_in_second += match(plot, 1, 0, [](const Curve&, const Point&, const Point&) {});
   }
@@ -112,11 +118,11 @@ std::string text_of(const Agreement& agreement, const Context& context) {
   if (context.machines[0].name != context.machines[1].name) text += "These are different machines.\n";
   text += fmt::format(
       "{} series in both, {} only in A, {} only in B. Two agree if the median of one lies within the spread of the "
-      "other.\n"
+      "other, or no further from its median than the machine's pace varied: {:.1f}%.\n"
       "with {} samples or more: {}\n"
       "with fewer, whose spread is taken as {:.0f}% to either side of the median or as measured, if that is more: {}\n"
       "all: {}; {:.0f}% are wanted\n",
-      agreement.pairs.size(), agreement.only_in_first, agreement.only_in_second, kEnoughSamples,
+      agreement.pairs.size(), agreement.only_in_first, agreement.only_in_second, 100 * agreement.drift, kEnoughSamples,
       share_text(agreement.of_those_with(true)), 100 * kAssumedSpread, share_text(agreement.of_those_with(false)),
       share_text(agreement.of_all()), 100 * kWantedAgreement);
   std::vector<SeriesPair> apart;

@@ -16,6 +16,8 @@ struct SeriesPair {
   const Plot* plot = nullptr;
   std::string curve;
   const Point *first = nullptr, *second = nullptr;
+  /// Of both runs. Within one it bears alike upon all that is compared.
+  double drift = 0;
 
   /// Whether both have enough samples for a spread.
   bool has_enough_samples() const;
@@ -33,6 +35,7 @@ struct Share {
 struct Agreement {
   std::vector<SeriesPair> pairs;
   std::size_t only_in_first = 0, only_in_second = 0;
+  double drift = 0;  ///< drift_of() both
 
   Share of_all() const;
   /// Of the series that have enough samples, or of those that have not.
@@ -42,8 +45,8 @@ struct Agreement {
 /// Runs agree if this part of their series does.
 inline constexpr double kWantedAgreement = 0.9;
 
-/// Of the first two documents, whose plots have to outlive it. Places that are numbers may differ as nearest() has it.
-Agreement agreement_of(const std::vector<Plot>& plots);
+/// Of the first two documents; the context has to outlive it. Places that are numbers may differ as nearest() has it.
+Agreement agreement_of(const Context& context);
 
 /// The shares, and the ten series that do not agree and are furthest apart, in lines.
 std::string text_of(const Agreement& agreement, const Context& context);

@@ -21,9 +21,9 @@ Point point(const std::vector<double>& samples) {
   return {Place(), "", {samples[samples.size() / 2], least, most}, samples, std::nullopt};
 }
 
-bool agree(const std::vector<double>& first, const std::vector<double>& second) {
+bool agree(const std::vector<double>& first, const std::vector<double>& second, double drift = 0) {
   const Point a = point(first), b = point(second);
-  return SeriesPair{nullptr, "", &a, &b}.agrees();
+  return SeriesPair{nullptr, "", &a, &b, drift}.agrees();
 }
 
 TEST(ReportAgreement, AMedianLiesWithinTheOthersSpread) {
@@ -34,21 +34,28 @@ TEST(ReportAgreement, AMedianLiesWithinTheOthersSpread) {
   EXPECT_FALSE(agree({10, 10, 10}, {10.1, 10.1, 10.1}));
 }
 
-TEST(ReportAgreement, OfFewSamplesATenthIsAssumed) {
-  EXPECT_TRUE(agree({10}, {10.9}));
-  EXPECT_FALSE(agree({10}, {11.2}));
-  EXPECT_TRUE(agree({10, 13}, {10, 10})) << "or what was measured, if that is more";
-  EXPECT_TRUE(agree({10}, {10.9, 10.9, 10.9})) << "the one that has enough does not take it from the other";
-  EXPECT_TRUE(agree({-10}, {-10.9}));
+TEST(ReportAgreement, OfFewSamplesASpreadIsAssumed) {
+  EXPECT_TRUE(agree({10}, {11.4}));
+  EXPECT_FALSE(agree({10}, {11.8}));
+  EXPECT_TRUE(agree({10, 14}, {10, 10})) << "or what was measured, if that is more";
+  EXPECT_TRUE(agree({10}, {11.4, 11.4, 11.4})) << "the one that has enough does not take it from the other";
+  EXPECT_TRUE(agree({-10}, {-11.4}));
   const Spread spread = stated_spread(point({10}));
-  EXPECT_DOUBLE_EQ(spread.least, 9);
-  EXPECT_DOUBLE_EQ(spread.most, 11);
+  EXPECT_DOUBLE_EQ(spread.least, 8.5);
+  EXPECT_DOUBLE_EQ(spread.most, 11.5);
+}
+
+TEST(ReportAgreement, RunsMayLieAsFarApartAsTheMachinesPaceVaried) {
+  EXPECT_TRUE(agree({10, 10, 10}, {11.9, 11.9, 11.9}, 0.2));
+  EXPECT_FALSE(agree({10, 10, 10}, {12.6, 12.6, 12.6}, 0.2));
+  EXPECT_TRUE(agree({10}, {11.4}, 0.05)) << "of few samples more is assumed all the same";
+  EXPECT_TRUE(agree({9, 10, 12}, {11.5, 12, 12.5}, 0.05)) << "and what was measured counts, if that is more";
 }
 
 TEST(ReportAgreement, HowFarApart) {
   const auto times = [](double first, double second) {
     const Point a = point({first}), b = point({second});
-    return SeriesPair{nullptr, "", &a, &b}.times_apart();
+    return SeriesPair{nullptr, "", &a, &b, 0}.times_apart();
   };
   EXPECT_EQ(times(2, 3), 1.5);
   EXPECT_EQ(times(3, 2), 1.5);
@@ -72,11 +79,14 @@ Document run(const std::vector<std::string>& comparisons, const std::string& pro
 }
 
 TEST(ReportAgreement, SeriesAreFoundByCurveAndPlace) {
-  const std::vector<Plot> plots =
-      plots_of({run({comparison(100, "a", {1}), comparison(200, "a", {1, 1, 1}), comparison(100, "b", {1})}),
-                run({comparison(104, "a", {2}), comparison(200, "a", {1, 1, 1}), comparison(300, "a", {1}),
-                     comparison(100, "c", {1})})});
-  const Agreement agreement = agreement_of(plots);
+  const PriceList prices = PriceList::built_in();
+  const std::vector<PaperMeasurement> papers;
+  const std::vector<Document> documents{
+      run({comparison(100, "a", {1}), comparison(200, "a", {1, 1, 1}), comparison(100, "b", {1})}),
+      run({comparison(104, "a", {2}), comparison(200, "a", {1, 1, 1}), comparison(300, "a", {1}),
+           comparison(100, "c", {1})})};
+  const Context context(documents, papers, prices);
+  const Agreement agreement = agreement_of(context);
   ASSERT_THAT(agreement.pairs, SizeIs(2)) << "places that were measured differ a little";
   EXPECT_EQ(agreement.only_in_first, 1U);
   EXPECT_EQ(agreement.only_in_second, 2U);
@@ -86,12 +96,34 @@ TEST(ReportAgreement, SeriesAreFoundByCurveAndPlace) {
   EXPECT_EQ(agreement.of_those_with(false).value(), 0);
 }
 
+/// Results of benchmarks that found nothing but these paces.
+Document paces(const std::vector<std::string>& each) {
+  std::vector<std::string> entries;
+  for (const std::string& pace : each) {
+    entries.push_back(
+        fmt::format(R"({{"benchmark": "b", "comparisons": []{}{}}})", pace.empty() ? "" : ", \"pace\": ", pace));
+  }
+  return parse_document(fmt::format(R"({{"schema": "penumbra-bench/1", "machine": {{}}, "build": {{"version": "v"}},
+    "results": [{}]}})",
+                                    fmt::join(entries, ",")),
+                        "test");
+}
+
+TEST(ReportAgreement, DriftIsTwiceTheDeviationOfThePaceThatVariesMore) {
+  const std::string fast = R"({"memory": 110, "core": 100})", slow = R"({"memory": 90, "core": 101})";
+  const Document first = paces({fast, "", fast, fast}), second = paces({slow, slow, slow});
+  EXPECT_NEAR(drift_of({&first, &second}), 2 * 10.954 / 100, 1e-4) << "of both runs together";
+  EXPECT_EQ(drift_of({&first}), 0) << "too few to tell";
+  const Document none = paces({"", "", "", "", "", ""});
+  EXPECT_EQ(drift_of({&none}), 0);
+}
+
 TEST(ReportAgreement, AKindThatHasNoSeriesIsNone) {
   const PriceList prices = PriceList::built_in();
   const std::vector<PaperMeasurement> papers;
   const std::vector<Document> documents(2, run({comparison(1, "a", {1})}));
   const Context context(documents, papers, prices);
-  const std::string text = text_of(agreement_of(context.plots), context);
+  const std::string text = text_of(agreement_of(context), context);
   EXPECT_THAT(text, HasSubstr("with 3 samples or more: none\n"));
   EXPECT_THAT(text, EndsWith("all: 1 of 1 agree (100.0%); 90% are wanted\n")) << "none is apart";
 }
@@ -106,7 +138,7 @@ TEST(ReportAgreement, SaysWhatIsFurthestApart) {
   const std::vector<PaperMeasurement> papers;
   const std::vector<Document> documents{run(first), run(second, "EPYC")};
   const Context context(documents, papers, prices);
-  const std::string text = text_of(agreement_of(context.plots), context);
+  const std::string text = text_of(agreement_of(context), context);
   EXPECT_THAT(text, HasSubstr("13 series in both, 0 only in A, 0 only in B."));
   EXPECT_THAT(text, HasSubstr("with 3 samples or more: 1 of 1 agree (100.0%)\n"));
   EXPECT_THAT(text, HasSubstr("if that is more: 0 of 12 agree (0.0%)\nall: 1 of 13 agree (7.7%); 90% are wanted\n"));

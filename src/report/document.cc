@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <numeric>
 
 #include "report/json_view.h"
 
@@ -110,6 +112,10 @@ Entry entry_of(const JsonView& object) {
   entry.rounds = number_of(object, "rounds");
   entry.seconds = number_of(object, "seconds");
   entry.watts = number_of(object, "watts");
+  if (const auto pace = object.find("pace")) {
+    entry.memory_pace = number_of(*pace, "memory");
+    entry.core_pace = number_of(*pace, "core");
+  }
   if (const auto inputs = object.find("inputs")) {
     for (const auto& [name, value] : inputs->members()) entry.inputs.emplace_back(name, value.text_or_number());
   }
@@ -118,6 +124,24 @@ Entry entry_of(const JsonView& object) {
   for (const JsonView& each : object.list_or_none("comparisons")) entry.comparisons.push_back(comparison_of(each));
   for (const JsonView& each : object.list_or_none("bars")) entry.bars.push_back(bar_of(each));
   return entry;
+}
+
+/// drift_of() by one of the paces.
+double drift_by(const std::vector<const Document*>& documents, std::optional<double> Entry::* pace) {
+  constexpr std::size_t kEnough = 5;
+  std::vector<double> paces;
+  for (const Document* document : documents) {
+    for (const Entry& entry : document->entries) {
+      if (entry.*pace) paces.push_back(*(entry.*pace));
+    }
+  }
+  if (paces.size() < kEnough) return 0;
+  const auto count = static_cast<double>(paces.size());
+  const double mean = std::accumulate(paces.begin(), paces.end(), 0.0) / count;
+  if (mean <= 0) return 0;
+  double squares = 0;
+  for (const double each : paces) squares += (each - mean) * (each - mean);
+  return 2 * std::sqrt(squares / (count - 1)) / mean;
 }
 
 void check_schema(const JsonView& root) {
@@ -138,6 +162,10 @@ std::string measurement_name(int number) {
 std::string Document::machine_fact(std::string_view name) const {
   const auto found = std::ranges::find(machine, name, &std::pair<std::string, std::string>::first);
   return found == machine.end() ? std::string() : found->second;
+}
+
+double drift_of(const std::vector<const Document*>& documents) {
+  return std::max(drift_by(documents, &Entry::memory_pace), drift_by(documents, &Entry::core_pace));
 }
 
 Document parse_document(std::string_view text, const std::string& file) {

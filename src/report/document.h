@@ -56,7 +56,8 @@ struct Entry {
   std::vector<std::string> measurements;  ///< of the papers'
   std::optional<Nothing> nothing;
   std::optional<double> rounds, seconds;
-  std::optional<double> watts;  ///< mean power while it ran, where the machine tells
+  std::optional<double> watts;                   ///< mean power while it ran, where the machine tells
+  std::optional<double> memory_pace, core_pace;  ///< what the machine got done of fixed work before it
   std::vector<std::pair<std::string, std::string>> inputs;
   std::vector<std::string> checked, notes;
   std::vector<Comparison> comparisons;
@@ -79,6 +80,10 @@ struct Document {
   /// What the system tells by that name, or an empty text.
   std::string machine_fact(std::string_view name) const;
 };
+
+/// How far the machine's pace lay from its mean while all of these were measured, in parts of it: twice the standard
+/// deviation, of the memory's or the core's, whichever varied more. 0 if too few entries have a pace to tell.
+double drift_of(const std::vector<const Document*>& documents);
 
 /// Reads a document; `file` stands for it in errors. Throws InputError with the place of whatever is not as it must be.
 Document parse_document(std::string_view text, const std::string& file);

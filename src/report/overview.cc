@@ -19,6 +19,9 @@ std::string facts(const Context& context, std::size_t number) {
   row("build", document.version);
   row("compiled with", document.flags);
   row("measured", document.date);
+  if (const double drift = drift_of({&document}); drift > 0) {
+    row("pace", fmt::format("varied by {:.0f}% meanwhile (twice the standard deviation)", 100 * drift));
+  }
   row("seed", document.seed);
   row("file", document.file);
   row("bars", text_of(count_bars(document, "")));

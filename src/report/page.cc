@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kExplanation =
     "<details><summary>How to read the plots</summary>"
     "<p>A point is the median over the rounds, the bar through it goes from the least to the greatest sample. "
-    "With one or two samples that says little: where spreads are compared, such a point&#39;s is taken as at least a "
-    "tenth of its median to either side. Solid "
+    "With one or two samples that says little: where spreads are compared, such a point&#39;s is taken as at least "
+    "15% of its median to either side. Solid "
     "lines are ours; dashed ones are rivals, somebody else&#39;s programs or ours written the way that others write "
     "them; dotted ones are limits, what the machine can do at most. Hollow diamonds are a paper&#39;s own figures, on "
     "its own hardware. An axis is logarithmic, and says so, where its values span more than 16 times. Plots of several "

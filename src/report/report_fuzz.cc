@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& file : report::plot_files(context)) {
       if (is_markup_of_others(file.text) || file.name.find('/') != std::string::npos) std::abort();
     }
-    const report::Agreement agreement = report::agreement_of(context.plots);
+    const report::Agreement agreement = report::agreement_of(context);
     if (agreement.of_all().value() != 1 || report::text_of(agreement, context).empty()) std::abort();
   } catch (const InputError& error) {
     if (error.location().file != "fuzz") std::abort();

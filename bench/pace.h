@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+
+#include "penumbra/huge_memory.h"
+
+namespace penumbra::bench {
+
+/// How much of work that is always the same this machine gets done now. Other programs on it, or beside a virtual one,
+/// make that differ from minute to minute, and with it whatever is measured: how far runs may lie apart for that reason
+/// alone is not to be seen from the rounds of one comparison, which follow each other at once.
+class PaceMeter {
+ public:
+  /// Takes a quarter of a GiB. Throws std::system_error.
+  PaceMeter();
+
+  /// Of the calling thread, in some hundredths of a second: `memory`, million cache lines a second at random places of
+  /// that memory, many asked for at a time; `core`, million multiplications a second, each of the last one's result.
+  nlohmann::json now() const;
+
+ private:
+  struct alignas(64) Line {
+    std::uint64_t value;
+  };
+  double memory() const;
+  static double core();
+
+  HugeArray<Line> lines_;
+};
+
+}  // namespace penumbra::bench
