@@ -13,21 +13,23 @@ namespace penumbra::bench {
 /// alone is not to be seen from the rounds of one comparison, which follow each other at once.
 class PaceMeter {
  public:
-  /// Takes a quarter of a GiB. Throws std::system_error.
+  /// Takes a GiB, more than caches hold. Throws std::system_error.
   PaceMeter();
 
-  /// Of the calling thread, in some hundredths of a second: `memory`, million cache lines a second at random places of
-  /// that memory, many asked for at a time; `core`, million multiplications a second, each of the last one's result.
-  nlohmann::json now() const;
+  /// Of the calling thread, in a tenth of a second or so: `memory`, million cache lines a second at random places of
+  /// that memory, other ones each time, many asked for at a time; `core`, million multiplications a second, each of the
+  /// last one's result.
+  nlohmann::json now();
 
  private:
   struct alignas(64) Line {
     std::uint64_t value;
   };
-  double memory() const;
+  double memory();
   static double core();
 
   HugeArray<Line> lines_;
+  std::uint64_t asked_ = 0;  ///< lines so far
 };
 
 }  // namespace penumbra::bench

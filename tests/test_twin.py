@@ -239,18 +239,24 @@ def test_the_hosts_stack_keeps_off_the_wire(network, start):
 
 
 def test_the_interface_claims_its_address_while_the_router_starts(bench, network):
-    """It has its twin's MAC address, hence would have the same link-local one: what it says of it is not for the twin."""
+    """It has its twin's MAC address, hence would have the same link-local one: what it says of it is not for the twin. It
+    says it every few milliseconds here, so that the packet socket opens in the midst of that."""
     claims = """sysctl -qw net.ipv6.conf.veth-a.router_solicitation_delay=0
     address=$(ip -br -6 address show dev veth-a scope link | grep -o 'fe80[^ ]*')
     while ip address delete $address dev veth-a && ip address add $address dev veth-a; do sleep 0.005; done"""
     conftest.wait_until("the address", lambda: "fe80" in network.router.ip("-6", "address", "show", "dev", "veth-a"))
-    claiming = subprocess.Popen(network.router.command("bash", "-c", claims), stderr=subprocess.DEVNULL)
+    with network.router.socket("veth-a") as wire:
+        claiming = subprocess.Popen(network.router.command("bash", "-c", claims), stderr=subprocess.DEVNULL)
+        assert len(netns.receive(wire, 5, patience=netns.PATIENCE)) == 5
     try:
         bench.configure(network.ports(), ROUTES, "")
         with bench.start(command=network.router.command()) as router:
             network.address_twins()
             claiming.wait(timeout=netns.PATIENCE)  # the router has taken IPv6 from the interface
-            told = lambda: network.router.ip("-6", "address", "show", "dev", "twin-a", "scope", "link")  # noqa: E731
+
+            def told():
+                return network.router.ip("-6", "address", "show", "dev", "twin-a", "scope", "link")
+
             conftest.wait_until("its own address", lambda: "dadfailed" in told() or ("fe80" in told() and " tentative" not in told()))
             assert "dadfailed" not in told()
             router.stop()

@@ -70,7 +70,8 @@ void refuse_sockets(const std::string& devargs) {
 }
 
 /// A packet socket hears what Linux itself sends out of the interface, too, such as the neighbour solicitations with
-/// which it claims the very address that a twin claims: to the router that is nothing that came.
+/// which it claims the very address that a twin claims: to the router that is nothing that came. What the socket heard
+/// before is in its ring: EthdevPort::forget_what_came_before_start().
 /// (PACKET_IGNORE_OUTGOING would say the same, but does nothing for the members of a fan-out group.)
 void hear_only_what_comes(const std::vector<int>& sockets) {
   std::array<sock_filter, 4> program{{
@@ -164,7 +165,6 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
     interface_ = devarg(devargs, "iface");
     completes_ = is_virtual_interface(interface_);
     info_.mtu = mtu_of(interface_, info_.mtu);
-    if (!config.twin.empty()) quiet_.emplace(interface_);
   }
   NewSockets sockets;
   device_ = std::make_unique<Device>(devargs);
@@ -175,7 +175,8 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
   settle_mac();
   make_tx_queues(workers);
   make_rx_queues({.remove_chains = may_chain(device_->info().driver_name), .complete_checksums = completes_});
-  if (std::string_view(device_->info().driver_name) == "net_af_packet") {
+  hears_itself_ = std::string_view(device_->info().driver_name) == "net_af_packet";
+  if (hears_itself_) {
     hear_only_what_comes(sockets_[0]);
     peer_.emplace(interface_);
     offloads_.emplace(interface_);
@@ -288,6 +289,18 @@ void EthdevPort::start() {
   }
 }
 
+/// Frees what a packet socket heard since it was opened, also what Linux itself sent until that was kept off. No ring
+/// of a usual size holds more; where more comes all the while, the oldest are gone.
+void EthdevPort::forget_what_came_before_start() {
+  constexpr std::uint32_t kMost = 65'536;
+  std::array<rte_mbuf*, 64> frames{};
+  for (std::uint32_t seen = 0; seen < kMost; seen += frames.size()) {
+    const std::uint16_t count = rte_eth_rx_burst(device_->port(), 0, frames.data(), frames.size());
+    if (count == 0) return;
+    rte_pktmbuf_free_bulk(frames.data(), count);
+  }
+}
+
 /// A device may be bound to something that gives it no interrupts (uio): then it does without.
 void EthdevPort::start_device() {
   try {
@@ -298,6 +311,7 @@ void EthdevPort::start_device() {
     device_->start();
   }
   for (EthdevRxQueue* queue : polled_) queue->find_interrupts(sockets_);
+  if (hears_itself_) forget_what_came_before_start();
 }
 
 void EthdevPort::stop() noexcept {

@@ -9,7 +9,6 @@
 #include "io/ethdev_queues.h"
 #include "io/packet_pool.h"
 #include "io/port.h"
-#include "io/quiet_interface.h"
 #include "io/receive_offloads.h"
 #include "io/shared_tx.h"
 #include "io/software_rss.h"
@@ -34,7 +33,7 @@ class EthdevPort final : public Port {
   Loss ring_loss() const noexcept override { return rss_ ? rss_->loss() : Loss{}; }
   std::vector<DeviceLoss> device_losses() const override;
   bool link_up() const noexcept override;
-  const QuietInterface* quiet_interface() const override { return quiet_ ? &*quiet_ : nullptr; }
+  std::string host_interface() const override { return interface_; }
   nlohmann::ordered_json show() const override;
 
  private:
@@ -42,15 +41,16 @@ class EthdevPort final : public Port {
 
   void configure();
   void start_device();
+  void forget_what_came_before_start();
   void settle_mac();
   void make_rx_queues(RxRepair repair);
   void make_tx_queues(std::uint16_t workers);
 
   PortInfo info_;
-  std::string interface_;                    ///< of af_packet and af_xdp
-  bool completes_ = false;                   ///< checksums
-  std::optional<QuietInterface> quiet_;      ///< before the device: what the host still says there would reach the twin
-  std::optional<VethPeer> peer_;             ///< of af_packet: af_xdp attaches a program of its own
+  std::string interface_;         ///< of af_packet and af_xdp
+  bool completes_ = false;        ///< checksums
+  bool hears_itself_ = false;     ///< af_packet: what Linux sends out of the interface, until that is kept off
+  std::optional<VethPeer> peer_;  ///< of af_packet: af_xdp attaches a program of its own
   std::optional<ReceiveOffloads> offloads_;  ///< of af_packet
   SourceLocation location_;
   PacketPool pool_;  ///< before the device, which gives its packets back when it is closed

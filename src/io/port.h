@@ -18,8 +18,6 @@ struct rte_mbuf;
 
 namespace penumbra::io {
 
-class QuietInterface;
-
 /// Packets that were lost inside a port.
 struct Loss {
   std::uint64_t packets = 0;
@@ -106,8 +104,8 @@ class Port {
   virtual std::vector<DeviceLoss> device_losses() const { return {}; }
   /// Whether packets can come and go: there is a cable, a peer. Any thread.
   virtual bool link_up() const noexcept { return true; }
-  /// If it takes its packets from a Linux interface and has a twin: what keeps the host from answering there as well.
-  virtual const QuietInterface* quiet_interface() const { return nullptr; }
+  /// The Linux interface behind it that the host's stack sees too ("eth1"), or "".
+  virtual std::string host_interface() const { return ""; }
   /// Driver, device or sink, link, speed: an object for `show ports`.
   virtual nlohmann::ordered_json show() const = 0;
   /// What has failed since it was opened and what that cost, in words: "FILE: REASON; N packets not written". Empty if

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <fstream>
-#include <utility>
 
 namespace penumbra::io {
 namespace {
@@ -36,10 +35,10 @@ bool write(const std::string& file, const std::string& content) {
 
 }  // namespace
 
-QuietInterface::QuietInterface(std::string name) : name_(std::move(name)) {
+QuietInterface::QuietInterface(const std::string& name) {
   for (const auto& [folder, key, value] : kSettings) {
     // With slashes for sysctl too, as an interface's name may have dots.
-    const std::string variable = folder + name_ + "/" + key;
+    const std::string variable = folder + name + "/" + key;
     const std::string before = read(kRoot + variable);
     if (before.empty() || before == value) continue;  // a kernel without this family has nothing to be quiet about
     if (write(kRoot + variable, value)) {

@@ -13,17 +13,15 @@ namespace penumbra::io {
 class QuietInterface {
  public:
   /// What cannot be set is left as it is (no /proc/sys, no right to write there): failures() names it.
-  explicit QuietInterface(std::string name);
+  explicit QuietInterface(const std::string& name);
   QuietInterface(const QuietInterface&) = delete;
   QuietInterface& operator=(const QuietInterface&) = delete;
   ~QuietInterface();
 
-  const std::string& name() const { return name_; }
   /// `sysctl` assignments that somebody else has to make.
   const std::vector<std::string>& failures() const { return failures_; }
 
  private:
-  std::string name_;
   std::vector<std::pair<std::string, std::string>> before_;  ///< file, content
   std::vector<std::string> failures_;
 };

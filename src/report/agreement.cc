@@ -62,6 +62,11 @@ std::string run_text(const Context& context, std::size_t document) {
                      context.machines[document].name, run.version, run.date);
 }
 
+std::string drift_text(double drift) {
+  if (drift == 0) return "";
+  return fmt::format(", or no further from its median than the machine's pace varied: {:.1f}%", 100 * drift);
+}
+
 std::string pair_text(const SeriesPair& pair) {
   const std::string place = place_name(pair.first->place, pair.plot->x_unit);
   return fmt::format("  {} times: {}: {}, {}{}: {} and {} {}\n", figure(pair.times_apart()),
@@ -103,7 +108,9 @@ Share Agreement::of_those_with(bool enough_samples) const {
 
 Agreement agreement_of(const Context& context) {
   Agreement agreement;
-  agreement.drift = drift_of({&context.documents[0], &context.documents[1]});
+  if (context.machines[0].name == context.machines[1].name) {
+    agreement.drift = std::min(drift_of({&context.documents[0], &context.documents[1]}), kMostDrift);
+  }
   for (const Plot& plot : context.plots) {
     agreement.only_in_first += match(plot, 0, 1, [&](const Curve& curve, const Point& first, const Point& second) {
       agreement.pairs.push_back({&plot, curve.name, &first, &second, agreement.drift});
@@ -118,13 +125,13 @@ std::string text_of(const Agreement& agreement, const Context& context) {
   if (context.machines[0].name != context.machines[1].name) text += "These are different machines.\n";
   text += fmt::format(
       "{} series in both, {} only in A, {} only in B. Two agree if the median of one lies within the spread of the "
-      "other, or no further from its median than the machine's pace varied: {:.1f}%.\n"
+      "other{}.\n"
       "with {} samples or more: {}\n"
       "with fewer, whose spread is taken as {:.0f}% to either side of the median or as measured, if that is more: {}\n"
       "all: {}; {:.0f}% are wanted\n",
-      agreement.pairs.size(), agreement.only_in_first, agreement.only_in_second, 100 * agreement.drift, kEnoughSamples,
-      share_text(agreement.of_those_with(true)), 100 * kAssumedSpread, share_text(agreement.of_those_with(false)),
-      share_text(agreement.of_all()), 100 * kWantedAgreement);
+      agreement.pairs.size(), agreement.only_in_first, agreement.only_in_second, drift_text(agreement.drift),
+      kEnoughSamples, share_text(agreement.of_those_with(true)), 100 * kAssumedSpread,
+      share_text(agreement.of_those_with(false)), share_text(agreement.of_all()), 100 * kWantedAgreement);
   std::vector<SeriesPair> apart;
   std::ranges::copy_if(agreement.pairs, std::back_inserter(apart),
                        [](const SeriesPair& pair) { return !pair.agrees(); });

@@ -16,8 +16,7 @@ struct SeriesPair {
   const Plot* plot = nullptr;
   std::string curve;
   const Point *first = nullptr, *second = nullptr;
-  /// Of both runs. Within one it bears alike upon all that is compared.
-  double drift = 0;
+  double drift = 0;  ///< of both runs. What is compared within one of them by turns has it in common
 
   /// Whether both have enough samples for a spread.
   bool has_enough_samples() const;
@@ -35,7 +34,7 @@ struct Share {
 struct Agreement {
   std::vector<SeriesPair> pairs;
   std::size_t only_in_first = 0, only_in_second = 0;
-  double drift = 0;  ///< drift_of() both
+  double drift = 0;  ///< drift_of() both, kMostDrift at most; 0 if it is not known
 
   Share of_all() const;
   /// Of the series that have enough samples, or of those that have not.
@@ -44,6 +43,9 @@ struct Agreement {
 
 /// Runs agree if this part of their series does.
 inline constexpr double kWantedAgreement = 0.9;
+
+/// A machine that varied by more was no place to measure: runs on it need not agree.
+inline constexpr double kMostDrift = 0.25;
 
 /// Of the first two documents; the context has to outlive it. Places that are numbers may differ as nearest() has it.
 Agreement agreement_of(const Context& context);

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "penumbra/errors.h"
+
 namespace penumbra::report {
 namespace {
 
@@ -24,6 +26,20 @@ Point point(const std::vector<double>& samples) {
 bool agree(const std::vector<double>& first, const std::vector<double>& second, double drift = 0) {
   const Point a = point(first), b = point(second);
   return SeriesPair{nullptr, "", &a, &b, drift}.agrees();
+}
+
+/// Results of benchmarks that found nothing but these paces.
+Document paces(const std::vector<std::string>& each) {
+  std::vector<std::string> entries;
+  for (const std::string& pace : each) {
+    entries.push_back(
+        fmt::format(R"({{"benchmark": "b", "comparisons": []{}{}}})", pace.empty() ? "" : ", \"pace\": ", pace));
+  }
+  return parse_document(
+      fmt::format(R"({{"schema": "penumbra-bench/1", "machine": {{"processor": "Xeon"}}, "build": {{"version": "v"}},
+    "results": [{}]}})",
+                  fmt::join(entries, ",")),
+      "test");
 }
 
 TEST(ReportAgreement, AMedianLiesWithinTheOthersSpread) {
@@ -50,6 +66,28 @@ TEST(ReportAgreement, RunsMayLieAsFarApartAsTheMachinesPaceVaried) {
   EXPECT_FALSE(agree({10, 10, 10}, {12.6, 12.6, 12.6}, 0.2));
   EXPECT_TRUE(agree({10}, {11.4}, 0.05)) << "of few samples more is assumed all the same";
   EXPECT_TRUE(agree({9, 10, 12}, {11.5, 12, 12.5}, 0.05)) << "and what was measured counts, if that is more";
+}
+
+TEST(ReportAgreement, PacesOfOneMachineCount) {
+  std::vector<std::string> calm(5, R"({"memory": 100})"), hurried(5, R"({"memory": 80})");
+  const PriceList prices = PriceList::built_in();
+  const std::vector<PaperMeasurement> papers;
+  std::vector<Document> documents{paces(calm), paces(hurried)};
+  const auto drift = [&] { return agreement_of(Context(documents, papers, prices)).drift; };
+  EXPECT_NEAR(drift(), 0.234, 1e-3);
+  const std::string text =
+      text_of(agreement_of(Context(documents, papers, prices)), Context(documents, papers, prices));
+  EXPECT_THAT(text, HasSubstr("than the machine's pace varied: 23.4%.\n"));
+  documents[1] = paces(std::vector<std::string>(5, R"({"memory": 50})"));
+  EXPECT_EQ(drift(), kMostDrift);
+  documents[1].machine[0].second = "another";
+  EXPECT_EQ(drift(), 0);
+}
+
+TEST(ReportAgreement, APaceThatIsNoneIsRefused) {
+  for (const std::string pace : {R"({"memory": 0})", R"({"core": -1})", R"({"core": "fast"})", "5"}) {
+    EXPECT_THROW(paces({pace}), InputError) << pace;
+  }
 }
 
 TEST(ReportAgreement, HowFarApart) {
@@ -96,26 +134,15 @@ TEST(ReportAgreement, SeriesAreFoundByCurveAndPlace) {
   EXPECT_EQ(agreement.of_those_with(false).value(), 0);
 }
 
-/// Results of benchmarks that found nothing but these paces.
-Document paces(const std::vector<std::string>& each) {
-  std::vector<std::string> entries;
-  for (const std::string& pace : each) {
-    entries.push_back(
-        fmt::format(R"({{"benchmark": "b", "comparisons": []{}{}}})", pace.empty() ? "" : ", \"pace\": ", pace));
-  }
-  return parse_document(fmt::format(R"({{"schema": "penumbra-bench/1", "machine": {{}}, "build": {{"version": "v"}},
-    "results": [{}]}})",
-                                    fmt::join(entries, ",")),
-                        "test");
-}
-
 TEST(ReportAgreement, DriftIsTwiceTheDeviationOfThePaceThatVariesMore) {
   const std::string fast = R"({"memory": 110, "core": 100})", slow = R"({"memory": 90, "core": 101})";
-  const Document first = paces({fast, "", fast, fast}), second = paces({slow, slow, slow});
-  EXPECT_NEAR(drift_of({&first, &second}), 2 * 10.954 / 100, 1e-4) << "of both runs together";
-  EXPECT_EQ(drift_of({&first}), 0) << "too few to tell";
-  const Document none = paces({"", "", "", "", "", ""});
-  EXPECT_EQ(drift_of({&none}), 0);
+  const Document first = paces({fast, "", fast, fast, fast, fast}), second = paces({slow, slow, slow, slow, slow});
+  EXPECT_NEAR(drift_of({&first, &second}), 2 * 10.541 / 100, 1e-4) << "of both runs together";
+  EXPECT_EQ(drift_of({&first}), 0) << "each by itself was steady";
+  EXPECT_NEAR(drift_of({&second}), 0, 1e-9);
+  const Document few = paces({fast, slow, fast, slow}), none = paces({"", "", "", "", "", ""});
+  EXPECT_EQ(drift_of({&few}), 0) << "too few to tell";
+  EXPECT_EQ(drift_of({&first, &none}), 0) << "one of them does not tell";
 }
 
 TEST(ReportAgreement, AKindThatHasNoSeriesIsNone) {

@@ -18,6 +18,12 @@ std::optional<double> number_of(const JsonView& object, const std::string& key) 
   return found ? std::optional(found->number()) : std::nullopt;
 }
 
+std::optional<double> pace_of(const JsonView& object, const std::string& key) {
+  const auto pace = number_of(object, key);
+  if (pace && *pace <= 0) throw object.at(key).error("a pace is more than 0");
+  return pace;
+}
+
 std::optional<Place> place_of(const JsonView& object) {
   const auto at = object.find("at");
   if (!at) return std::nullopt;
@@ -113,8 +119,8 @@ Entry entry_of(const JsonView& object) {
   entry.seconds = number_of(object, "seconds");
   entry.watts = number_of(object, "watts");
   if (const auto pace = object.find("pace")) {
-    entry.memory_pace = number_of(*pace, "memory");
-    entry.core_pace = number_of(*pace, "core");
+    entry.memory_pace = pace_of(*pace, "memory");
+    entry.core_pace = pace_of(*pace, "core");
   }
   if (const auto inputs = object.find("inputs")) {
     for (const auto& [name, value] : inputs->members()) entry.inputs.emplace_back(name, value.text_or_number());
@@ -131,14 +137,14 @@ double drift_by(const std::vector<const Document*>& documents, std::optional<dou
   constexpr std::size_t kEnough = 5;
   std::vector<double> paces;
   for (const Document* document : documents) {
+    const std::size_t before = paces.size();
     for (const Entry& entry : document->entries) {
       if (entry.*pace) paces.push_back(*(entry.*pace));
     }
+    if (paces.size() - before < kEnough) return 0;
   }
-  if (paces.size() < kEnough) return 0;
   const auto count = static_cast<double>(paces.size());
   const double mean = std::accumulate(paces.begin(), paces.end(), 0.0) / count;
-  if (mean <= 0) return 0;
   double squares = 0;
   for (const double each : paces) squares += (each - mean) * (each - mean);
   return 2 * std::sqrt(squares / (count - 1)) / mean;

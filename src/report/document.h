@@ -82,7 +82,8 @@ struct Document {
 };
 
 /// How far the machine's pace lay from its mean while all of these were measured, in parts of it: twice the standard
-/// deviation, of the memory's or the core's, whichever varied more. 0 if too few entries have a pace to tell.
+/// deviation, of the memory's or the core's, whichever varied more. 0 if one of them
+/// has too few entries with a pace to tell.
 double drift_of(const std::vector<const Document*>& documents);
 
 /// Reads a document; `file` stands for it in errors. Throws InputError with the place of whatever is not as it must be.

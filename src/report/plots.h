@@ -65,8 +65,8 @@ const Place* nearest(const std::vector<Place>& places, double wanted);
 
 /// Fewer samples than these say nothing about how much runs differ.
 inline constexpr std::size_t kEnoughSamples = 3;
-/// What the spread is then taken to be, to either side and in parts of the median: within that lay 19 of 20 such points
-/// of two runs (docs/report.md).
+/// What the spread is then taken to be, to either side and in parts of the median: within that lay 94 of
+/// 100 such points of two runs (docs/report.md).
 inline constexpr double kAssumedSpread = 0.15;
 bool has_enough_samples(const Point& point);
 /// Between which values a point is said to lie: from the least sample to the greatest, and of a point without enough of

@@ -16,7 +16,6 @@
 #include <system_error>
 
 #include "io/eal.h"
-#include "io/quiet_interface.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::runtime {
@@ -92,12 +91,14 @@ void HostPath::add_twin(const control::PortConfig& config, const io::Port& port)
   twin.name = config.twin;
   for_twin(config, [&] { create(twin); });
   twin_of_port_[port.info().index] = &twin;
-  const io::QuietInterface* quiet = port.quiet_interface();
-  if (quiet == nullptr || quiet->failures().empty()) return;
+  const std::string interface = port.host_interface();
+  if (interface.empty()) return;
+  twin.quiet.emplace(interface);
+  if (twin.quiet->failures().empty()) return;
   warnings_.push_back(
       fmt::format("port '{}': the host answers on {} as well as on its twin {} and this user may not change that; as "
                   "root: sysctl -w {}",
-                  config.info.name, quiet->name(), twin.name, fmt::join(quiet->failures(), " ")));
+                  config.info.name, interface, twin.name, fmt::join(twin.quiet->failures(), " ")));
 }
 
 void HostPath::create(Twin& twin) {

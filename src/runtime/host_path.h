@@ -24,6 +24,7 @@
 #include "io/packet_pool.h"
 #include "io/packet_ring.h"
 #include "io/port.h"
+#include "io/quiet_interface.h"
 #include "io/tap.h"
 #include "penumbra/chunk.h"
 #include "runtime/counters.h"
@@ -83,6 +84,7 @@ class HostPath {
     std::optional<io::Tap> tap;    ///< none: it was deleted and cannot be made anew yet
     Clock::time_point created;
     std::atomic<bool> up{false};
+    std::optional<io::QuietInterface> quiet;
   };
 
   void add_twin(const control::PortConfig& config, const io::Port& port);

@@ -22,7 +22,7 @@ struct Signal {
   std::uint32_t value = 0;
 };
 
-/// So long a kernel's arguments may be, on every GPU.
+/// So long a kernel's arguments may be together, on every GPU.
 inline constexpr std::size_t kMostArgumentBytes = 4096;
 
 /// How a kernel is given to a stream: by a launch, or by a graph that stands ready and is given the kernel, its grid

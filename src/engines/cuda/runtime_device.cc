@@ -235,8 +235,8 @@ class RuntimeDevice final : public Device {
       streams_[i].signal = {.blocks = blocks + i, .flag = &static_cast<Flag*>(seen)[i].value};
     }
   }
-  /// Each is set to every kernel once, so that room for the longest arguments is there before there is traffic:
-  /// whatever a driver does to make it might wait for a resident kernel to end.
+  /// Each is set to every kernel once before there is traffic: should a driver have to make room for longer arguments,
+  /// which might wait for a resident kernel to end, it does so here.
   void make_graphs() {
     alignas(std::max_align_t) std::array<std::byte, kMostArgumentBytes> nothing{};
     std::array<void*, 3> arguments{nothing.data(), nothing.data(), nothing.data()};
