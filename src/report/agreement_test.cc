@@ -31,6 +31,7 @@ bool agree(const std::vector<double>& first, const std::vector<double>& second, 
 /// Results of benchmarks that found nothing but these paces.
 Document paces(const std::vector<std::string>& each) {
   std::vector<std::string> entries;
+  entries.reserve(each.size());
   for (const std::string& pace : each) {
     entries.push_back(
         fmt::format(R"({{"benchmark": "b", "comparisons": []{}{}}})", pace.empty() ? "" : ", \"pace\": ", pace));

@@ -139,7 +139,7 @@ double drift_by(const std::vector<const Document*>& documents, std::optional<dou
   for (const Document* document : documents) {
     const std::size_t before = paces.size();
     for (const Entry& entry : document->entries) {
-      if (entry.*pace) paces.push_back(*(entry.*pace));
+      if (const std::optional<double>& found = entry.*pace; found) paces.push_back(*found);
     }
     if (paces.size() - before < kEnough) return 0;
   }
