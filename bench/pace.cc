@@ -1,53 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pace.h"
 
-#include <array>
 #include <cstddef>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/random.h"
 #include "bench.h"
 #include "lookup_contender.h"
-#include "penumbra/prefetch.h"
+#include "random_lines.h"
 
 namespace penumbra::bench {
 namespace {
 
-constexpr std::size_t kLines = std::size_t{1} << 24;
-constexpr std::uint64_t kAsked = std::uint64_t{1} << 21;
-constexpr std::uint64_t kMultiplications = 20'000'000;
-constexpr std::size_t kAtATime = 64;
+constexpr std::size_t kBytes = std::size_t{1} << 30;
+constexpr std::uint32_t kLines = 1U << 21;
+constexpr std::uint32_t kMultiplications = 20'000'000;
 
 }  // namespace
 
-PaceMeter::PaceMeter() : lines_(kLines) {
-  std::uint64_t value = 0;
-  for (Line& line : lines_) line.value = ++value;  // memory that nobody wrote to may all be one page
+PaceMeter::PaceMeter() : memory_(kBytes) {
+  std::memset(memory_.data(), 1, kBytes);  // memory that nobody wrote to may all be one page
 }
 
 double PaceMeter::memory() {
-  std::array<const Line*, kAtATime> asked{};
-  std::uint64_t sum = 0;
   const double begin = bench::now();
-  for (std::uint64_t i = 0; i < kAsked; i += kAtATime) {
-    for (const Line*& line : asked) {
-      line = lines_.data() + Random::mixed(asked_++) % kLines;
-      prefetch_line(line);
-    }
-    for (const Line* line : asked) sum += line->value;
-  }
-  keep(&sum);
-  return static_cast<double>(kAsked) / (bench::now() - begin) * 1e-6;
+  ask_for_random_lines(memory_.data(), kBytes, random_, kLines);
+  return kLines / (bench::now() - begin) * 1e-6;
 }
 
 double PaceMeter::core() {
   std::uint64_t product = 3;
   const double begin = bench::now();
-  for (std::uint64_t i = 0; i < kMultiplications; ++i) {
-    product = product * product + i;
-  }
+  for (std::uint32_t i = 0; i < kMultiplications; ++i) product = product * product + i;
   keep(&product);
-  return static_cast<double>(kMultiplications) / (bench::now() - begin) * 1e-6;
+  return kMultiplications / (bench::now() - begin) * 1e-6;
 }
 
 nlohmann::json PaceMeter::now() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/random.h"
 #include "penumbra/huge_memory.h"
 
 namespace penumbra::bench {
@@ -22,14 +22,11 @@ class PaceMeter {
   nlohmann::json now();
 
  private:
-  struct alignas(64) Line {
-    std::uint64_t value;
-  };
   double memory();
   static double core();
 
-  HugeArray<Line> lines_;
-  std::uint64_t asked_ = 0;  ///< lines so far
+  HugeMemory memory_;
+  Random random_{1};
 };
 
 }  // namespace penumbra::bench

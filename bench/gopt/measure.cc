@@ -7,12 +7,11 @@
 #include <array>
 
 #include "base/random.h"
-#include "penumbra/prefetch.h"
+#include "random_lines.h"
 
 namespace penumbra::bench {
 namespace {
 
-constexpr std::size_t kLine = 64;
 constexpr std::uint32_t kLinesInARow = 4096;
 constexpr unsigned kPasses = 3;  ///< over all sizes in turn; the median of each counts
 /// A size is tried with one part of the items after the other, so that none finds in a cache what another has read.
@@ -78,7 +77,6 @@ void Calibrated::run(std::uint32_t first) {
 }
 
 double line_rate(const Workload& workload, double seconds) {
-  const std::uint64_t lines = workload.table.size() / kLine;
   // The same lines again and again, as in passes over the items, so that a cache holds as many of them.
   const auto lines_of_pass = static_cast<std::uint64_t>(workload.accesses * workload.items);
   Random random(1);
@@ -86,9 +84,7 @@ double line_rate(const Workload& workload, double seconds) {
   const double begin = thread_time();
   double end = begin;
   do {
-    for (std::uint32_t i = 0; i < kLinesInARow; ++i) {
-      prefetch_line(&workload.table[((random.next() >> 32) * lines >> 32) * kLine]);
-    }
+    ask_for_random_lines(workload.table.data(), workload.table.size(), random, kLinesInARow);
     asked += kLinesInARow;
     if (asked >= pass_ends) {
       random = Random(1);
