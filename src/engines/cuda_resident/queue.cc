@@ -314,8 +314,8 @@ bool ResidentQueue::take_answer(const Part& part) const noexcept {
   for (std::size_t i = 0; i < element_bytes.size(); ++i) {
     if (!way_.unpack(from, part.batch->outputs[i], element_bytes[i] * part.items, number)) return false;
   }
-  if (in_flight_ > kFetchAhead) {
-    const Slot& ahead = slots_[parts_[ahead_of(head_)].slot];
+  if (const std::uint32_t parts = parts_ahead(); in_flight_ > parts) {
+    const Slot& ahead = slots_[part_ahead(parts).slot];
     fetch(ahead.out, static_cast<std::uint32_t>(from - slots_[part.slot].out),
           [](const Piece* piece) { __builtin_prefetch(piece); });
     if (!slots_lie_aside()) fetch(ahead.in, pieces_of_next(), prefetch_to_write);
