@@ -31,12 +31,12 @@ using FlowSearches = SearchesOf<flow_key, std::uint32_t>;
 /// Random flows, one of eight unknown.
 FlowSearches flow_searches(const FlowTable& table, std::size_t flows, std::uint64_t seed) {
   Random random(seed);
-  FlowSearches searches;
+  FlowSearches searches(kFlowSearches);
   for (std::size_t i = 0; i < kFlowSearches; ++i) {
     const bool known = random.below(8) != 0;
-    searches.keys.push_back(numbered_flow(random.below(static_cast<std::uint32_t>(flows)) + (known ? 0 : flows)));
-    searches.right.push_back(table.find(searches.keys.back()));
-    if (known != (searches.right.back() != FlowTable::kNone)) {
+    searches.keys[i] = numbered_flow(random.below(static_cast<std::uint32_t>(flows)) + (known ? 0 : flows));
+    searches.right[i] = table.find(searches.keys[i]);
+    if (known != (searches.right[i] != FlowTable::kNone)) {
       throw WrongAnswer("a flow that was inserted is not there");
     }
   }
@@ -46,7 +46,7 @@ FlowSearches flow_searches(const FlowTable& table, std::size_t flows, std::uint6
 /// Of 48 bytes: of that length rte_hash compares keys by vector instructions, of 40 it does not.
 struct RivalFlowKey {
   flow_key flow;
-  std::uint64_t padding = 0;
+  std::uint64_t padding;
 };
 
 void compare_flows(std::size_t flows, const Options& options, Report& report) {

@@ -81,12 +81,12 @@ using StationSearches = SearchesOf<std::uint64_t, std::uint16_t>;
 /// Random stations, one of eight unknown.
 StationSearches station_searches(std::size_t stations, std::uint64_t seed) {
   Random random(seed);
-  StationSearches searches;
+  StationSearches searches(kSearches);
   for (std::size_t i = 0; i < kSearches; ++i) {
     const bool known = random.below(8) != 0;
     const std::uint64_t number = random.below(static_cast<std::uint32_t>(stations)) + (known ? 0 : stations);
-    searches.keys.push_back(station_key(number));
-    searches.right.push_back(known ? entry_of(number) : StationTable::kUnknown);
+    searches.keys[i] = station_key(number);
+    searches.right[i] = known ? entry_of(number) : StationTable::kUnknown;
   }
   return searches;
 }

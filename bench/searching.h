@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "bench.h"
 #include "lookup_contender.h"
 #include "on_engine.h"
+#include "penumbra/huge_memory.h"
 #include "pin.h"
 #include "rivals/rte_hash.h"
 
@@ -28,10 +30,12 @@ namespace penumbra::bench {
 inline constexpr std::array<std::size_t, 2> kSearchBatches{64, 4096};
 inline constexpr char kHashRival[] = "rte_hash bulk, hashes precomputed";
 
-/// What is searched, and the right values.
+/// What is searched, and the right values. The keys, like all that contenders read, are in huge pages.
 template <class Key, class Value>
 struct SearchesOf {
-  std::vector<Key> keys;
+  explicit SearchesOf(std::size_t count) : keys(count), right(count) {}
+
+  HugeArray<Key> keys;
   std::vector<Value> right;
 };
 
@@ -71,25 +75,30 @@ class EngineSearcher final : public SearcherOf<Key, Value> {
   OnEngine on_;
 };
 
-/// Its keys may be longer than Penumbra's: `RivalKey` is made of one.
+/// Its keys may be longer than Penumbra's: a `RivalKey` is one with zeros behind it.
 template <class Key, class Value, class RivalKey>
 class RivalSearcher final : public SearcherOf<Key, Value> {
+  static RivalKey rival_key(const Key& key) {
+    RivalKey longer{};
+    std::memcpy(&longer, &key, sizeof key);
+    return longer;
+  }
+
  public:
   /// An empty table for so many keys, for these searches.
   RivalSearcher(HugeHeap& heap, std::size_t keys, const SearchesOf<Key, Value>& searches)
-      : table_(heap, keys, sizeof(RivalKey)) {
-    const std::size_t count = searches.keys.size();
-    keys_.reserve(count);
-    hashes_.reserve(count);
-    pointers_.reserve(count);
-    for (const Key& each : searches.keys) {
-      const RivalKey& key = keys_.emplace_back(RivalKey{each});
-      hashes_.push_back(table_.hash(&key));
-      pointers_.push_back(&key);
+      : table_(heap, keys, sizeof(RivalKey)),
+        keys_(searches.keys.size()),
+        hashes_(searches.keys.size()),
+        pointers_(searches.keys.size()) {
+    for (std::size_t i = 0; i < searches.keys.size(); ++i) {
+      keys_[i] = rival_key(searches.keys[i]);
+      hashes_[i] = table_.hash(&keys_[i]);
+      pointers_[i] = &keys_[i];
     }
   }
   void insert(const Key& key, Value value) {
-    const RivalKey own{key};
+    const RivalKey own = rival_key(key);
     table_.insert(&own, value);
   }
   const std::string& name() const override { return name_; }
@@ -109,9 +118,9 @@ class RivalSearcher final : public SearcherOf<Key, Value> {
  private:
   const std::string name_{kHashRival};
   RteHash table_;
-  std::vector<RivalKey> keys_;
-  std::vector<std::uint32_t> hashes_;
-  std::vector<const void*> pointers_;
+  HugeArray<RivalKey> keys_;
+  HugeArray<std::uint32_t> hashes_;
+  HugeArray<const void*> pointers_;
 };
 
 /// The table on every engine that is here and has its shader.

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/avx512.h"
@@ -32,11 +32,21 @@ inline std::uint64_t other_place(const cuckoo_table_view& cuckoo, std::uint64_t 
   return place ^ cuckoo_table_jump(digest >> cuckoo.bits, cuckoo.bits);
 }
 
+/// Asks for keys that are read in order, up to a group of them. The core does so by itself, but not far enough ahead
+/// where it reads much at random between them.
+inline void ask_for(const flow_key* key, std::uint32_t count) {
+  constexpr std::size_t kLine = 64;
+  const auto* const begin = reinterpret_cast<const char*>(key);
+  const std::size_t bytes = std::min(count, kGroup) * sizeof *key;
+  for (std::size_t at = 0; at < bytes; at += kLine) prefetch_line(begin + at);
+}
+
 /// The digests of keys, whose first buckets are asked for.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void make_digests(const flows_view& view,
                                                                                const flow_key* key, std::uint32_t count,
                                                                                std::uint64_t* digest) {
   const std::uint64_t places = (std::uint64_t{1} << view.cuckoo.bits) - 1;
+#pragma GCC unroll 4
   for (std::uint32_t i = 0; i < count; ++i) {
     digest[i] = flows_digest(&view, &key[i]);
     prefetch_line(&view.cuckoo.bucket[digest[i] & places]);
@@ -44,17 +54,18 @@ inline std::uint64_t other_place(const cuckoo_table_view& cuckoo, std::uint64_t 
 }
 
 /// What a line of the cuckoo table holds of a tag: the value of the slot that is `wanted` but for its value, or
-/// FLOWS_NO_RECORD. An empty slot is none, although it looks like one of tag 0.
+/// FLOWS_NO_RECORD. `most` is the highest value, in each word. An empty slot is none, although it looks like one of tag
+/// 0: nothing is left of it.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline std::uint32_t value_in(__m512i line, std::uint64_t wanted,
-                                                                                    std::uint64_t values) {
-  const __m512i difference = _mm512_xor_si512(line, _mm512_set1_epi64(static_cast<long long>(wanted)));
-  const __m512i tags = _mm512_set1_epi64(static_cast<long long>(~values));
-  constexpr unsigned kSlots = 0xFE;  // behind the marks
-  const unsigned full = _mm512_test_epi64_mask(line, _mm512_set1_epi64(static_cast<long long>(values)));
-  const unsigned equal = _mm512_testn_epi64_mask(difference, tags) & full & kSlots;
-  const __m512i slot = _mm512_maskz_compress_epi64(static_cast<__mmask8>(equal), line);
-  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm512_castsi512_si128(slot))) &
-                                    values);
+                                                                                    __m512i most) {
+  const __m512i left = _mm512_xor_si512(line, _mm512_set1_epi64(static_cast<long long>(wanted)));
+  constexpr __mmask8 kSlots = 0xFE;  // behind the marks
+  const __mmask8 found = _mm512_mask_cmplt_epu64_mask(kSlots, _mm512_add_epi64(left, _mm512_set1_epi64(-1)), most);
+  const __m512i value = _mm512_maskz_compress_epi64(found, left);
+  return static_cast<std::uint32_t>(_mm_cvtsi128_si64(_mm512_castsi512_si128(value)));
+}
+inline std::uint64_t most_value(const cuckoo_table_view& cuckoo) {
+  return (std::uint64_t{1} << cuckoo.value_bits) - 1;
 }
 
 /// What the digests' first buckets hold of them: numbers of records, which are asked for, or FLOWS_NO_RECORD. Returns
@@ -68,12 +79,13 @@ inline std::uint64_t other_place(const cuckoo_table_view& cuckoo, std::uint64_t 
                                                                                         std::uint32_t* others) {
   const cuckoo_table_view& cuckoo = view.cuckoo;
   const std::uint64_t places = (std::uint64_t{1} << cuckoo.bits) - 1;
-  const std::uint64_t values = (std::uint64_t{1} << cuckoo.value_bits) - 1;
+  const __m512i most = _mm512_set1_epi64(static_cast<long long>(most_value(cuckoo)));
   std::uint32_t left = 0;
+#pragma GCC unroll 2
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t tag = digest[i] >> cuckoo.bits;
     const __m512i line = line_first(&cuckoo.bucket[digest[i] & places].marks);
-    record[i] = value_in(line, tag << 1 << cuckoo.value_bits, values);
+    record[i] = value_in(line, tag << 1 << cuckoo.value_bits, most);
     prefetch_line(&view.record[record[i]]);
     const auto marks = static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm512_castsi512_si128(line)));
     const std::uint64_t elsewhere =
@@ -92,12 +104,12 @@ inline std::uint64_t other_place(const cuckoo_table_view& cuckoo, std::uint64_t 
                                                                                 std::uint32_t left, std::uint32_t moves,
                                                                                 std::uint32_t* record) {
   const cuckoo_table_view& cuckoo = view.cuckoo;
-  const std::uint64_t values = (std::uint64_t{1} << cuckoo.value_bits) - 1;
+  const __m512i most = _mm512_set1_epi64(static_cast<long long>(most_value(cuckoo)));
   for (std::uint32_t k = 0; k < left; ++k) {
     const std::uint32_t i = others[k];
     const __m512i line = line_first(&cuckoo.bucket[other_place(cuckoo, digest[i])].marks);
     const std::uint64_t tag = digest[i] >> cuckoo.bits;
-    record[i] = value_in(line, (tag << 1 | 1) << cuckoo.value_bits, values);
+    record[i] = value_in(line, (tag << 1 | 1) << cuckoo.value_bits, most);
     prefetch_line(&view.record[record[i]]);
   }
   if (penumbra_load_first(cuckoo.moves) == moves) return;
@@ -126,10 +138,12 @@ inline std::uint64_t other_place(const cuckoo_table_view& cuckoo, std::uint64_t 
                                                             std::uint32_t n) {
   std::uint64_t digest[kGroup];
   std::uint32_t others[kGroup];
+  ask_for(key, n);
   while (n > 0) {
     const std::uint32_t count = std::min(n, kGroup);
     const std::uint32_t moves = penumbra_load_first(view.cuckoo.moves);
     make_digests(view, key, count, digest);
+    ask_for(key + count, n - count);
     const std::uint32_t left = search_first(view, digest, count, record, others);
     search_second(view, digest, others, left, moves, record);
     compare_keys(view, key, count, record);
