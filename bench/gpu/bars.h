@@ -33,6 +33,6 @@ inline constexpr Bar kBloomRate{"bloom by cuda, 128 K rules of 12 fields in 512 
 inline constexpr Bar kBloomOverPublished{"bloom by cuda / the published design, copies included", 2, true};
 inline constexpr Bar kFewRulesRate{"5-tuples of ClassBench's sets of 1 K rules by cuda, geometric mean, M headers/s",
                                    1000, true};
-inline constexpr Bar kGroupSignal{"results of 64 B made visible once a group / by atomics", 5, true};
+inline constexpr Bar kGroupSignal{"results of 64 B made visible once a group / each word by an atomic", 5, true};
 
 }  // namespace penumbra::bench::gpu

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
+#include <numeric>
+#include <vector>
 
 #include "gpu/core_team.h"
 
@@ -44,10 +45,10 @@ void Load::check() {
 }
 
 double Load::rate() {
-  std::atomic<std::uint64_t> batches{0};
+  std::vector<double> batches(shape_.threads);  // a second
   run_team(shape_.threads,
-           [&](unsigned thread) { batches += streams_[thread]->run_until(now() + shape_.seconds, in_flight_); });
-  return static_cast<double>(batches * shape_.items) / shape_.seconds * 1e-6;
+           [&](unsigned thread) { batches[thread] = streams_[thread]->rate_over(shape_.seconds, in_flight_); });
+  return std::reduce(batches.begin(), batches.end()) * shape_.items * 1e-6;
 }
 
 std::string Load::name() const {

@@ -82,8 +82,9 @@ void LookupStream::prepare(Flight& flight) {
 }
 
 template <bool kChecked>
-std::uint64_t LookupStream::go(std::uint64_t batches, std::uint32_t in_flight, double end) {
-  std::uint64_t submitted = 0, back = 0, back_in_time = 0;
+LookupStream::Back LookupStream::go(std::uint64_t batches, std::uint32_t in_flight, double end) {
+  std::uint64_t submitted = 0, back = 0;
+  Back counted;
   bool is_prepared = false, is_over = false;
   Flight *next = flights_.data(), *oldest = flights_.data();
   while (back < submitted || (!is_over && submitted < batches)) {
@@ -106,13 +107,14 @@ std::uint64_t LookupStream::go(std::uint64_t batches, std::uint32_t in_flight, d
       if constexpr (kChecked) work_.check(oldest->first, oldest->found);
     }
     if (is_over || end == kNoEnd) continue;
-    is_over = now() >= end;
-    if (!is_over) back_in_time = back;
+    const double at = now();
+    if (at < end || counted.batches == 0) counted = {back, std::max(at, end)};
+    is_over = at >= end && counted.batches > 0;
   }
-  return back_in_time;
+  return counted;
 }
 
-template std::uint64_t LookupStream::go<false>(std::uint64_t batches, std::uint32_t in_flight, double end);
-template std::uint64_t LookupStream::go<true>(std::uint64_t batches, std::uint32_t in_flight, double end);
+template LookupStream::Back LookupStream::go<false>(std::uint64_t batches, std::uint32_t in_flight, double end);
+template LookupStream::Back LookupStream::go<true>(std::uint64_t batches, std::uint32_t in_flight, double end);
 
 }  // namespace penumbra::bench::gpu

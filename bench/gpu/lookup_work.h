@@ -92,8 +92,13 @@ class LookupStream {
   void run(std::uint64_t batches, std::uint32_t in_flight) { go<false>(batches, in_flight, kNoEnd); }
   /// The same; throws WrongAnswer unless every answer is the right one.
   void check(std::uint64_t batches, std::uint32_t in_flight) { go<true>(batches, in_flight, kNoEnd); }
-  /// Batches until `end` (now()); returns how many were back then, when all are.
-  std::uint64_t run_until(double end, std::uint32_t in_flight) { return go<false>(kNoLimit, in_flight, end); }
+  /// Batches a second: of those that are back within so many seconds, or of the first if that takes longer. Returns
+  /// when all are back.
+  double rate_over(double seconds, std::uint32_t in_flight) {
+    const double begin = now();
+    const Back counted = go<false>(kNoLimit, in_flight, begin + seconds);
+    return static_cast<double>(counted.batches) / (counted.by - begin);
+  }
 
  private:
   struct Flight : Batch {
@@ -103,11 +108,16 @@ class LookupStream {
   };
   /// The flights are taken in turn, without a division for each.
   Flight* behind(Flight* flight) { return flight == &flights_.back() ? flights_.data() : flight + 1; }
+  /// What was back when there was enough.
+  struct Back {
+    std::uint64_t batches = 0;
+    double by = 0;  ///< now()
+  };
   static constexpr double kNoEnd = 0;
   static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 
   template <bool kChecked>
-  std::uint64_t go(std::uint64_t batches, std::uint32_t in_flight, double end);
+  Back go(std::uint64_t batches, std::uint32_t in_flight, double end);
   void prepare(Flight& flight);
 
   const LookupWork& work_;

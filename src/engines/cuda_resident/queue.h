@@ -67,7 +67,8 @@ class ResidentQueue final : public EngineQueue {
   /// Where among the parts the one behind this one stands.
   std::uint32_t behind(std::uint32_t at) const noexcept { return at + 1 == count_ ? 0 : at + 1; }
   /// How many parts before their turn results are asked for. A line that the GPU wrote can take half a microsecond to
-  /// come; asked for too early, it is not written yet. Measured on the H100's machine (E18).
+  /// come; asked for too early, it is not written yet. Measured on an H100's machine (E18). More than four only serve
+  /// who has more in flight than a router's worker.
   std::uint32_t parts_ahead() const noexcept { return std::clamp(in_flight_ / 8, 4U, 12U); }
   /// The part that is so far behind the oldest one; there are as many.
   const Part& part_ahead(std::uint32_t ahead) const noexcept {
