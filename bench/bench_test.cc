@@ -149,6 +149,16 @@ TEST(Schedule, GivesAsManyRoundsAsTheBudgetHas) {
   EXPECT_EQ(Schedule({{1, 1}, {1, 2}}, 7, 5).rounds_of_next(), 1U);
 }
 
+TEST(Schedule, GivesThreeRoundsOfWhatCostsLittle) {
+  Schedule schedule({{0, 1}, {0, 1.3}, {0, 90}}, 7, 100);
+  EXPECT_EQ(schedule.rounds_of_next(), 3U) << "two more are a fiftieth of the budget";
+  EXPECT_NEAR(schedule.left(0), 3 + 1.3 + 90, 1e-9) << "the others are not told to have as many";
+  schedule.took(3, 3);
+  EXPECT_EQ(schedule.rounds_of_next(), 2U) << "two more would be more than a fortieth";
+  EXPECT_EQ(Schedule({{0, 1}, {0, 98}}, 7, 100).rounds_of_next(), 2U) << "the other one keeps its round";
+  EXPECT_EQ(Schedule({{0, 1}, {0, 90}}, 2, 100).rounds_of_next(), 2U) << "no more than are asked for";
+}
+
 TEST(Schedule, LeavesOutTheDearestOnes) {
   Schedule schedule({{50, 1}, {1, 1}, {2, 1}}, 7, 6);
   EXPECT_EQ(schedule.rounds_of_next(), 0U);

@@ -4,7 +4,8 @@
 // route changes a second. Twice:
 //
 //   - with every packet checked as it is sent: it must be one of the next hops that its destination ever had
-//     (churn_truth.h), by MAC address and by port, and none may be dropped, punted or lost;
+//     (churn_truth.h), by MAC address and by port, and none may be dropped, punted or lost. Where there is a GPU, once
+//     more with each engine on it;
 //   - with a counting sink, in short slices with and without changes by turns, so that what disturbs the machine
 //     disturbs both: what the changes cost in throughput. The default of 7 rounds has over 10 s of changes.
 #include <fmt/format.h>
@@ -31,10 +32,11 @@ namespace penumbra::bench {
 namespace {
 
 const std::vector<std::string> kFourPorts{"port0", "port1", "port2", "port3"};
+constexpr char kChoosing[] = "auto";
 constexpr double kWantedChangesPerSecond = 100'000;
 constexpr double kTick = 1e-3;                // seconds
 constexpr std::size_t kChangesPerTick = 105;  // and a commit; a little more than wanted, for what comes late
-constexpr double kCheckedSeconds = 10;
+constexpr double kCheckedSeconds = 10, kCheckedOnGpuSeconds = 3;
 constexpr unsigned kSlicePairsPerRound = 3;
 constexpr double kSliceSeconds = 0.5;
 
@@ -176,15 +178,35 @@ ipv4::Ipv4Fib& fib_of(runtime::Router& router) {
   return dynamic_cast<ipv4::Ipv4Function&>(router.function(0)).fib();
 }
 
-void run_checked(const control::RouterConfig& config, const Network& network, const ChurnTruth& truth,
-                 std::uint64_t seed, Report& report) {
+/// Throws WrongAnswer unless the GPU looked up, and was not lost on the way: the CPU's answers are right as well.
+void require_gpu(const runtime::Router& router, const std::string& name) {
+  bool has_looked_up = false;
+  for (const auto& engine : router.show("engines", {})) {
+    if (engine.at("engine") != name) continue;
+    for (const auto& each : engine.at("notes")) {
+      const auto note = each.get<std::string>();
+      if (note.find("lost") != std::string::npos || note.find("came back") != std::string::npos) {
+        throw WrongAnswer(fmt::format("{} lost its GPU: {}", name, note));
+      }
+      has_looked_up = has_looked_up || note.find(" batches in ") != std::string::npos ||
+                      note.find(" batches by the kernel") != std::string::npos;
+    }
+  }
+  if (!has_looked_up) throw WrongAnswer(name + ": the GPU has looked nothing up");
+}
+
+/// How many changes a second were made.
+double run_checked(control::RouterConfig config, const std::string& engine, double seconds, const Network& network,
+                   const ChurnTruth& truth, std::uint64_t seed, Report& report) {
   CheckedTraffic traffic{truth, network.port_of_hop};
+  config.pipeline.front().engine = engine;
   runtime::Router router(config, [&traffic](std::span<const control::PortConfig> configs, std::uint16_t workers) {
     return open_checking_ports(configs, workers, traffic);
   });
   Churner churner(fib_of(router), network, truth.plan(), seed);
-  const runtime::Statistics statistics = run_beside(router, [&churner] { churner.run(kCheckedSeconds); });
+  const runtime::Statistics statistics = run_beside(router, [&] { churner.run(seconds); });
   require_no_loss(statistics);
+  if (engine != kChoosing) require_gpu(router, engine);
   if (traffic.checked != statistics.sent.packets) throw WrongAnswer("not every packet was checked");
   if (traffic.wrong != 0) {
     throw WrongAnswer(fmt::format("{} of {} packets went to a next hop that was never right, the first to {}",
@@ -192,10 +214,10 @@ void run_checked(const control::RouterConfig& config, const Network& network, co
                                   to_string(Ipv4Address{traffic.first_wrong})));
   }
   report.checked(
-      fmt::format("{} packets, each as it was sent, while {} changes were made in {:.2f} s: none lost, none to a next "
-                  "hop that was never right, {} of them to destinations that change",
-                  traffic.checked.load(), churner.changes(), churner.seconds(), traffic.ambiguous.load()));
-  report.bar("changes/s while every packet is checked", churner.changes_per_second(), kWantedChangesPerSecond, true);
+      fmt::format("{}: {} packets, each as it was sent, while {} changes were made in {:.2f} s: none lost, none to a "
+                  "next hop that was never right, {} of them to destinations that change",
+                  engine, traffic.checked.load(), churner.changes(), churner.seconds(), traffic.ambiguous.load()));
+  return churner.changes_per_second();
 }
 
 void run_measured(const control::RouterConfig& config, const Network& network, const ChurnTruth& truth,
@@ -241,7 +263,13 @@ void run_churn(const Options& options, Report& report) {
   network.write(folder.path(), core, options.seed);
   control::RouterConfig config = control::load_config(folder.path() / "router.yaml");
   config.socket.clear();
-  run_checked(config, network, truth, options.seed, report);
+  report.bar("changes/s while every packet is checked",
+             run_checked(config, kChoosing, kCheckedSeconds, network, truth, options.seed, report),
+             kWantedChangesPerSecond, true);
+  for (const EngineInfo* engine : engines_here()) {
+    if (engine->at_once || engine->name == kChoosing) continue;
+    run_checked(config, engine->name, kCheckedOnGpuSeconds, network, truth, options.seed, report);
+  }
   run_measured(config, network, truth, options, report);
 }
 

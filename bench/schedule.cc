@@ -9,6 +9,8 @@ namespace {
 
 constexpr double kMostDifference = 4;  ///< between machines
 constexpr double kTelling = 10;        ///< seconds: from here on the time taken says something of the machine
+constexpr unsigned kSpread = 3;        ///< rounds that have a median and a spread
+constexpr double kLittle = 0.025;      ///< of the budget: for so much more the next one gets them all the same
 
 double sum(std::span<const Cost> costs, unsigned rounds) {
   double seconds = 0;
@@ -36,13 +38,24 @@ std::vector<Cost> Schedule::fitting() const {
   return cheapest;
 }
 
-unsigned Schedule::rounds_of_next() const {
+/// What fits if these all get as many.
+unsigned Schedule::even_rounds(std::span<const Cost> chosen) const {
   if (!budget_) return rounds_;
-  const std::vector<Cost> chosen = fitting();
-  if (chosen.empty() || costs_[next_].of(1) > chosen.back().of(1)) return 0;
   const double seconds = (*budget_ - spent_) / slowness();
   unsigned rounds = 1;
   while (rounds < rounds_ && sum(chosen, rounds + 1) <= seconds) ++rounds;
+  return rounds;
+}
+
+unsigned Schedule::rounds_of_next() const {
+  if (!budget_) return rounds_;
+  const std::vector<Cost> chosen = fitting();
+  const Cost& next = costs_[next_];
+  if (chosen.empty() || next.of(1) > chosen.back().of(1)) return 0;
+  unsigned rounds = even_rounds(chosen);
+  const double room = (*budget_ - spent_) / slowness() - (sum(chosen, 1) - next.of(1));
+  const double most = std::min(room, next.of(rounds) + kLittle * *budget_ / slowness());
+  while (rounds < std::min(rounds_, kSpread) && next.of(rounds + 1) <= most) ++rounds;
   return rounds;
 }
 
@@ -57,9 +70,8 @@ void Schedule::took(unsigned rounds, double seconds) {
 
 double Schedule::left(double into_next) const {
   if (next_ == costs_.size()) return 0;
-  const unsigned rounds = std::max(rounds_of_next(), 1U);
-  const double next = std::max(costs_[next_].of(rounds) * slowness() - into_next, 0.0);
-  const double all = next + sum(remaining().subspan(1), rounds) * slowness();
+  const double next = std::max(costs_[next_].of(std::max(rounds_of_next(), 1U)) * slowness() - into_next, 0.0);
+  const double all = next + sum(remaining().subspan(1), even_rounds(fitting())) * slowness();
   return budget_ ? std::min(all, std::max(*budget_ - spent_ - into_next, 0.0)) : all;
 }
 

@@ -59,3 +59,20 @@ def test_a_cache_that_cannot_be_written_is_said_and_changes_nothing_else(router,
         _, stderr = running.process.communicate(timeout=conftest.PATIENCE)
         assert running.process.returncode == 0
         assert "calibration.json: what the engines measured is not kept: Not a directory" in stderr
+
+
+def test_an_engine_that_this_machine_lacks_says_why_and_is_refused_where_it_is_named(bench):
+    rows = {row["engine"]: row for row in json.loads(conftest.penumbra("show", "engines", "-j").stdout)}
+    absent = [row for name, row in rows.items() if name.startswith("cuda") and not row["available"]]
+    if not absent:
+        pytest.skip("no engine is absent: this program has none of CUDA, or this machine has its GPU")
+    for row in absent:
+        assert "NVIDIA" in row["reason"] or "GPU" in row["reason"]
+        config = bench.configure(PORTS, ROUTES, NEIGHBOURS, engine=row["engine"])
+        for command in ("check", "run"):
+            done = conftest.penumbra(command, config)
+            assert done.returncode == 3
+            assert f"engine '{row['engine']}' is not available here: {row['reason']}" in done.stderr
+        # Who leaves the choice to the router gets what is here.
+        bench.configure([{**PORTS[0], "device": f"{PORTS[0]['device']},count=1000"}, PORTS[1]], ROUTES, NEIGHBOURS)
+        assert bench.run().received == 1001
