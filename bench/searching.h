@@ -78,12 +78,6 @@ class EngineSearcher final : public SearcherOf<Key, Value> {
 /// Its keys may be longer than Penumbra's: a `RivalKey` is one with zeros behind it.
 template <class Key, class Value, class RivalKey>
 class RivalSearcher final : public SearcherOf<Key, Value> {
-  static RivalKey rival_key(const Key& key) {
-    RivalKey longer{};
-    std::memcpy(&longer, &key, sizeof key);
-    return longer;
-  }
-
  public:
   /// An empty table for so many keys, for these searches.
   RivalSearcher(HugeHeap& heap, std::size_t keys, const SearchesOf<Key, Value>& searches)
@@ -116,6 +110,13 @@ class RivalSearcher final : public SearcherOf<Key, Value> {
   }
 
  private:
+  static RivalKey rival_key(const Key& key) {
+    static_assert(sizeof(RivalKey) >= sizeof(Key));
+    RivalKey longer{};
+    std::memcpy(&longer, &key, sizeof key);
+    return longer;
+  }
+
   const std::string name_{kHashRival};
   RteHash table_;
   HugeArray<RivalKey> keys_;

@@ -66,10 +66,14 @@ class ResidentQueue final : public EngineQueue {
 
   /// Where among the parts the one behind this one stands.
   std::uint32_t behind(std::uint32_t at) const noexcept { return at + 1 == count_ ? 0 : at + 1; }
-  /// How many parts before their turn results are asked for. A line that the GPU wrote can take half a microsecond to
-  /// come; asked for too early, it is not written yet. Measured on an H100's machine (E18). More than four only serve
-  /// who has more in flight than a router's worker.
-  std::uint32_t parts_ahead() const noexcept { return std::clamp(in_flight_ / 8, 4U, 12U); }
+  /// How many parts before their turn results are asked for: one of so many that are in flight, within limits. A line
+  /// that the GPU wrote takes some 400 ns to come where others use the caches too; asked for too early, it is not
+  /// written yet. Found by trying with 1 to 144 in flight (E18). More than the least is not for a router's worker,
+  /// which has 16 in flight at most.
+  static constexpr std::uint32_t kAheadOfInFlight = 8, kLeastAhead = 4, kMostAhead = 12;
+  std::uint32_t parts_ahead() const noexcept {
+    return std::clamp(in_flight_ / kAheadOfInFlight, kLeastAhead, kMostAhead);
+  }
   /// The part that is so far behind the oldest one; there are as many.
   const Part& part_ahead(std::uint32_t ahead) const noexcept {
     const std::uint32_t at = head_ + ahead;
