@@ -280,6 +280,10 @@ Router::Router(const control::RouterConfig& config, const OpenPorts& open_ports)
            return parts_->statistics();
          }});
   }
+}
+
+/// Answers on the control socket. Before, those who ask wait.
+void Router::serve() {
   if (parts_->server == nullptr) return;
   const auto answer = [this](std::string_view command, std::string_view topic, Arguments arguments) {
     if (command == "show") return show(topic, arguments);
@@ -329,6 +333,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   PacketQuota quota(limits.packets);
   RollCall roll(static_cast<unsigned>(parts.workers.size()));
   if (parts.host != nullptr) parts.host->start();
+  serve();  // whoever has an answer may send packets: a port that starts forgets what it has heard
   std::vector<std::jthread> threads;
   const StopAtExit stop_at_exit{parts.stop};
   for (const auto& worker : parts.workers) {

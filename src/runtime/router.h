@@ -80,9 +80,10 @@ class Router {
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  /// Starts the workers and returns when the run has ended and everything is drained: limits, sources exhausted, or
-  /// stop(). `tick` is called on this thread about ten times a second with a current sum, and once more at the end. To
-  /// be called once. Throws what a worker could not set up (a core that does not exist, say).
+  /// Starts the ports, answers on the control socket from then on, starts the workers, and returns when the run has
+  /// ended and everything is drained: limits, sources exhausted, or stop(). `tick` is called on this thread about ten
+  /// times a second with a current sum, and once more at the end. To be called once. Throws what a worker could not set
+  /// up (a core that does not exist, say).
   void run(const RunLimits& limits, const std::function<void(const Statistics&)>& tick);
 
   /// Ends a run from any thread or signal handler: receive no more, finish what is in flight. Before run(): it will end
@@ -126,6 +127,7 @@ class Router {
 
  private:
   struct Parts;
+  void serve();
   std::unique_ptr<Parts> parts_;
 };
 
