@@ -24,6 +24,7 @@
 #include "churn_truth.h"
 #include "functions/ipv4/ipv4.h"
 #include "network.h"
+#include "on_engine.h"
 #include "pin.h"
 #include "runtime/router.h"
 #include "temporary.h"
@@ -185,9 +186,7 @@ void require_gpu(const runtime::Router& router, const std::string& name) {
     if (engine.at("engine") != name) continue;
     for (const auto& each : engine.at("notes")) {
       const auto note = each.get<std::string>();
-      if (note.find("lost") != std::string::npos || note.find("came back") != std::string::npos) {
-        throw WrongAnswer(fmt::format("{} lost its GPU: {}", name, note));
-      }
+      if (tells_of_a_lost_gpu(note)) throw WrongAnswer(fmt::format("{} lost its GPU: {}", name, note));
       has_looked_up = has_looked_up || note.find(" batches in ") != std::string::npos ||
                       note.find(" batches by the kernel") != std::string::npos;
     }

@@ -8,6 +8,11 @@
 
 namespace penumbra::bench {
 
+/// Whether a note of an engine says that its GPU was lost on the way: the CPU answered in its place then.
+inline bool tells_of_a_lost_gpu(const std::string& note) {
+  return note.find("came back") != std::string::npos || note.find("lost") != std::string::npos;
+}
+
 /// A table's shader on an engine of its own, one batch at a time.
 class OnEngine {
  public:

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "on_engine.h"
 #include "pin.h"
 
 namespace penumbra::bench::gpu {
@@ -46,7 +47,7 @@ OpenedEngine open_engine(const std::string& choice, LookupWork& work) {
 void report_notes(const std::string& choice, const Engine& engine, Report& report) {
   for (const std::string& line : engine.notes()) {
     report.note(fmt::format("{}: {}", choice, line));
-    if (line.find("came back") != std::string::npos || line.find("lost") != std::string::npos) {
+    if (tells_of_a_lost_gpu(line)) {
       throw std::runtime_error(fmt::format("{} lost its GPU while it was measured: {}", choice, line));
     }
   }
