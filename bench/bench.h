@@ -17,6 +17,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penumbra/engine.h"
@@ -100,11 +101,11 @@ enum class Outcome {
 };
 
 /// Runs the chosen benchmarks, each in a process of its own so that none inherits another's memory, and prints machine,
-/// build and results on standard output, or the document (docs/bench-results.md), and on standard error how far it is.
-/// `version` is what `penumbra --version` prints. Throws std::invalid_argument for an unknown name, for a file that one
-/// of the benchmarks has no use for, and for an output file that holds another machine's, build's or input's results;
-/// nothing is run then.
-Outcome run(const Options& options, const std::string& version);
+/// build and results on standard output, and on standard error how far it is. `version` is what `penumbra --version`
+/// prints. With `options.json` the document (docs/bench-results.md) goes to `write` in place of the text. Throws
+/// std::invalid_argument for an unknown name, for a file that one of the benchmarks has no use for, and for an output
+/// file that holds another machine's, build's or input's results; nothing is run then.
+Outcome run(const Options& options, const std::string& version, const std::function<void(std::string_view)>& write);
 
 /// Something measured in turn with others: `sample` does a fixed piece of work and returns the figure.
 struct Contender {

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -216,7 +218,7 @@ void tell_absent(std::vector<Benchmark>& selection, const nlohmann::json& reason
 
 }  // namespace
 
-Outcome run(const Options& options, const std::string& version) {
+Outcome run(const Options& options, const std::string& version, const std::function<void(std::string_view)>& write) {
   std::vector<Benchmark> selection = chosen(options);
   const nlohmann::json found = ask_drivers(selection);
   nlohmann::json machine = describe_machine();
@@ -235,7 +237,7 @@ Outcome run(const Options& options, const std::string& version) {
   Session session(options, document, found.contains("gpu"));
   session.run(std::move(selection));
   if (options.json) {
-    fmt::print("{}\n", document.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    write(document.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else {
     print_bars(document.bars());
   }

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -44,13 +45,16 @@ Options named(std::vector<std::string> names) {
   return options;
 }
 
-/// The outcome, and the document printed.
-std::pair<Outcome, nlohmann::json> run_quietly(std::vector<std::string> names) {
-  Options options = named(std::move(names));
+/// The outcome, and the document in place of text.
+std::pair<Outcome, nlohmann::json> run_quietly(Options options) {
   options.json = true;
-  testing::internal::CaptureStdout();
-  const Outcome outcome = run(options, "0");
-  return {outcome, nlohmann::json::parse(testing::internal::GetCapturedStdout())};
+  std::string document;
+  const Outcome outcome = run(options, "0", [&document](std::string_view text) { document += text; });
+  return {outcome, nlohmann::json::parse(document)};
+}
+
+Outcome run_with_text(const Options& options) {
+  return run(options, "0", [](std::string_view) { FAIL() << "a document was not asked for"; });
 }
 
 /// It does not fit into 100 s beside what takes no time, as far as is known in the beginning.
@@ -85,7 +89,7 @@ const bool kErrs = add("test errs", false, [](const Options&, Report& report) {
 
 TEST(Run, KeepsWhatWasFoundBeforeAFailureButNotBesideAWrongAnswer) {
   ASSERT_TRUE(kStops && kErrs);
-  const auto [outcome, document] = run_quietly({"test stops", "test errs"});
+  const auto [outcome, document] = run_quietly(named({"test stops", "test errs"}));
   EXPECT_EQ(outcome, Outcome::failed);
   ASSERT_EQ(document["results"].size(), 2U);
   const bool is_first = document["results"][0]["benchmark"] == "test stops";
@@ -105,33 +109,33 @@ const bool kBeside = register_benchmark({.name = "test beside",
 
 TEST(Run, MeasuresWithANameWhatIsMeasuredWithItTooWhereThatCanBe) {
   ASSERT_TRUE(kBeside && kAbsent);
-  nlohmann::json results = run_quietly({"test absent"}).second["results"];
+  nlohmann::json results = run_quietly(named({"test absent"})).second["results"];
   ASSERT_EQ(results.size(), 2U);
   for (const auto& each : results) EXPECT_EQ(each["absent"], "not on this machine");
-  results = run_quietly({"test beside", "test absent"}).second["results"];
+  results = run_quietly(named({"test beside", "test absent"})).second["results"];
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(std::ranges::count_if(results, [](const auto& each) { return each.contains("absent"); }), 1);
 }
 
 TEST(Run, TellsHowTheBarsStand) {
   ASSERT_TRUE(kMet && kMissed && kNotShown && kFails);
-  auto [outcome, document] = run_quietly({"test met"});
+  auto [outcome, document] = run_quietly(named({"test met"}));
   EXPECT_EQ(outcome, Outcome::ok);
   EXPECT_EQ(document["met"], true);
-  std::tie(outcome, document) = run_quietly({"test missed", "test met", "test not shown"});
+  std::tie(outcome, document) = run_quietly(named({"test missed", "test met", "test not shown"}));
   EXPECT_EQ(outcome, Outcome::bar_missed);
   EXPECT_EQ(document["met"], false);
   EXPECT_EQ(document["results"].size(), 3U) << "what comes after a missed bar is measured too";
-  std::tie(outcome, document) = run_quietly({"test met", "test not shown"});
+  std::tie(outcome, document) = run_quietly(named({"test met", "test not shown"}));
   EXPECT_EQ(outcome, Outcome::ok);
   EXPECT_TRUE(document["met"].is_null());
-  std::tie(outcome, document) = run_quietly({"test fails", "test missed"});
+  std::tie(outcome, document) = run_quietly(named({"test fails", "test missed"}));
   EXPECT_EQ(outcome, Outcome::failed);
 }
 
 TEST(Run, TellsWhatIsAbsent) {
   ASSERT_TRUE(kAbsent);
-  auto [outcome, document] = run_quietly({"E99", "test met"});
+  auto [outcome, document] = run_quietly(named({"E99", "test met"}));
   EXPECT_EQ(outcome, Outcome::ok);
   EXPECT_TRUE(document["met"].is_null());
   ASSERT_EQ(document["results"].size(), 2U);
@@ -164,11 +168,8 @@ TEST(RunApart, SaysHowAProcessEnded) {
 TEST(Run, ComesBackToWhatWasLeftOut) {
   ASSERT_TRUE(kDear && kSlow);
   Options options = named({"test dear", "test slow"});
-  options.json = true;
   options.budget = 100;
-  testing::internal::CaptureStdout();
-  run(options, "0");
-  const auto document = nlohmann::json::parse(testing::internal::GetCapturedStdout());
+  const nlohmann::json document = run_quietly(options).second;
   ASSERT_EQ(document["results"].size(), 2U);
   for (const auto& entry : document["results"]) {
     EXPECT_GE(entry.value("rounds", 0U), 1U) << entry;
@@ -177,7 +178,8 @@ TEST(Run, ComesBackToWhatWasLeftOut) {
 }
 
 TEST(Run, RefusesWhatIsNotThereYet) {
-  for (const char* name : {"E12", "nonsense", ""}) EXPECT_THROW(run(named({name}), "0"), std::invalid_argument) << name;
+  for (const char* name : {"E12", "nonsense", ""})
+    EXPECT_THROW(run_with_text(named({name})), std::invalid_argument) << name;
 }
 
 nlohmann::json read_document(const std::filesystem::path& file) {
@@ -188,14 +190,8 @@ nlohmann::json read_document(const std::filesystem::path& file) {
 TEST(Run, GoesOnWhereItWasCutOff) {
   const ScratchFolder folder;
   Options options = named({"test met"});
-  options.json = true;
   options.output = folder / "results.json";
-  const auto run_it = [&options] {
-    testing::internal::CaptureStdout();
-    const Outcome outcome = run(options, "0");
-    testing::internal::GetCapturedStdout();
-    return outcome;
-  };
+  const auto run_it = [&options] { return run_quietly(options).first; };
   EXPECT_EQ(run_it(), Outcome::ok);
   const nlohmann::json first = read_document(*options.output);
   EXPECT_EQ(first["schema"], "penumbra-bench/1");
@@ -215,7 +211,6 @@ TEST(Run, GoesOnWhereItWasCutOff) {
 TEST(Run, OverwritesNoFileOfAnother) {
   const ScratchFolder folder;
   Options options = named({"test met"});
-  options.json = true;
   options.output = folder / "results.json";
   for (const char* text :
        {"", "text", "{}", "[]", R"({"schema": "penumbra-bench/2", "results": []})",
@@ -226,17 +221,17 @@ TEST(Run, OverwritesNoFileOfAnother) {
         R"({"schema": "penumbra-bench/1", "results": [{"benchmark": "x", "rounds": "7"}]})",
         R"({"schema": "penumbra-bench/1", "machine": {"processor": "another"}, "results": []})"}) {
     std::ofstream(*options.output) << text;
-    EXPECT_THROW(run(options, "0"), std::invalid_argument) << text;
+    EXPECT_THROW(run_with_text(options), std::invalid_argument) << text;
     std::ifstream stream(*options.output);
     EXPECT_EQ(std::string(std::istreambuf_iterator(stream), {}), text);
   }
   options.output = folder / "no such folder" / "results.json";
-  EXPECT_THROW(run(options, "0"), std::system_error);
+  EXPECT_THROW(run_with_text(options), std::system_error);
 }
 
 TEST(Run, SaysAtTheEndHowTheBarsStand) {
   testing::internal::CaptureStdout();
-  run(named({"test met", "test not shown"}), "0");
+  run_with_text(named({"test met", "test not shown"}));
   const std::string text = testing::internal::GetCapturedStdout();
   EXPECT_THAT(text, HasSubstr("far: NOT SHOWN: no way"));
   EXPECT_THAT(text, testing::EndsWith("bars: 1 met, 0 missed, 1 not shown\n"));
@@ -246,13 +241,13 @@ TEST(Run, RefusesARouteFileThatABenchmarkHasNoUseFor) {
   ASSERT_TRUE(kTakesRoutes);
   Options options = named({"test routes", "test met"});
   options.routes = "file";
-  EXPECT_THROW(run(options, "0"), std::invalid_argument);
+  EXPECT_THROW(run_with_text(options), std::invalid_argument);
   options.names = {"test routes"};
   testing::internal::CaptureStdout();
-  EXPECT_EQ(run(options, "0"), Outcome::ok);
+  EXPECT_EQ(run_with_text(options), Outcome::ok);
   EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("file: file"));
   options.rules = {"other"};
-  EXPECT_THROW(run(options, "0"), std::invalid_argument) << "and rules, which it has none for either";
+  EXPECT_THROW(run_with_text(options), std::invalid_argument) << "and rules, which it has none for either";
 }
 
 }  // namespace

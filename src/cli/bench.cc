@@ -79,7 +79,7 @@ void print_list(bool json) {
 void run(const bench::Options& options) {
   bench::Outcome outcome{};
   try {
-    outcome = bench::run(options, version_text());
+    outcome = bench::run(options, version_text(), write_output);
   } catch (const std::invalid_argument& error) {
     throw Failure(ExitCode::usage, error.what());
   } catch (const std::system_error& error) {
