@@ -6,9 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/testing_grace_periods.h"
+#include "engines/conformance.h"
 #include "shaders/ipv6/ipv6_oracle.h"
 #include "shaders/ipv6_lengths/ipv6_lengths.shader.h"
 
@@ -67,6 +72,49 @@ TEST(Ipv6Lengths, WaitsForAGracePeriodBetweenChangesOverOneAddressOnly) {
   table.insert(prefix("::/0"), 3);
   EXPECT_EQ(grace_periods.waits, 2);
 }
+
+/// Prefixes of 64 bits whose slots all belong at the first place of tables of up to 2^48. The hash is no secret:
+/// whoever announces prefixes can choose such.
+std::vector<Ipv6Prefix> at_one_place(std::size_t count) {
+  std::uint64_t inverse = 1;  // of the factor, by Newton's iteration
+  for (int i = 0; i < 6; ++i) inverse *= 2 - IPV6_LENGTHS_FACTOR * inverse;
+  constexpr unsigned kLength = 64;
+  std::vector<Ipv6Prefix> prefixes;
+  for (std::uint64_t i = 1; i <= count; ++i) {
+    const std::uint64_t bits = inverse * i;
+    prefixes.push_back({{(bits ^ bits >> 32) - kLength, 0}, kLength});
+    EXPECT_EQ(ipv6_lengths_place(prefixes.back().address.high, kLength, 0, 48), 0U);
+  }
+  return prefixes;
+}
+
+class Ipv6LengthsAtOnePlace : public testing::TestWithParam<std::string> {};
+
+TEST_P(Ipv6LengthsAtOnePlace, AreFoundHoweverManyTheyAre) {
+  constexpr std::size_t kPrefixes = 700;
+  NoReaders no_readers;
+  Ipv6Lengths table(no_readers);
+  ipv6_oracle::Oracle oracle;
+  std::vector<Ipv6Address> probes;
+  std::uint16_t next_hop = 0;
+  for (const Ipv6Prefix each : at_one_place(kPrefixes)) {
+    probes.push_back({each.address.high, next_hop});
+    table.insert(each, next_hop);
+    oracle.insert(each, next_hop++);
+  }
+  table.commit();
+  // What has a marker in common with one of them is sought at its own place: some of it past all of them, in vain.
+  constexpr std::uint64_t kBehindTheMarker = 1 << 16;
+  for (std::uint64_t i = 0; i < kBehindTheMarker; ++i) probes.push_back({probes.front().high ^ i, 0});
+  conformance::ShaderRun run(GetParam(), table.shader_name(), table.table());
+  const auto asked = ipv6_oracle::columns(probes);
+  std::vector<std::uint16_t> found(probes.size(), 0x1234);
+  run({asked.data()}, {found.data()}, probes.size(), 64);
+  for (std::size_t i = 0; i < probes.size(); ++i) ASSERT_EQ(found[i], oracle.lookup(probes[i])) << i;
+}
+
+PENUMBRA_FOR_EACH_ENGINE(Ipv6LengthsAtOnePlace);
+PENUMBRA_WITHOUT_AVX512(Ipv6LengthsAtOnePlace);
 
 }  // namespace
 }  // namespace penumbra
