@@ -324,5 +324,29 @@ TEST(ControlClient, AsksARunningRouter) {
   router.run({}, [](const Statistics&) {});
 }
 
+/// Nobody may send packets on an answer yet that a port has forgotten by the time it has started.
+TEST(ControlClient, WaitsUntilThePortsHaveStarted) {
+  const ScratchFolder folder;
+  auto config = test::test_config({"wan"}, 1, 1, test::kSync);
+  config.socket = folder / "control.sock";
+  test::packet_memory();
+  bool asked = false;
+  const auto ask_too_early = [&] {
+    asked = true;
+    const auto ask = [&config] { ask_router(config.socket, "show", "ports", {}, std::chrono::milliseconds(50)); };
+    EXPECT_THAT(message_of(ask), HasSubstr("did not answer in time"));
+  };
+  Router router(config, [&](std::span<const control::PortConfig> configs, std::uint16_t workers) {
+    std::vector<std::unique_ptr<io::Port>> ports;
+    ports.push_back(std::make_unique<test::TestPort>(
+        test::TestPortSetup{.name = "wan", .packets_per_queue = 1, .at_start = ask_too_early}, configs[0].info,
+        std::uint16_t{1}, workers));
+    return ports;
+  });
+  router.run({}, [](const Statistics&) {});
+  EXPECT_TRUE(asked);
+  EXPECT_EQ(router.statistics().received.packets, 1U);
+}
+
 }  // namespace
 }  // namespace penumbra::runtime

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <span>
@@ -84,6 +85,7 @@ struct TestPortSetup {
   io::Loss ring_loss{};      ///< what it says
   io::Loss unsent{};         ///< what each of its transmit queues says
   io::Loss unwritten{};      ///< likewise
+  std::function<void()> at_start{};
 };
 
 struct Sent {
@@ -101,7 +103,10 @@ class TestPort final : public io::Port {
   std::uint16_t rx_queues() const override { return setup_.queues; }
   io::RxQueue& rx_queue(std::uint16_t queue) override;
   io::TxQueue& tx_queue(std::uint16_t worker) override;
-  void start() override { started_ = true; }
+  void start() override {
+    if (setup_.at_start) setup_.at_start();
+    started_ = true;
+  }
   void stop() noexcept override { started_ = false; }
   io::Loss ring_loss() const noexcept override { return setup_.ring_loss; }
   std::vector<io::DeviceLoss> device_losses() const override { return {{"missed", setup_.missed}}; }
