@@ -9,11 +9,16 @@
 
 namespace penumbra::bench {
 
-/// Asks for so many cache lines, each at a random place of the memory, and waits for none.
-inline void ask_for_random_lines(const std::byte* memory, std::size_t bytes, Random& random, std::uint32_t count) {
+/// A cache line at a random place of the memory.
+inline const std::byte* random_line(const std::byte* memory, std::size_t bytes, Random& random) {
   constexpr std::size_t kLine = 64;
   const std::uint64_t lines = bytes / kLine;
-  for (std::uint32_t i = 0; i < count; ++i) prefetch_line(memory + ((random.next() >> 32) * lines >> 32) * kLine);
+  return memory + ((random.next() >> 32) * lines >> 32) * kLine;
+}
+
+/// Asks for so many of them, and waits for none.
+inline void ask_for_random_lines(const std::byte* memory, std::size_t bytes, Random& random, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) prefetch_line(random_line(memory, bytes, random));
 }
 
 }  // namespace penumbra::bench

@@ -21,6 +21,11 @@
 
 namespace penumbra {
 
+/// A word in each of eight lanes.
+[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i all_lanes(std::uint64_t value) {
+  return _mm512_set1_epi64(static_cast<long long>(value));
+}
+
 /// Sixteen elements of an array, as penumbra_load_first() reads one: x86 orders what is read by way of them behind
 /// them. ThreadSanitizer does not see what an intrinsic reads; it is shown sixteen loads.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i gather_first(const std::uint32_t* array,

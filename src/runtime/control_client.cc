@@ -56,7 +56,10 @@ void RouterConnection::send_all(std::string_view text, Clock::time_point deadlin
 void RouterConnection::receive_more() {
   std::array<char, 65536> bytes;
   const ssize_t count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
-  if (count == 0) throw std::runtime_error(fmt::format("{}: the router hung up", path_.string()));
+  // The second: before it took the connection.
+  if (count == 0 || (count < 0 && errno == ECONNRESET)) {
+    throw std::runtime_error(fmt::format("{}: the router hung up", path_.string()));
+  }
   if (count < 0 && errno != EAGAIN && errno != EINTR) throw socket_error(path_, "cannot receive from the router");
   if (count > 0) text_.append(bytes.data(), static_cast<std::size_t>(count));
 }

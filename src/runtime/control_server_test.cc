@@ -348,5 +348,28 @@ TEST(ControlClient, WaitsUntilThePortsHaveStarted) {
   EXPECT_EQ(router.statistics().received.packets, 1U);
 }
 
+TEST(ControlClient, IsToldWhenARouterFailsToStart) {
+  const ScratchFolder folder;
+  auto config = test::test_config({"wan"}, 1, 1, test::kSync);
+  config.socket = folder / "control.sock";
+  test::packet_memory();
+  std::optional<RouterConnection> waiting;
+  {
+    const auto fail = [&] {
+      waiting.emplace(config.socket);
+      throw std::runtime_error("no port today");
+    };
+    Router router(config, [&](std::span<const control::PortConfig> configs, std::uint16_t workers) {
+      std::vector<std::unique_ptr<io::Port>> ports;
+      ports.push_back(std::make_unique<test::TestPort>(test::TestPortSetup{.name = "wan", .at_start = fail},
+                                                       configs[0].info, std::uint16_t{1}, workers));
+      return ports;
+    });
+    EXPECT_THAT(message_of([&router] { router.run({}, [](const Statistics&) {}); }), HasSubstr("no port today"));
+  }
+  const auto wait = [&waiting] { waiting->receive_line(RouterConnection::Clock::now() + kTimeout); };
+  EXPECT_THAT(message_of(wait), HasSubstr("hung up"));
+}
+
 }  // namespace
 }  // namespace penumbra::runtime

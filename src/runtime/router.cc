@@ -66,6 +66,24 @@ class StartedFeed {
   control::netlink::NetlinkFeed& feed_;
 };
 
+/// Stops the host's thread at the latest before the ports stop that it sends by.
+class StartedHost {
+ public:
+  explicit StartedHost(HostPath* host) : host_(host) {
+    if (host_ != nullptr) host_->start();
+  }
+  StartedHost(const StartedHost&) = delete;
+  StartedHost& operator=(const StartedHost&) = delete;
+  ~StartedHost() { stop(); }
+
+  void stop() noexcept {
+    if (host_ != nullptr) host_->stop();
+  }
+
+ private:
+  HostPath* host_;  ///< or null
+};
+
 /// Which ports' links have gone down since the last look.
 class LinkWatch {
  public:
@@ -332,7 +350,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   LinkWatch links(parts.ports);
   PacketQuota quota(limits.packets);
   RollCall roll(static_cast<unsigned>(parts.workers.size()));
-  if (parts.host != nullptr) parts.host->start();
+  StartedHost host(parts.host.get());
   serve();  // whoever has an answer may send packets: a port that starts forgets what it has heard
   std::vector<std::jthread> threads;
   const StopAtExit stop_at_exit{parts.stop};
@@ -363,7 +381,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
     next_tick = std::max(next_tick + kTick, now);
   }
   threads.clear();
-  if (parts.host != nullptr) parts.host->stop();
+  host.stop();
   parts.captures.finish();
   parts.ended.store(roll.ended().time_since_epoch().count());
   // Now, as stopping may reset what a device counts.

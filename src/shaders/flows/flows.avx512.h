@@ -36,9 +36,12 @@ inline std::uint64_t other_place(const cuckoo_table_view& cuckoo, std::uint64_t 
 /// where it reads much at random between them.
 inline void ask_for(const flow_key* key, std::uint32_t count) {
   constexpr std::size_t kLine = 64;
+  const auto* const end = reinterpret_cast<const char*>(key + std::min(count, kGroup));
   const auto* const begin = reinterpret_cast<const char*>(key);
-  const std::size_t bytes = std::min(count, kGroup) * sizeof *key;
-  for (std::size_t at = 0; at < bytes; at += kLine) prefetch_line(begin + at);
+  // From the beginning of a line on, or the last one would be missed.
+  for (const char* line = begin - reinterpret_cast<std::uintptr_t>(begin) % kLine; line < end; line += kLine) {
+    prefetch_line(line);
+  }
 }
 
 /// The digests of keys, whose first buckets are asked for.
@@ -58,9 +61,10 @@ inline void ask_for(const flow_key* key, std::uint32_t count) {
 /// 0: nothing is left of it.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline std::uint32_t value_in(__m512i line, std::uint64_t wanted,
                                                                                     __m512i most) {
-  const __m512i left = _mm512_xor_si512(line, _mm512_set1_epi64(static_cast<long long>(wanted)));
+  const __m512i left = _mm512_xor_si512(line, all_lanes(wanted));
   constexpr __mmask8 kSlots = 0xFE;  // behind the marks
-  const __mmask8 found = _mm512_mask_cmplt_epu64_mask(kSlots, _mm512_add_epi64(left, _mm512_set1_epi64(-1)), most);
+  const __mmask8 found =
+      _mm512_mask_cmplt_epu64_mask(kSlots, _mm512_add_epi64(left, all_lanes(~std::uint64_t{0})), most);
   const __m512i value = _mm512_maskz_compress_epi64(found, left);
   return static_cast<std::uint32_t>(_mm_cvtsi128_si64(_mm512_castsi512_si128(value)));
 }
@@ -79,7 +83,7 @@ inline std::uint64_t most_value(const cuckoo_table_view& cuckoo) {
                                                                                         std::uint32_t* others) {
   const cuckoo_table_view& cuckoo = view.cuckoo;
   const std::uint64_t places = (std::uint64_t{1} << cuckoo.bits) - 1;
-  const __m512i most = _mm512_set1_epi64(static_cast<long long>(most_value(cuckoo)));
+  const __m512i most = all_lanes(most_value(cuckoo));
   std::uint32_t left = 0;
 #pragma GCC unroll 2
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -104,7 +108,7 @@ inline std::uint64_t most_value(const cuckoo_table_view& cuckoo) {
                                                                                 std::uint32_t left, std::uint32_t moves,
                                                                                 std::uint32_t* record) {
   const cuckoo_table_view& cuckoo = view.cuckoo;
-  const __m512i most = _mm512_set1_epi64(static_cast<long long>(most_value(cuckoo)));
+  const __m512i most = all_lanes(most_value(cuckoo));
   for (std::uint32_t k = 0; k < left; ++k) {
     const std::uint32_t i = others[k];
     const __m512i line = line_first(&cuckoo.bucket[other_place(cuckoo, digest[i])].marks);

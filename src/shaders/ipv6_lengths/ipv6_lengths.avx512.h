@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ipv6_lengths_lookup() for cores with AVX-512: addresses probe together, so that all slots of a step are asked for
-// before the first is read, and nothing that a probe finds is a branch. Eight at a time have their next places found
-// and their slots gathered; those that are done leave, and those that met another's slot ask for the next one in the
-// step behind.
+// before the first is read, and what a probe finds is no branch (but where slots are more than can be counted). Eight
+// at a time have their next places found and their slots gathered; those that are done leave, and those that met
+// another's slot ask for the next one in the step behind.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/avx512.h"
+#include "penumbra/prefetch.h"
 #include "shaders/ipv6_lengths/ipv6_lengths.shader.h"
 
 namespace penumbra::ipv6_lengths {
@@ -41,10 +42,6 @@ constexpr std::uint64_t kRope = std::uint64_t{0xFF} << IPV6_LENGTHS_ROPE_SHIFT;
 constexpr std::uint64_t kFirstStep = std::uint64_t{1} << IPV6_LENGTHS_ROPE_SHIFT;
 constexpr unsigned kMetShift = 24;
 constexpr std::uint64_t kMet = std::uint64_t{0xFF} << kMetShift;
-
-[[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i all_lanes(std::uint64_t value) {
-  return _mm512_set1_epi64(static_cast<long long>(value));
-}
 
 /// The lanes of what is left from `at` on.
 [[gnu::always_inline]] inline __mmask8 lanes_of(std::size_t at, std::size_t count) {
@@ -143,7 +140,7 @@ constexpr std::uint64_t kMet = std::uint64_t{0xFF} << kMetShift;
   _mm512_store_si512(group.length + at, length);
   _mm512_store_si512(group.key + at, key);
   _mm512_store_si512(group.sought + at, _mm512_or_si512(_mm512_slli_epi64(code, IPV6_LENGTHS_CODE_SHIFT), number));
-  for (std::size_t i = 0; i < kLanes; ++i) __builtin_prefetch(&view.slots->key + group.place[at + i]);
+  for (std::size_t i = at; i < std::min(count, at + kLanes); ++i) prefetch_line(&view.slots->key + group.place[i]);
 }
 
 /// The best states of kLanes addresses with some of them done, looked up one by one: those of probes that have met as
@@ -183,7 +180,7 @@ constexpr std::uint64_t kMet = std::uint64_t{0xFF} << kMetShift;
   const __m512i of_state = _mm512_and_si512(_mm512_xor_si512(state, _mm512_load_si512(group.sought + at)), compared);
   const __m512i of_key = _mm512_xor_si512(its_key, _mm512_load_si512(group.key + at));
   const __m512i other = _mm512_or_si512(of_state, of_key);
-  const __mmask8 found = _mm512_testn_epi64_mask(other, other);
+  const __mmask8 found = _mm512_mask_testn_epi64_mask(lanes, other, other);
   const __mmask8 of_another =
       _mm512_mask_test_epi64_mask(static_cast<__mmask8>(~found), state, all_lanes(IPV6_LENGTHS_CODE));
   const __m512i without_step = _mm512_and_si512(best, _mm512_sub_epi64(best, all_lanes(kFirstStep)));

@@ -108,9 +108,11 @@ TEST_P(Ipv6LengthsAtOnePlace, AreFoundHoweverManyTheyAre) {
   for (std::uint64_t i = 0; i < kBehindTheMarker; ++i) probes.push_back({probes.front().high ^ i, 0});
   conformance::ShaderRun run(GetParam(), table.shader_name(), table.table());
   const auto asked = ipv6_oracle::columns(probes);
-  std::vector<std::uint16_t> found(probes.size(), 0x1234);
-  run({asked.data()}, {found.data()}, probes.size(), 64);
-  for (std::size_t i = 0; i < probes.size(); ++i) ASSERT_EQ(found[i], oracle.lookup(probes[i])) << i;
+  for (const std::uint32_t batch : {64, 4096}) {
+    std::vector<std::uint16_t> found(probes.size(), 0x1234);
+    run({asked.data()}, {found.data()}, probes.size(), batch);
+    for (std::size_t i = 0; i < probes.size(); ++i) ASSERT_EQ(found[i], oracle.lookup(probes[i])) << i;
+  }
 }
 
 PENUMBRA_FOR_EACH_ENGINE(Ipv6LengthsAtOnePlace);
