@@ -26,23 +26,27 @@ def leaves(kind):
     return sorted(names - {"forwarding", "learning", "rule_list"})
 
 
+# Their headers are found below src/engines. (A header of CUDA's own library is <cuda/atomic>.)
+OF_ENGINES = r"^(engines|cuda(?!/atomic)|cuda_resident|opportunistic|scalar)/"
+
+
 @pytest.mark.parametrize(
     ("folder", "forbidden"),
     [
-        ("include", r"^(base|io|runtime|functions|control|cli|shaders|engines)/|^rte_"),
-        ("src/base", r"^(io|runtime|functions|control|cli|shaders|engines)/|^rte_"),
+        ("include", r"^(base|io|runtime|functions|control|cli|shaders)/|^rte_"),
+        ("src/base", r"^(io|runtime|functions|control|cli|shaders)/|^rte_"),
         ("src/shaders", r"^(io|runtime|functions|control|cli)/|^rte_|^yaml-cpp|^nlohmann"),
         ("src/engines", r"^(io|runtime|functions|control|cli|shaders)/|^rte_|^yaml-cpp"),
-        ("src/functions", r"^(io|runtime|cli|engines|scalar)/"),
+        ("src/functions", r"^(io|runtime|cli)/"),
         ("src/functions/forwarding", r"^shaders/|^functions/(?!forwarding/)"),
         ("src/functions/learning", r"^shaders/|^control/|^functions/(?!learning/)"),
         ("src/functions/rule_list", r"^control/|^rte_|^functions/(?!rule_list/)"),
-        ("src/control", r"^(io|runtime|functions|engines|shaders|cli)/|^rte_"),
-        ("src/io", r"^(runtime|functions|engines|shaders|cli)/"),
+        ("src/control", r"^(io|runtime|functions|shaders|cli)/|^rte_"),
+        ("src/io", r"^(runtime|functions|shaders|cli)/"),
         ("src/runtime", r"^(functions|shaders|cli)/"),
-        ("src/report", r"^(base|io|runtime|functions|control|cli|shaders|engines)/|^rte_|^yaml-cpp"),
-        ("src/cli", r"^engines/"),
-        ("bench", r"^(cli|engines)/"),
+        ("src/report", r"^(base|io|runtime|functions|control|cli|shaders)/|^rte_|^yaml-cpp"),
+        ("src/cli", OF_ENGINES),
+        ("bench", r"^cli/"),
     ],
 )
 def test_a_folder_includes_only_what_the_design_allows(folder, forbidden):
@@ -55,6 +59,17 @@ def test_a_folder_includes_only_what_the_design_allows(folder, forbidden):
         if re.search(forbidden, name)
     ]
     assert offences == []
+
+
+@pytest.mark.parametrize("folder", ["include", "src/base", "src/functions", "src/control", "src/io", "src/runtime", "bench"])
+def test_engines_are_chosen_by_name(folder):
+    """Who uses them includes none of their headers; shaders' tests alone share some, and bench/gpu what launches."""
+    including = {
+        str(path.relative_to(ROOT))
+        for path in sources(folder)
+        if any(re.search(OF_ENGINES, name) for name in INCLUDE.findall(path.read_text()))
+    }
+    assert {name for name in including if not name.startswith("bench/gpu/")} == set()
 
 
 @pytest.mark.parametrize(("library", "header"), [("yaml-cpp", "config_node.h"), ("nlohmann", "function.h")])
@@ -77,6 +92,14 @@ def test_what_lies_at_the_top():
     folders = {".ci", "bench", "cmake", "docs", "examples", "include", "packaging", "src", "tests", "tools"}
     top = {path.relative_to(ROOT).parts[0] for path in tracked()}
     assert top == files | folders
+
+
+def test_the_design_says_what_every_folder_is_for():
+    folders = {parent for path in tracked() for parent in path.relative_to(ROOT).parents} - {Path("."), Path("src")}
+    told = (ROOT / "docs/design.md").read_text()
+    of_inputs = {folder for folder in folders if any(part.endswith("corpus") for part in folder.parts)}
+    untold = [str(folder) for folder in sorted(folders - of_inputs) if f"`{folder}`" not in told]
+    assert untold == []
 
 
 def test_every_source_names_its_licence():
