@@ -2,9 +2,9 @@
 #include "opportunistic/engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <stdexcept>
 
+#include "base/steady_time.h"
 #include "opportunistic/queue.h"
 
 namespace penumbra::opportunistic {
@@ -250,11 +250,6 @@ std::vector<std::pair<std::string, Engine*>> AutoEngine::members() const {
 
 namespace {
 
-std::uint64_t steady_now() noexcept {
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
-}
-
 std::unique_ptr<Engine> create(const EngineSettings& settings) {
   std::vector<Member> members;
   for (const auto& info : engines()) {
@@ -263,7 +258,7 @@ std::unique_ptr<Engine> create(const EngineSettings& settings) {
   }
   const auto told = settings.find("max_delay");
   const std::uint64_t max_delay = told == settings.end() ? 0 : told->second * 1000;
-  return std::make_unique<AutoEngine>(std::move(members), max_delay, &steady_now);
+  return std::make_unique<AutoEngine>(std::move(members), max_delay, &steady_ns);
 }
 
 [[maybe_unused]] const bool kRegistered = register_engine(

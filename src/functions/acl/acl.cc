@@ -84,7 +84,7 @@ class Acl final : public Function {
 
   void post_shade(Chunk& chunk) noexcept override {
     const auto& columns = *static_cast<const Columns*>(chunk.kept);
-    const std::uint64_t now = rule_list::now_ms();
+    const std::uint64_t now = steady_ms();
     for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
       const std::uint32_t number = columns.numbers[item];
       list_.count(chunk.worker, number, columns.bytes[item], now);

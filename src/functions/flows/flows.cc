@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/row_limit.h"
+#include "base/steady_time.h"
 #include "functions/flows/accounts.h"
 #include "functions/flows/show.h"
 #include "penumbra/errors.h"
@@ -33,14 +34,14 @@ const Columns& columns_of(const Chunk& chunk) {
   return *static_cast<const Columns*>(chunk.batch.inputs[0]);
 }
 
-milliseconds steady_ms() {
-  return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
+milliseconds time_now() {
+  return milliseconds(steady_ms());
 }
 
 class Flows final : public Function {
  public:
   Flows(const Settings& settings, GracePeriods& grace_periods)
-      : settings_(settings), accounts_(settings, grace_periods, &steady_ms) {}
+      : settings_(settings), accounts_(settings, grace_periods, &time_now) {}
 
   /// None: it decides nothing.
   const std::vector<Reason>& reasons() const override {

@@ -101,7 +101,7 @@ void GSwitch::pre_shade(Chunk& chunk) noexcept {
 
 void GSwitch::post_shade(Chunk& chunk) noexcept {
   const auto& columns = *static_cast<const Columns*>(chunk.kept);
-  const std::uint64_t now = rule_list::now_ms();
+  const std::uint64_t now = steady_ms();
   for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
     const std::uint32_t number = columns.numbers[item];
     const std::uint8_t packet = chunk.packet_of_item[item];

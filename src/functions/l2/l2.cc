@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/row_limit.h"
+#include "base/steady_time.h"
 #include "penumbra/errors.h"
 #include "shaders/l2/stations_ahead.h"
 
@@ -21,11 +21,6 @@ namespace penumbra::l2 {
 namespace {
 
 constexpr std::size_t kMostKeys = 2 * std::size_t{Chunk::kCapacity};  ///< a packet's destination and source
-
-std::uint64_t nanoseconds() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
-}
 
 /// Puts the frame into the form in which it leaves. False if there is no room for a tag.
 bool set_form(rte_mbuf& packet, bool is_tagged, bool leaves_tagged, std::uint16_t tag) {
@@ -175,7 +170,7 @@ Outcome Switch::judge(const VlanTable& vlans, const Arrival& arrival, std::uint6
     return outcome;
   }
   const SwitchPort& port = vlans.port(arrival.rx_port);
-  if (port.has_limits && !vlans.within_limit(arrival.rx_port, storm, nanoseconds())) {
+  if (port.has_limits && !vlans.within_limit(arrival.rx_port, storm, steady_ns())) {
     return static_cast<Outcome>(static_cast<std::uint16_t>(Outcome::broadcast_storm) +
                                 static_cast<std::uint16_t>(storm));
   }

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
+#include "base/steady_time.h"
 #include "penumbra/huge_memory.h"
 #include "shaders/rules/rule_table.h"
 
@@ -16,14 +16,8 @@ namespace penumbra::rule_list {
 struct Hits {
   std::uint64_t packets;
   std::uint64_t bytes;    ///< of packets, as their function counts them
-  std::uint64_t last_ms;  ///< when the last one came, of a steady clock; 0: none did
+  std::uint64_t last_ms;  ///< when the last one came, by steady_ms(); 0: none did
 };
-
-/// Of that clock.
-inline std::uint64_t now_ms() {
-  using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::steady_clock;
-  return static_cast<std::uint64_t>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
-}
 
 /// By numbers of entries; a part for each worker, or for a few, so that cores do not take lines from each other.
 class HitCounters {

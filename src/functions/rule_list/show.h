@@ -20,7 +20,7 @@ nlohmann::ordered_json show_entries(const List<Entry>& list, const std::string& 
   using nlohmann::ordered_json;
   const RowLimit limit(arguments);
   if (!limit.rest().empty()) throw std::invalid_argument(topic + " does not take " + quote(limit.rest().front()));
-  const std::uint64_t now = now_ms();
+  const std::uint64_t now = steady_ms();
   auto rows = ordered_json::array();
   const std::size_t total = list.entries().size(), shown = std::min(limit.most(), total);
   for (std::size_t i = 0; i < shown; ++i) {
