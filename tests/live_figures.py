@@ -30,7 +30,7 @@ from test_faults import (
     let_good_traffic_pass,
     sent,
 )
-from test_idle import EVERYWHERE, write_flood
+from test_idle import EVERYWHERE, cpu_seconds, write_flood
 from test_netns import ROUTES, Network
 
 DRIVERS = ("net_af_packet", "net_af_xdp")
@@ -42,17 +42,11 @@ RATE = 10_000  # packets a second that tell how long they miss their way
 RELOADS = "reloads, half of them bad"
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process, proc(5)."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def idle_share(pid: int) -> float:
+def idle_share(process: subprocess.Popen) -> float:
     """Of a core, while nothing comes."""
-    began, used = time.monotonic(), cpu_seconds(pid)
+    began, used = time.monotonic(), cpu_seconds(process)
     time.sleep(IDLE_SECONDS)
-    return (cpu_seconds(pid) - used) / (time.monotonic() - began)
+    return (cpu_seconds(process) - used) / (time.monotonic() - began)
 
 
 def latency(network: Network, pings: int) -> str:
@@ -260,7 +254,7 @@ def main() -> None:
         for driver in DRIVERS:
             for sleep in SLEEPS:
                 with penumbra(network, driver, sleep) as router:
-                    idle = idle_share(router.process.pid)
+                    idle = idle_share(router.process)
                     print(f"| `{driver}` | {sleep} | {idle:.1%} | {latency(network, pings)} |", flush=True)
         throughput(network, rounds)
         under_faults(rounds)
