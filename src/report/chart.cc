@@ -10,11 +10,14 @@
 namespace penumbra::report {
 namespace {
 
-constexpr double kWidth = Chart::kWidth, kHeight = 265;
+constexpr double kWidth = 390, kHeight = 265, kLargeWidth = 600, kLargeHeight = 380;
+constexpr std::size_t kMostCurvesOfSmall = 7;
 constexpr double kLeft = 58, kRight = 16, kTop = 28, kBottom = 48;
-constexpr double kRowsLeft = 126, kRowHeight = 12, kRowGap = 8, kSingleRowHeight = 18;
-constexpr std::size_t kRowLabelLetters = 19, kMostXTicks = 5, kMostYTicks = 6;
-constexpr std::size_t kLongAxisName = 44, kMostOfAxisName = 64;
+constexpr double kRowHeight = 12, kRowGap = 8, kSingleRowHeight = 18, kLeastRowLabel = 60, kBesideRowLabel = 8;
+constexpr std::size_t kRowLabelLetters = 24, kMostXTicks = 5, kMostYTicks = 6;
+// What a letter takes of labels of rows, of names of axes, and of names that are too long for their axis: rather more
+// than less, for fonts differ.
+constexpr double kRowLetterWidth = 7, kNameLetterWidth = 7.8, kLongNameLetterWidth = 6.3;
 constexpr double kMarker = 3.6, kCap = 3;
 
 /// One of the shapes around a point.
@@ -54,15 +57,6 @@ std::string line(std::string_view kind, double x1, double y1, double x2, double 
 double along(const Scale& scale, double value, double from, double to) {
   return from + std::clamp(scale.position(value), -0.01, 1.01) * (to - from);
 }
-double column(const Scale& scale, double value) {
-  return along(scale, value, kLeft, kWidth - kRight);
-}
-double height_of(const Scale& scale, double value) {
-  return along(scale, value, kHeight - kBottom, kTop);
-}
-double row_column(const Scale& scale, double value) {
-  return along(scale, value, kRowsLeft, kWidth - kRight - 8);
-}
 
 std::string tip(const Curve& curve, const Point& point, const Plot& plot) {
   const std::string place = place_name(point.place, plot.x_unit);
@@ -77,8 +71,9 @@ std::string axis_name(const std::string& name, const std::string& unit) {
 
 }  // namespace
 
-Looks::Look Looks::of(const std::string& curve) {
-  const std::size_t number = numbers_.try_emplace(curve, numbers_.size()).first->second;
+Looks::Look Looks::of(const std::string& curve, Role role) {
+  auto& numbers = role == Role::limit ? limits_ : numbers_;
+  const std::size_t number = numbers.try_emplace(curve, numbers.size()).first->second;
   return {number % kColours, (number + number / kColours) % kShapes};
 }
 
@@ -87,8 +82,9 @@ Chart::Chart(const Plot& plot, std::vector<PaperSeries> papers, Looks& looks)
   if (has_rows()) papers_.clear();
   std::vector<double> values, numbers;
   for (const Panel& panel : plot.panels) {
+    is_large_ = is_large_ || (!has_rows() && panel.curves.size() > kMostCurvesOfSmall);
     for (const Curve& curve : panel.curves) {
-      looks_.of(curve.name);
+      looks_.of(curve.name, curve.role);
       for (const Point& point : curve.points) {
         values.insert(values.end(), {point.value.least, point.value.median, point.value.most});
       }
@@ -105,14 +101,52 @@ Chart::Chart(const Plot& plot, std::vector<PaperSeries> papers, Looks& looks)
   }
   x_ = place_scale(numbers);
   y_ = value_scale(values);
+  rows_left_ = longest_row_label() + 2 * kBesideRowLabel;
+}
+
+double Chart::width() const {
+  return is_large_ ? kLargeWidth : kWidth;
+}
+double Chart::height() const {
+  return is_large_ ? kLargeHeight : kHeight;
+}
+double Chart::column(double place) const {
+  return along(x_, place, kLeft, width() - kRight);
+}
+double Chart::height_of(double value) const {
+  return along(y_, value, height() - kBottom, kTop);
+}
+double Chart::row_column(double value) const {
+  return along(y_, value, rows_left_, width() - kRight - 8);
+}
+
+double Chart::longest_row_label() const {
+  std::size_t letters = 0;
+  if (places_.size() == 1) {
+    for (const Panel& panel : plot_.panels) {
+      for (const Curve& curve : panel.curves) letters = std::max(letters, letters_of(curve.name));
+    }
+  } else {
+    for (const Place& place : places_) letters = std::max(letters, letters_of(place_name(place, plot_.x_unit)));
+  }
+  return std::max(kLeastRowLabel, static_cast<double>(std::min(letters, kRowLabelLetters)) * kRowLetterWidth);
+}
+
+std::string Chart::name_below(double left, double y, const std::string& name) const {
+  const double right = width() - kRight, middle = (left + right) / 2;
+  const double room = 2 * std::min(middle, width() - middle);
+  if (static_cast<double>(letters_of(name)) * kNameLetterWidth <= room)
+    return text_at(middle, y, "middle", name, "name");
+  const auto most = static_cast<std::size_t>(right / kLongNameLetterWidth);
+  return text_at(right, y, "end", shortened(name, most), "name long");
 }
 
 std::string Chart::curve_marks(const Curve& curve) const {
-  const Looks::Look look = looks_.of(curve.name);
+  const Looks::Look look = looks_.of(curve.name, curve.role);
   std::string bars, dots, path;
   for (const Point& point : curve.points) {
-    const double x = column(x_, std::get<double>(point.place)), y = height_of(y_, point.value.median);
-    const double low = height_of(y_, point.value.least), high = height_of(y_, point.value.most);
+    const double x = column(std::get<double>(point.place)), y = height_of(point.value.median);
+    const double low = height_of(point.value.least), high = height_of(point.value.most);
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, y);
     if (low - high > 1) {
       bars += line("spread", x, low, x, high) + line("spread", x - kCap, low, x + kCap, low) +
@@ -124,49 +158,54 @@ std::string Chart::curve_marks(const Curve& curve) const {
                      bars, path, dots);
 }
 
+std::string Chart::paper_look(const PaperSeries& series) const {
+  for (const Panel& panel : plot_.panels) {
+    const auto curve = std::ranges::find(panel.curves, series.curve, &Curve::name);
+    if (curve != panel.curves.end()) return fmt::format(" c{}", looks_.of(curve->name, curve->role).colour);
+  }
+  return "";
+}
+
 std::string Chart::paper_marks() const {
   std::string marks;
   for (const PaperSeries& series : papers_) {
     for (const auto& [place, value] : series.points) {
-      marks += fmt::format("<g>{}{}</g>",
+      marks += fmt::format("<g class=\"paper{}\">{}{}</g>", paper_look(series),
                            element("title", fmt::format("{} in the paper, {}: {} {}", series.name,
                                                         place_name(place, plot_.x_unit), figure(value), plot_.unit)),
-                           marker(3, column(x_, place), height_of(y_, value)));
+                           marker(3, column(place), height_of(value)));
     }
   }
-  return marks.empty() ? "" : fmt::format("<g class=\"paper\">{}</g>", marks);
+  return marks;
 }
 
 Drawing Chart::draw_lines(const Panel& panel) const {
-  const double bottom = kHeight - kBottom, right = kWidth - kRight;
+  const double bottom = height() - kBottom, right = width() - kRight;
   std::string marks;
   for (const Tick& tick : ticks(y_, "", kMostYTicks)) {
-    const double y = height_of(y_, tick.value);
+    const double y = height_of(tick.value);
     marks += line("grid", kLeft, y, right, y) + text_at(kLeft - 6, y + 4, "end", tick.label);
   }
   for (const Tick& tick : ticks(x_, plot_.x_unit, kMostXTicks)) {
-    const double x = column(x_, tick.value);
+    const double x = column(tick.value);
     const double rightmost =
-        kWidth - static_cast<double>(letters_of(tick.label)) * kLetterWidth / 2;  // all of it is seen
+        width() - static_cast<double>(letters_of(tick.label)) * kLetterWidth / 2;  // all of it is seen
     marks +=
         line("tick", x, bottom, x, bottom + 4) + text_at(std::min(x, rightmost), bottom + 18, "middle", tick.label);
   }
   marks += line("axis", kLeft, bottom, right, bottom);
   marks += text_at(4, 14, "start", plot_.unit + (y_.is_log ? " (log)" : ""), "name");
-  const std::string name = axis_name(plot_.x, plot_.x_unit) + (x_.is_log ? " (log)" : "");
-  const bool is_long = name.size() > kLongAxisName;  // too long to stand in the middle of the axis
-  marks += text_at(is_long ? right : (kLeft + right) / 2, kHeight - 8, is_long ? "end" : "middle",
-                   shortened(name, kMostOfAxisName), is_long ? "name long" : "name");
+  marks += name_below(kLeft, height() - 8, axis_name(plot_.x, plot_.x_unit) + (x_.is_log ? " (log)" : ""));
   for (const Curve& curve : panel.curves) marks += curve_marks(curve);
-  return {marks + paper_marks(), kHeight};
+  return {marks + paper_marks(), height()};
 }
 
 std::string Chart::bar_and_dot(const Curve& curve, const Point& point, double y) const {
-  const Looks::Look look = looks_.of(curve.name);
-  const double x = row_column(y_, point.value.median);
-  const double least = row_column(y_, point.value.least), most = row_column(y_, point.value.most);
+  const Looks::Look look = looks_.of(curve.name, curve.role);
+  const double x = row_column(point.value.median);
+  const double least = row_column(point.value.least), most = row_column(point.value.most);
   std::string marks = tip(curve, point, plot_);
-  marks += y_.is_log ? "" : line("stem", row_column(y_, 0), y, x, y);
+  marks += y_.is_log ? "" : line("stem", row_column(0), y, x, y);
   if (most - least > 1) {
     marks += line("spread", least, y, most, y) + line("spread", least, y - kCap, least, y + kCap) +
              line("spread", most, y - kCap, most, y + kCap);
@@ -193,26 +232,27 @@ Drawing Chart::draw_rows(const Panel& panel) const {
       y += row;
       marks += bar_and_dot(curve, *point, y - row / 2);
       if (places_.size() == 1) {
-        marks += text_at(kRowsLeft - 8, y - row / 2 + 4, "end", shortened(curve.name, kRowLabelLetters));
+        marks += text_at(rows_left_ - kBesideRowLabel, y - row / 2 + 4, "end", shortened(curve.name, kRowLabelLetters));
       }
     }
     if (places_.size() > 1 && y > begin) {
       const std::string name = place_name(place, plot_.x_unit);
-      marks += fmt::format("<g>{}{}</g>", element("title", name),
-                           text_at(kRowsLeft - 8, (begin + y) / 2 + 4, "end", shortened(name, kRowLabelLetters)));
+      marks += fmt::format(
+          "<g>{}{}</g>", element("title", name),
+          text_at(rows_left_ - kBesideRowLabel, (begin + y) / 2 + 4, "end", shortened(name, kRowLabelLetters)));
       y += kRowGap;
-      marks += line("grid", 0, y - kRowGap / 2, kWidth - kRight, y - kRowGap / 2);
+      marks += line("grid", 0, y - kRowGap / 2, width() - kRight, y - kRowGap / 2);
     }
   }
   std::string axes;
   for (const Tick& tick : ticks(y_, "", kMostYTicks - 1)) {
-    const double x = row_column(y_, tick.value);
+    const double x = row_column(tick.value);
     axes += line("grid", x, kTop, x, y + 2) + text_at(x, y + 18, "middle", tick.label);
   }
-  axes += line("axis", kRowsLeft, kTop, kRowsLeft, y + 2);
-  axes += text_at(4, 14, "start", shortened(rows_name(), kMostOfAxisName), "name");
-  axes +=
-      text_at((kRowsLeft + kWidth - kRight) / 2, y + 42, "middle", plot_.unit + (y_.is_log ? " (log)" : ""), "name");
+  axes += line("axis", rows_left_, kTop, rows_left_, y + 2);
+  const auto most_letters = static_cast<std::size_t>(width() / kNameLetterWidth);
+  axes += text_at(4, 14, "start", shortened(rows_name(), most_letters), "name");
+  axes += name_below(rows_left_, y + 42, plot_.unit + (y_.is_log ? " (log)" : ""));
   return {axes + marks, y + 50};
 }
 
@@ -225,14 +265,17 @@ std::vector<LegendKey> Chart::legend() const {
   for (const Panel& panel : plot_.panels) {
     for (const Curve& curve : panel.curves) {
       if (std::ranges::find(keys, curve.name, &LegendKey::name) != keys.end()) continue;
-      const Looks::Look look = looks_.of(curve.name);
+      const Looks::Look look = looks_.of(curve.name, curve.role);
       keys.push_back({fmt::format("<g class=\"c{} {}\"><path class=\"line\" d=\"M1 7H33\"/>{}</g>", look.colour,
                                   name_of(curve.role), marker(look.shape, 17, 7)),
                       curve.name, std::string(curve.role == Role::ours ? "" : name_of(curve.role))});
     }
   }
   if (!papers_.empty()) {
-    keys.push_back({"<g class=\"paper\">" + marker(3, 17, 7) + "</g>", "the paper's, on its hardware", ""});
+    const bool has_colours =
+        std::ranges::any_of(papers_, [this](const PaperSeries& series) { return !paper_look(series).empty(); });
+    keys.push_back({"<g class=\"paper\">" + marker(3, 17, 7) + "</g>", "the paper's, on its hardware",
+                    has_colours ? "coloured as the same of ours" : ""});
   }
   return keys;
 }

@@ -17,20 +17,22 @@ namespace penumbra::report {
 /// A paper's figures that stand in a plot of ours.
 struct PaperSeries {
   std::string name;
+  std::string curve;  ///< which of ours they are held against; empty if several are meant
   std::vector<std::pair<double, double>> points;
 };
 
 /// How curves look: one of a name looks the same in all plots that share this. No two of the first 36 look alike.
+/// Limits have a colour of their own and are counted apart, so that they take none from the others.
 class Looks {
  public:
   static constexpr std::size_t kColours = 6, kShapes = 6;
   struct Look {
     std::size_t colour = 0, shape = 0;
   };
-  Look of(const std::string& curve);
+  Look of(const std::string& curve, Role role = Role::ours);
 
  private:
-  std::map<std::string, std::size_t> numbers_;
+  std::map<std::string, std::size_t> numbers_, limits_;
 };
 
 /// SVG elements that begin at (0, 0).
@@ -52,11 +54,14 @@ inline constexpr double kLetterWidth = 6.3;
 /// What all panels of a plot share.
 class Chart {
  public:
-  static constexpr double kWidth = 390;
-
   Chart(const Plot& plot, std::vector<PaperSeries> papers, Looks& looks);
 
-  /// One machine's part, kWidth wide.
+  /// With more lines than can be told apart in a small drawing.
+  bool is_large() const { return is_large_; }
+  /// Of each panel.
+  double width() const;
+
+  /// One machine's part.
   Drawing draw(const Panel& panel) const;
   /// Of all panels.
   std::vector<LegendKey> legend() const;
@@ -66,6 +71,13 @@ class Chart {
   Drawing draw_lines(const Panel& panel) const;
   Drawing draw_rows(const Panel& panel) const;
   std::string rows_name() const;  ///< what rows stand for; with one place, that
+  double longest_row_label() const;
+  std::string name_below(double left, double y, const std::string& name) const;  ///< of the horizontal axis
+  double height() const;
+  double column(double place) const;
+  double height_of(double value) const;
+  double row_column(double value) const;
+  std::string paper_look(const PaperSeries& series) const;
   std::string curve_marks(const Curve& curve) const;
   std::string paper_marks() const;
   std::string bar_and_dot(const Curve& curve, const Point& point, double y) const;
@@ -74,8 +86,9 @@ class Chart {
   std::vector<PaperSeries> papers_;
   Looks& looks_;
   std::vector<Place> places_;
-  bool by_words_;
-  Scale x_, y_;  ///< with rows, y_ is the horizontal axis
+  bool by_words_, is_large_ = false;
+  double rows_left_ = 0;  ///< where labels of rows end
+  Scale x_, y_;           ///< with rows, y_ is the horizontal axis
 };
 
 }  // namespace penumbra::report

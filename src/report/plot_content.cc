@@ -8,6 +8,23 @@
 
 namespace penumbra::report {
 
+namespace {
+
+/// The one curve of a plot that the pattern means, or an empty text.
+std::string curve_meant(const Plot& plot, const std::string& pattern) {
+  std::string found;
+  for (const Panel& panel : plot.panels) {
+    for (const Curve& curve : panel.curves) {
+      if (curve.name == found || !matches(pattern, curve.name)) continue;
+      if (!found.empty()) return "";
+      found = curve.name;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 std::vector<PaperSeries> paper_series(const Plot& plot, const PaperMeasurement* papers) {
   std::vector<PaperSeries> all;
   if (papers == nullptr) return all;
@@ -17,7 +34,7 @@ std::vector<PaperSeries> paper_series(const Plot& plot, const PaperMeasurement* 
       const Target& ours = *number.ours;
       if (ours.to || ours.to_at || number.unit != plot.unit) continue;
       if (!matches(ours.plot, plot.title) || !matches(ours.unit, plot.unit)) continue;
-      PaperSeries series{fmt::format("{}, {}", paper.paper, number.what), {}};
+      PaperSeries series{fmt::format("{}, {}", paper.paper, number.what), curve_meant(plot, ours.of), {}};
       for (const auto& [place, value] : number.points) {
         const bool has_number = ours.at.kind == PlaceChoice::Kind::number;
         if (place || has_number) series.points.emplace_back(place.value_or(ours.at.from), value);

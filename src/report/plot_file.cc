@@ -81,7 +81,7 @@ std::string text_line(double y, double width, double letter_width, std::string_v
 std::string drawing_of(const Context& context, const Plot& plot, Looks& looks) {
   const Chart chart(plot, paper_series(plot, context.papers_of(plot.measurement)), looks);
   const std::size_t columns = std::clamp<std::size_t>(plot.panels.size(), 1, kMostSideBySide);
-  const double width = static_cast<double>(columns) * (Chart::kWidth + kBetweenPanels) - kBetweenPanels;
+  const double width = static_cast<double>(columns) * (chart.width() + kBetweenPanels) - kBetweenPanels;
   const std::string title = fmt::format("{}: {}", section_of(plot), plot.title);
   std::string marks = text_line(kTitleBaseline, width, kTitleLetterWidth, title, " class=\"title\""), descriptions;
   double y = kTitleHeight, row_height = 0;
@@ -89,8 +89,8 @@ std::string drawing_of(const Context& context, const Plot& plot, Looks& looks) {
     const Panel& panel = plot.panels[i];
     const MachineName& machine = context.machines[panel.document];
     const Drawing drawing = chart.draw(panel);
-    marks += moved(static_cast<double>(i % columns) * (Chart::kWidth + kBetweenPanels), y,
-                   text_line(kMachineBaseline, Chart::kWidth, kLetterWidth, machine.prefix() + machine.name, "") +
+    marks += moved(static_cast<double>(i % columns) * (chart.width() + kBetweenPanels), y,
+                   text_line(kMachineBaseline, chart.width(), kLetterWidth, machine.prefix() + machine.name, "") +
                        moved(0, kMachineHeight, drawing.marks));
     descriptions += (i == 0 ? "" : " ") + description(context, plot, panel);
     row_height = std::max(row_height, kMachineHeight + drawing.height);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plots as files of their own, and their legends.
+// Drawings of plots, their files and legends.
 #include "report/plot_file.h"
 
 #include <fmt/format.h>
@@ -80,6 +80,56 @@ TEST(ReportPlotFiles, TablesAreNone) {
     "results": [{"benchmark": "b", "comparisons": [{"title": "t", "unit": "us", "contenders": []}]}]})",
                                          "test");
   EXPECT_THAT(files_of({tables}), IsEmpty());
+}
+
+Plot plot_of(const std::vector<std::string>& curves, const std::vector<Place>& places) {
+  Plot plot;
+  plot.unit = "us";
+  plot.panels.resize(1);
+  for (const std::string& name : curves) {
+    Curve curve{name, Role::ours, {}};
+    for (const Place& place : places) curve.points.push_back({place, "", {2, 1, 3}, {2}, std::nullopt});
+    plot.panels.front().curves.push_back(curve);
+  }
+  return plot;
+}
+
+std::string drawing_of(const Plot& plot, const std::vector<PaperSeries>& papers = {}) {
+  Looks looks;
+  return Chart(plot, papers, looks).draw(plot.panels.front()).marks;
+}
+
+TEST(ReportCharts, AreLargeWhereTheyHaveManyLines) {
+  Looks looks;
+  const std::vector<std::string> names{"a", "b", "c", "d", "e", "f", "g", "h"};
+  const Plot many = plot_of(names, {1.0, 2.0}), few = plot_of({"a"}, {1.0, 2.0}), rows = plot_of(names, {1.0});
+  EXPECT_TRUE(Chart(many, {}, looks).is_large());
+  EXPECT_GT(Chart(many, {}, looks).width(), Chart(few, {}, looks).width());
+  EXPECT_FALSE(Chart(rows, {}, looks).is_large()) << "there each has a row";
+}
+
+TEST(ReportCharts, LabelsOfRowsHaveRoom) {
+  EXPECT_THAT(drawing_of(plot_of({"a"}, {"1000 generated rules", "few"})), HasSubstr(">1000 generated rules</text>"));
+  EXPECT_THAT(drawing_of(plot_of({"a"}, {std::string(100, 'x'), "few"})), HasSubstr("x\u2026</text>"));
+}
+
+TEST(ReportCharts, LongNamesOfAxesEndAtTheirEnd) {
+  Plot plot = plot_of({"a"}, {"words", "others"});
+  EXPECT_THAT(drawing_of(plot), HasSubstr("text-anchor=\"middle\" class=\"name\">us</text>"));
+  plot.unit = "instructions a tick of the time stamp counter";
+  EXPECT_THAT(drawing_of(plot), HasSubstr("text-anchor=\"end\" class=\"name long\">" + plot.unit + "</text>"));
+}
+
+TEST(ReportCharts, PapersHaveTheColourOfWhatTheyAreHeldAgainst) {
+  const Plot plot = plot_of({"scalar", "gopt"}, {1.0, 2.0});
+  EXPECT_THAT(drawing_of(plot, {{"p", "gopt", {{1, 2}}}}), HasSubstr("<g class=\"paper c1\">"));
+  EXPECT_THAT(drawing_of(plot, {{"p", "", {{1, 2}}}}), HasSubstr("<g class=\"paper\">"));
+}
+
+TEST(ReportCharts, LimitsTakeNoColourFromOthers) {
+  Looks looks;
+  EXPECT_EQ(looks.of("a limit", Role::limit).shape, 0U);
+  EXPECT_EQ(looks.of("ours").colour, 0U);
 }
 
 TEST(ReportLegends, HaveAsManyLinesAsTheyNeed) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "report/legend.h"
 #include "report/markup.h"
@@ -49,32 +50,49 @@ std::string said(const Context& context, const Plot& plot, const Panel& panel) {
 }
 
 /// In the page. `id` is unlike any other there; `about` is for who cannot see it.
-std::string svg_of(const Drawing& drawing, const std::string& id, const std::string& title, const std::string& about) {
+std::string svg_of(double width, const Drawing& drawing, const std::string& id, const std::string& title,
+                   const std::string& about) {
   return fmt::format(
       "<svg class=\"chart\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-labelledby=\"{}-t {}-d\">"
       "<title id=\"{}-t\">{}</title><desc id=\"{}-d\">{}</desc>{}</svg>",
-      Chart::kWidth, drawing.height, id, id, id, escape(title), id, escape(about), drawing.marks);
+      width, drawing.height, id, id, id, escape(title), id, escape(about), drawing.marks);
+}
+
+/// A large drawing is scrolled where it would become too small to be read.
+std::string panel_drawing(const Chart& chart, const Panel& panel, const std::string& id, const std::string& name,
+                          const std::string& about) {
+  const std::string svg = svg_of(chart.width(), chart.draw(panel), id, name, about);
+  return chart.is_large() ? scrolling(svg, name) : svg;
+}
+
+std::string_view class_of(const Plot& plot, const Chart& chart) {
+  if (chart.is_large()) return " class=\"wide large\"";
+  return plot.panels.size() > 1 ? " class=\"wide\"" : "";
 }
 
 std::string figure_of_plot(const Context& context, const Plot& plot, const PaperMeasurement* papers, Looks& looks,
-                           const std::string& id) {
+                           const std::string& id, const std::string& heading) {
   const Chart chart(plot, paper_series(plot, papers), looks);
   std::string panels, says, tables;
   for (const Panel& panel : plot.panels) {
     const MachineName& machine = context.machines[panel.document];
-    const std::string name = fmt::format("{}{}", machine.prefix(), plot.title);
+    const std::string name = machine.prefix() + heading;
     panels += fmt::format(
         "<div class=\"panel\">{}{}</div>",
         machine.letter.empty() ? "" : element("p", machine.prefix() + machine.name, "class=\"of\""),
-        svg_of(chart.draw(panel), fmt::format("{}-{}", id, panel.document), name, description(context, plot, panel)));
+        panel_drawing(chart, panel, fmt::format("{}-{}", id, panel.document), name, description(context, plot, panel)));
     says += said(context, plot, panel);
     tables += table_of_points(plot, panel, fmt::format("{}{}, {}", machine.prefix(), plot.title, plot.unit));
   }
   return fmt::format(
       "<figure{}><figcaption>{}</figcaption><div class=\"panels\">{}</div>{}{}"
       "<details><summary>The figures of this plot</summary>{}</details></figure>",
-      plot.panels.size() > 1 ? " class=\"wide\"" : "", element("h3", plot.title), panels, legend_list(chart.legend()),
-      says, tables);
+      class_of(plot, chart), element("h3", heading), panels, legend_list(chart.legend()), says, tables);
+}
+
+/// Where several plots have the title in common.
+std::string title_with_unit(const Plot& plot) {
+  return plot.unit.starts_with(plot.title) ? plot.unit : fmt::format("{}, {}", plot.title, plot.unit);
 }
 
 std::string spread_and_ratio(const Point* point, bool has_ratios) {
@@ -119,12 +137,15 @@ std::string plots_part(const Context& context, const std::vector<Plot>& plots, c
   Looks looks;
   std::string figures, tables;
   std::size_t number = 0, count = 0;
+  std::map<std::string, std::size_t> uses;  // of a title
+  for (const Plot& plot : plots) uses[plot.title] += plot.is_table ? 0 : 1;
   for (const Plot& plot : plots) {
     if (plot.is_table) {
       tables += table_of(context, plot);
       ++count;
     } else {
-      figures += figure_of_plot(context, plot, papers, looks, fmt::format("{}-{}", id, ++number));
+      const std::string heading = uses[plot.title] > 1 ? title_with_unit(plot) : plot.title;
+      figures += figure_of_plot(context, plot, papers, looks, fmt::format("{}-{}", id, ++number), heading);
     }
   }
   if (!figures.empty()) figures = "<div class=\"figures\">" + figures + "</div>";
