@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of `penumbra report` as headless Chromium draws them, in windows of several widths."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import conftest
+from conftest import penumbra
+from test_report import report, two_machines
+
+CHROMIUM = shutil.which("chromium")
+#: Of frames: Chromium's own windows have 500 pixels at least.
+WIDTHS = [360, 500, 800, 1400]
+#: Leaves its findings in the page's title. Only in the test's copy: the page has no scripts.
+PROBE = """<script>
+const frame = document.documentElement;
+const box = each => each.getBoundingClientRect();
+const start = each => each.outerHTML.slice(0, 80);
+const wide = [...document.querySelectorAll('body *')].filter(each => !each.closest('.scroll') &&
+  box(each).right > frame.clientWidth + 1).map(start);
+const hidden = [...document.querySelectorAll('.scroll:has(> .papers)')].filter(each =>
+  each.scrollWidth > each.clientWidth + 1).map(each => each.getAttribute('aria-label'));
+const clipped = [], overlapping = [];
+for (const chart of document.querySelectorAll('svg.chart')) {
+  const edge = box(chart), texts = [...chart.querySelectorAll('text')], boxes = texts.map(box);
+  boxes.forEach((one, i) => {
+    if (one.left < edge.left - 1 || one.right > edge.right + 1 || one.top < edge.top - 1 || one.bottom > edge.bottom + 1) {
+      clipped.push(texts[i].textContent);
+    }
+    for (let j = 0; j < i; ++j) {
+      const other = boxes[j];  // a pixel of the boxes has no ink
+      if (Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1 &&
+          Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > one.height / 4) {
+        overlapping.push(`${texts[j].textContent} | ${texts[i].textContent}`);
+      }
+    }
+  });
+}
+document.title = JSON.stringify({width: frame.clientWidth, scroll: frame.scrollWidth, wide, hidden, clipped, overlapping,
+  charts: document.querySelectorAll('svg.chart text').length,
+  stops: document.querySelectorAll('a[href], summary, [tabindex="0"]').length,
+  loaded: performance.getEntriesByType('resource').length});
+</script></body>"""
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--allow-file-access-from-files",
+    "--enable-logging=stderr",
+    "--window-size=1500,1000",
+]
+
+
+def made_up(folder):
+    assert report(folder, two_machines()).returncode == 0
+
+
+def kept(folder):
+    results = sorted((conftest.ROOT / "bench" / "results").glob("*.json"))
+    assert penumbra("report", *results, "-o", folder / "report.html").returncode == 0
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: chromium)")
+@pytest.mark.parametrize("make", [made_up, kept])
+def test_in_a_browser(make, tmp_path):
+    """It fits, nothing in a plot is cut off or lies on something else, it says nothing on the console, loads nothing."""
+    make(tmp_path)
+    (tmp_path / "probe.html").write_text((tmp_path / "report.html").read_text().replace("</body>", PROBE))
+    read = "onload=\"this.nextSibling.textContent = this.contentDocument.title\""
+    frames = "".join(
+        f'<iframe src="probe.html" {read} style="width:{width}px;height:900px;border:0"></iframe><pre></pre>'
+        for width in WIDTHS
+    )
+    (tmp_path / "frames.html").write_text(f"<!DOCTYPE html><title>none</title><body>{frames}</body>")
+    done = subprocess.run(
+        [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{tmp_path}/frames.html"],
+        capture_output=True,
+        text=True,
+        timeout=conftest.PATIENCE,
+        check=True,
+    )
+    assert "CONSOLE" not in done.stderr, done.stderr
+    probes = [json.loads(html.unescape(each)) for each in re.findall(r"<pre>(\{.*?\})</pre>", done.stdout)]
+    assert len(probes) == len(WIDTHS), done.stderr
+    for width, found in zip(WIDTHS, probes, strict=True):
+        assert width - 20 <= found["width"] <= width, "but for a scroll bar"
+        assert found["scroll"] <= found["width"], found
+        assert found["wide"] == [] and found["loaded"] == 0 and found["stops"] > 40
+        assert found["charts"] > 40 and found["clipped"] == [] and found["overlapping"] == []
+    assert probes[-1]["hidden"] == [], "columns that nobody sees who does not scroll"
