@@ -29,11 +29,12 @@ const clipped = [], overlapping = [];
 for (const chart of document.querySelectorAll('svg.chart')) {
   const edge = box(chart), texts = [...chart.querySelectorAll('text')], boxes = texts.map(box);
   boxes.forEach((one, i) => {
-    if (one.left < edge.left - 1 || one.right > edge.right + 1 || one.top < edge.top - 1 || one.bottom > edge.bottom + 1) {
+    if (one.left < edge.left - 1 || one.right > edge.right + 1 || one.top < edge.top - 1 ||
+        one.bottom > edge.bottom + 1) {
       clipped.push(texts[i].textContent);
     }
     for (let j = 0; j < i; ++j) {
-      const other = boxes[j];  // a pixel of the boxes has no ink
+      const other = boxes[j];  // boxes have room above and below their letters
       if (Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1 &&
           Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > one.height / 4) {
         overlapping.push(`${texts[j].textContent} | ${texts[i].textContent}`);
@@ -41,8 +42,9 @@ for (const chart of document.querySelectorAll('svg.chart')) {
     }
   });
 }
-document.title = JSON.stringify({width: frame.clientWidth, scroll: frame.scrollWidth, wide, hidden, clipped, overlapping,
-  charts: document.querySelectorAll('svg.chart text').length,
+document.title = JSON.stringify({width: frame.clientWidth, scroll: frame.scrollWidth,
+  wide, hidden, clipped, overlapping,
+  texts: document.querySelectorAll('svg.chart text').length,
   stops: document.querySelectorAll('a[href], summary, [tabindex="0"]').length,
   loaded: performance.getEntriesByType('resource').length});
 </script></body>"""
@@ -70,7 +72,7 @@ def kept(folder):
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: chromium)")
 @pytest.mark.parametrize("make", [made_up, kept])
 def test_in_a_browser(make, tmp_path):
-    """It fits, nothing in a plot is cut off or lies on something else, it says nothing on the console, loads nothing."""
+    """It fits, no text in a plot is cut off or lies on another, it says nothing on the console, loads nothing."""
     make(tmp_path)
     (tmp_path / "probe.html").write_text((tmp_path / "report.html").read_text().replace("</body>", PROBE))
     read = "onload=\"this.nextSibling.textContent = this.contentDocument.title\""
@@ -93,5 +95,5 @@ def test_in_a_browser(make, tmp_path):
         assert width - 20 <= found["width"] <= width, "but for a scroll bar"
         assert found["scroll"] <= found["width"], found
         assert found["wide"] == [] and found["loaded"] == 0 and found["stops"] > 40
-        assert found["charts"] > 40 and found["clipped"] == [] and found["overlapping"] == []
+        assert found["texts"] > 40 and found["clipped"] == [] and found["overlapping"] == []
     assert probes[-1]["hidden"] == [], "columns that nobody sees who does not scroll"
