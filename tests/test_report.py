@@ -246,7 +246,8 @@ def test_prices(tmp_path):
     prices = tmp_path / "prices.yaml"
     prices.write_text('prices:\n  - {part: "EPYC", dollars: 2000, source: "a shop"}\n')
     plot = {"measurement": "E8", "title": "ipv4", "x": "workers", "x_unit": "", "at": 1}
-    rates = entry("cores", ["E8"], [comparison("ipv4", "M packets/s", [contender("scalar", 16.0)], plot)], watts=100.0)
+    rates = entry("cores", ["E8"], [comparison("ipv4", "M packets/s", [contender("scalar", 16.0)], plot)])
+    rates["watts"] = {"processors": 100.0}
     done = report(tmp_path, [document("AMD EPYC 9654", [rates])], "--prices", prices)
     assert done.returncode == 0, done.stderr
     text = text_of(section(ElementTree.parse(tmp_path / "report.html").getroot(), "E16"))
@@ -265,10 +266,24 @@ def test_how_far_the_machines_pace_varied(tmp_path):
 def test_watts_are_those_of_the_measurement(tmp_path):
     """A benchmark has an entry for each of several measurements."""
     plot = {"measurement": "E8", "title": "ipv4", "x": "workers", "x_unit": "", "at": 1}
-    rates = entry("cores", ["E8"], [comparison("ipv4", "M packets/s", [contender("scalar", 16.0)], plot)], watts=100.0)
-    done = report(tmp_path, [document("x", [entry("cores", ["E22"], [], watts=50.0), rates])])
-    assert done.returncode == 0, done.stderr
-    assert "16 M packets/s 0.16" in text_of(section(ElementTree.parse(tmp_path / "report.html").getroot(), "E16"))
+    ways = [contender("scalar", 16.0), contender("cuda", 48.0)]
+    rates = entry("cores", ["E8"], [comparison("ipv4", "M packets/s", ways, plot)])
+
+    def efficiency(watts):
+        other = entry("cores", ["E22"], [], watts={"processors": 50.0})
+        done = report(tmp_path, [document("x", [other, {**rates, "watts": watts}]), document("y", [rates])])
+        assert done.returncode == 0, done.stderr
+        return text_of(section(ElementTree.parse(tmp_path / "report.html").getroot(), "E16"))
+
+    both = efficiency({"processors": 100.0, "gpus": 60.0})
+    assert "16 M packets/s no price 0.16" in both and "48 M packets/s no price 0.3" in both
+    assert "matches x and y: penumbra report --prices FILE" in both and "power is known of it: B." in both
+    gpus = efficiency({"gpus": 60.0})
+    assert "16 M packets/s no price no meter of the processor was read" in gpus
+    assert "48 M packets/s no price 0.8 of the GPU alone" in gpus
+    unknown = efficiency(100.0)  # as documents of older programs have it
+    assert "16 M packets/s no price no meter of the processor was read" in unknown
+    assert "48 M packets/s no price 0.48 , by meters not named" in unknown or "0.48, by meters not named" in unknown
 
 
 def test_integers_stay_as_they_are(tmp_path):

@@ -44,7 +44,12 @@ std::string how_measured(const Entry& entry) {
   std::vector<std::string> parts;
   if (entry.rounds) parts.push_back(counted(static_cast<std::size_t>(std::max(*entry.rounds, 0.0)), "round"));
   if (entry.seconds) parts.push_back(figure(*entry.seconds) + " s in all");
-  if (entry.watts) parts.push_back(figure(*entry.watts) + " W on the average");
+  const auto add_watts = [&parts](const std::optional<double>& watts, const std::string& whose) {
+    if (watts) parts.push_back(fmt::format("{} W{} on the average", figure(*watts), whose));
+  };
+  add_watts(entry.watts.processors, " of processors");
+  add_watts(entry.watts.gpus, " of GPUs");
+  add_watts(entry.watts.of_unknown_meters, "");
   return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, ", "));
 }
 

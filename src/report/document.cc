@@ -24,6 +24,13 @@ std::optional<double> pace_of(const JsonView& object, const std::string& key) {
   return pace;
 }
 
+Watts watts_of(const JsonView& entry) {
+  const auto watts = entry.find("watts");
+  if (!watts) return {};
+  if (watts->is_number()) return {std::nullopt, std::nullopt, watts->number()};
+  return {number_of(*watts, "processors"), number_of(*watts, "gpus"), std::nullopt};
+}
+
 std::optional<Place> place_of(const JsonView& object) {
   const auto at = object.find("at");
   if (!at) return std::nullopt;
@@ -117,7 +124,7 @@ Entry entry_of(const JsonView& object) {
   }
   entry.rounds = number_of(object, "rounds");
   entry.seconds = number_of(object, "seconds");
-  entry.watts = number_of(object, "watts");
+  entry.watts = watts_of(object);
   if (const auto pace = object.find("pace")) {
     entry.memory_pace = pace_of(*pace, "memory");
     entry.core_pace = pace_of(*pace, "core");

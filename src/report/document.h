@@ -51,12 +51,19 @@ struct Bar {
   std::string not_shown;
 };
 
+/// What the machine tells of its power, by whose meters. Documents of before say one number for all.
+struct Watts {
+  std::optional<double> processors, gpus, of_unknown_meters;
+
+  bool has_any() const { return processors || gpus || of_unknown_meters; }
+};
+
 struct Entry {
   std::string benchmark;
   std::vector<std::string> measurements;  ///< of the papers'
   std::optional<Nothing> nothing;
   std::optional<double> rounds, seconds;
-  std::optional<double> watts;                   ///< mean power while it ran, where the machine tells
+  Watts watts;                                   ///< mean power while it ran
   std::optional<double> memory_pace, core_pace;  ///< what the machine got done of fixed work before it
   std::vector<std::pair<std::string, std::string>> inputs;
   std::vector<std::string> checked, notes;

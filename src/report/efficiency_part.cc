@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "report/markup.h"
 #include "report/parts.h"
@@ -21,11 +22,18 @@ struct Best {
   const Point* point = nullptr;
 };
 
-std::optional<Best> best_of_ours(const Panel& panel, bool on_gpu) {
+/// By the engine that curve or contender are called after; auto takes a GPU where there is one.
+bool may_use_gpu(const Document& document, const Curve& curve, const Point& point) {
+  if (matches(kOnGpu, curve.name) || matches(kOnGpu, point.name)) return true;
+  return matches("^auto", curve.name) && !document.machine_fact("gpu").empty();
+}
+
+std::optional<Best> best_of_ours(const Document& document, const Panel& panel, bool on_gpu) {
   std::optional<Best> best;
   for (const Curve& curve : panel.curves) {
-    if (curve.role != Role::ours || matches(kOnGpu, curve.name) != on_gpu) continue;
+    if (curve.role != Role::ours) continue;
     for (const Point& point : curve.points) {
+      if (may_use_gpu(document, curve, point) != on_gpu) continue;
       if (!best || point.value.median > best->point->value.median) best = {&curve, &point};
     }
   }
@@ -33,14 +41,28 @@ std::optional<Best> best_of_ours(const Panel& panel, bool on_gpu) {
 }
 
 /// While the benchmark ran for that plot: it may have an entry for each of several measurements.
-std::optional<double> watts_of(const Document& document, const Plot& plot) {
+Watts watts_of(const Document& document, const Plot& plot) {
   for (const Entry& entry : document.entries) {
     if (entry.benchmark != plot.benchmark) continue;
     const bool is_of_plot =
         plot.measurement.empty() ? entry.measurements.empty() : Context::belongs_to(entry, plot.measurement);
-    if (is_of_plot && entry.watts && *entry.watts > 0) return entry.watts;
+    if (is_of_plot) return entry.watts;
   }
-  return std::nullopt;
+  return {};
+}
+
+/// Rate over power, in a cell: a GPU's is that of both. A processor's power is known from its own meter only: what
+/// meters without a name read may have been the GPU alone.
+std::string per_watt(double value, const Watts& watts, bool on_gpu) {
+  const auto cell = [](const std::string& text) { return element("td", text, "class=\"number\""); };
+  const auto why = [](const std::string& text) { return "<td>" + element("small", text) + "</td>"; };
+  const auto rate = [value](double by) { return by > 0 ? figure(value / by) : ""; };
+  if (watts.processors && !on_gpu) return cell(rate(*watts.processors));
+  if (watts.processors && watts.gpus) return cell(rate(*watts.processors + *watts.gpus));
+  if (!on_gpu) return why("no meter of the processor was read");
+  if (watts.gpus) return cell(rate(*watts.gpus) + " of the GPU alone");
+  if (watts.of_unknown_meters) return cell(rate(*watts.of_unknown_meters) + ", by meters not named");
+  return why("no meter was read");
 }
 
 std::optional<double> dollars_of(const Document& document, const PriceList& prices, bool on_gpu) {
@@ -50,25 +72,55 @@ std::optional<double> dollars_of(const Document& document, const PriceList& pric
   return processor->dollars + (on_gpu ? gpu->dollars : 0);
 }
 
-std::string quotient(double value, const std::optional<double>& by) {
-  return element("td", by ? figure(value / *by) : "", "class=\"number\"");
+std::string per_dollar(double value, const std::optional<double>& dollars) {
+  if (!dollars) return "<td>" + element("small", "no price") + "</td>";
+  return element("td", figure(1000 * value / *dollars), "class=\"number\"");
 }
 
 std::string rows_of(const Context& context, const Plot& plot, const Panel& panel) {
   const Document& document = context.documents[panel.document];
-  const auto watts = watts_of(document, plot);
+  const Watts watts = watts_of(document, plot);
   std::string rows;
   for (const bool on_gpu : {false, true}) {
-    const auto best = best_of_ours(panel, on_gpu);
+    const auto best = best_of_ours(document, panel, on_gpu);
     const auto dollars = dollars_of(document, context.prices, on_gpu);
-    if (!best || (!watts && !dollars)) continue;
+    const bool has_watts = watts.has_any();
+    if (!best || (!has_watts && !dollars)) continue;
     const double value = best->point->value.median;
     rows += "<tr>" + element("th", context.machines[panel.document].prefix() + plot.title, "scope=\"row\"") +
             element("td", fmt::format("{}, {}", best->curve->name, place_name(best->point->place, plot.x_unit))) +
             element("td", fmt::format("{} {}", figure(value), plot.unit), "class=\"number\"") +
-            quotient(1000 * value, dollars) + quotient(value, watts) + "</tr>";
+            per_dollar(value, dollars) + per_watt(value, watts, on_gpu) + "</tr>";
   }
   return rows;
+}
+
+/// The parts of the machines that no price is known of.
+std::string missing_prices(const Context& context) {
+  std::vector<std::string> parts;
+  for (const Document& document : context.documents) {
+    for (const char* const kind : {"processor", "gpu"}) {
+      const std::string part = document.machine_fact(kind);
+      if (part.empty() || context.prices.find(part) != nullptr) continue;
+      if (std::ranges::find(parts, part) == parts.end()) parts.push_back(part);
+    }
+  }
+  if (parts.empty()) return "";
+  return fmt::format(
+      " No price in the list (bench/prices.yaml, if none was given) matches {}: penumbra report --prices "
+      "FILE takes others.",
+      enumerate(parts));
+}
+
+/// The machines that have rates, and neither a price nor power for one of them.
+std::string machines_left_out(const Context& context, const std::set<std::size_t>& in_table) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < context.machines.size(); ++i) {
+    if (!in_table.contains(i)) names.push_back(context.machines[i].short_name());
+  }
+  if (names.empty() || in_table.empty()) return "";
+  return fmt::format(" Not in the table, for neither a price nor power is known of {}: {}.",
+                     names.size() == 1 ? "it" : "them", enumerate(names));
 }
 
 std::string known_prices(const Context& context) {
@@ -89,9 +141,14 @@ std::string known_prices(const Context& context) {
 
 std::string efficiency_part(const Context& context) {
   std::string rows;
+  std::set<std::size_t> in_table;
   for (const Plot& plot : context.plots) {
     if (plot.is_table || !matches(kRates, plot.unit)) continue;
-    for (const Panel& panel : plot.panels) rows += rows_of(context, plot, panel);
+    for (const Panel& panel : plot.panels) {
+      const std::string more = rows_of(context, plot, panel);
+      if (!more.empty()) in_table.insert(panel.document);
+      rows += more;
+    }
   }
   if (rows.empty()) {
     return element(
@@ -102,10 +159,10 @@ std::string efficiency_part(const Context& context) {
   }
   const std::string note =
       "The best of ours on a CPU and on a GPU in each plot. Dollars are those of the whole processor, for a GPU of "
-      "both; "
-      "watts are the mean while the whole benchmark ran, whatever ran in it.";
+      "both; watts are the mean while the whole benchmark ran, whatever ran in it, and for a GPU those of both, for a "
+      "processor feeds it.";
   return "<div class=\"comparison\"><h4>Throughput per dollar and per watt</h4>" +
-         element("p", note + known_prices(context)) +
+         element("p", note + known_prices(context) + missing_prices(context) + machines_left_out(context, in_table)) +
          scrolling(
              "<table><thead><tr><th scope=\"col\">plot</th><th scope=\"col\">best</th><th scope=\"col\">rate</th>"
              "<th scope=\"col\">per 1000 dollars</th><th scope=\"col\">per watt</th></tr></thead><tbody>" +
