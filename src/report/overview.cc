@@ -30,15 +30,14 @@ std::string facts(const Context& context, std::size_t number) {
 }
 
 /// What one machine has of a measurement.
-std::string state(const Context& context, const std::string& measurement, const std::vector<Plot>& plots,
-                  std::size_t document) {
+std::string state(const Context& context, const std::string& measurement, std::size_t document) {
   std::string text;
   for (const Reason& reason : context.lacks(measurement, document)) {
     text += element("span", reason.what, "class=\"nothing\"");
   }
   if (!context.has_figures(measurement, document)) return "<td>" + text + "</td>";
   if (const PaperMeasurement* papers = context.papers_of(measurement)) {
-    const VerdictCount count = count_verdicts(*papers, plots, document);
+    const VerdictCount count = count_verdicts(*papers, context.plots, document);
     if (!count.text().empty()) {
       const std::string_view kind = count.fail > 0 ? "fails" : count.hold > 0 ? "holds" : "open";
       text += element("span", "Conclusions: " + count.text(), fmt::format("class=\"{}\"", kind));
@@ -51,10 +50,9 @@ std::string state(const Context& context, const std::string& measurement, const 
 
 std::string measurement_row(const Context& context, const std::string& measurement) {
   const PaperMeasurement* papers = context.papers_of(measurement);
-  const std::vector<Plot> plots = context.plots_of_measurement(measurement);
   std::string cells = fmt::format("<th scope=\"row\"><a href=\"#{0}\"><b>{0}</b> {1}</a></th>", measurement,
                                   papers == nullptr ? "" : escape(papers->title));
-  for (std::size_t i = 0; i < context.documents.size(); ++i) cells += state(context, measurement, plots, i);
+  for (std::size_t i = 0; i < context.documents.size(); ++i) cells += state(context, measurement, i);
   return "<tr>" + cells + "</tr>";
 }
 

@@ -26,21 +26,36 @@ PlaceChoice choice_of(const JsonView& at) {
   }
   if (at.text() == "first") return {Kind::first, 0, 0, ""};
   if (at.text() == "last") return {Kind::last, 0, 0, ""};
+  if (at.text() == "best") return {Kind::best, 0, 0, ""};
   return {Kind::words, 0, 0, at.text()};
 }
 
-Target target_of(const JsonView& object) {
+/// `measurement` is the file's: what a target means where it names no other.
+Target target_of(const JsonView& object, const std::string& measurement) {
   Target target;
+  const auto other = object.find("measurement");
+  target.measurement = other ? other->text() : measurement;
   target.plot = object.text_or_none("plot");
   target.unit = object.text_or_none("unit");
   target.of = object.text_or_none("of");
+  if (const auto each = object.find("of_each")) target.of_each = each->truth();
   if (const auto to = object.find("to")) target.to = to->text();
+  if (const auto plot = object.find("to_plot")) target.to_plot = plot->text();
   if (const auto at = object.find("at")) target.at = choice_of(*at);
   if (const auto at = object.find("to_at")) target.to_at = choice_of(*at);
   return target;
 }
 
-PaperNumber paper_number_of(const JsonView& object) {
+PlaceOf place_of(const JsonView& ours, const JsonView& place) {
+  using Kind = PlaceOf::Kind;
+  if (place.text() == "crossing") return {Kind::crossing, 0};
+  if (place.text() == "greatest") return {Kind::greatest, 0};
+  if (place.text() == "first") return {Kind::first, ours.at("at_least").number()};
+  if (place.text() == "last") return {Kind::last, ours.at("at_least").number()};
+  throw place.error("expected crossing, greatest, first or last");
+}
+
+PaperNumber paper_number_of(const JsonView& object, const std::string& measurement) {
   PaperNumber number;
   number.what = object.at("what").text();
   number.where = object.text_or_none("where");
@@ -53,13 +68,19 @@ PaperNumber paper_number_of(const JsonView& object) {
     number.points.emplace_back(place, value);
   }
   if (number.points.empty()) throw object.error("expected a `value` or `points`");
-  if (const auto ours = object.find("ours")) number.ours = target_of(*ours);
+  number.why_not = object.text_or_none("why_not");
+  const auto ours = object.find("ours");
+  if (ours.has_value() != number.why_not.empty()) throw object.error("expected `ours` or `why_not`");
+  if (!ours) return number;
+  number.ours = target_of(*ours, measurement);
+  if (const auto scale = ours->find("scale")) number.scale = scale->number();
+  if (const auto place = ours->find("place_of")) number.place_of = place_of(*ours, *place);
   return number;
 }
 
-Check check_of(const JsonView& object) {
+Check check_of(const JsonView& object, const std::string& measurement) {
   Check check;
-  check.target = target_of(object);
+  check.target = target_of(object, measurement);
   const auto bound = [&object](const std::string& key) {
     const auto found = object.find(key);
     return found ? std::optional(found->number()) : std::nullopt;
@@ -80,20 +101,24 @@ Check check_of(const JsonView& object) {
   return check;
 }
 
-Conclusion conclusion_of(const JsonView& object) {
+Conclusion conclusion_of(const JsonView& object, const std::string& measurement) {
   Conclusion conclusion;
   conclusion.says = object.at("says").text();
   conclusion.where = object.text_or_none("where");
   conclusion.why_not = object.text_or_none("why_not");
-  if (const auto check = object.find("check")) conclusion.check = check_of(*check);
+  if (const auto check = object.find("check")) conclusion.check = check_of(*check, measurement);
   if (!conclusion.check && conclusion.why_not.empty()) throw object.error("expected `check` or `why_not`");
   return conclusion;
 }
 
-Paper paper_of(const JsonView& object) {
+Paper paper_of(const JsonView& object, const std::string& measurement) {
   Paper paper{object.at("paper").text(), object.at("where").text(), object.text_or_none("on"), {}, {}};
-  for (const JsonView& each : object.list_or_none("numbers")) paper.numbers.push_back(paper_number_of(each));
-  for (const JsonView& each : object.list_or_none("conclusions")) paper.conclusions.push_back(conclusion_of(each));
+  for (const JsonView& each : object.list_or_none("numbers")) {
+    paper.numbers.push_back(paper_number_of(each, measurement));
+  }
+  for (const JsonView& each : object.list_or_none("conclusions")) {
+    paper.conclusions.push_back(conclusion_of(each, measurement));
+  }
   return paper;
 }
 
@@ -103,7 +128,9 @@ PaperMeasurement parse_papers(std::string_view text, const std::string& file) {
   const nlohmann::json json = parse_json(text, file);
   const JsonView root(json, file);
   PaperMeasurement measurement{root.at("measurement").text(), root.at("title").text(), root.text_or_none("about"), {}};
-  for (const JsonView& each : root.at("papers").list()) measurement.papers.push_back(paper_of(each));
+  for (const JsonView& each : root.at("papers").list()) {
+    measurement.papers.push_back(paper_of(each, measurement.measurement));
+  }
   return measurement;
 }
 

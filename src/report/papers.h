@@ -16,7 +16,7 @@ namespace penumbra::report {
 
 /// Which places of an axis are meant.
 struct PlaceChoice {
-  enum class Kind { all, first, last, number, range, words };
+  enum class Kind { all, first, last, best, number, range, words };
   Kind kind = Kind::all;
   double from = 0, to = 0;  ///< of a range; `from` alone is the number
   std::string pattern;      ///< of words
@@ -24,11 +24,21 @@ struct PlaceChoice {
 
 /// Something in our plots and tables, by patterns (pattern.h). Of several curves that match the best one counts.
 struct Target {
-  std::string plot, unit;         ///< of the title, of the unit
-  std::string of;                 ///< the curve
-  std::optional<std::string> to;  ///< divided by that curve
+  std::string measurement;             ///< whose plots: "E6"
+  std::string plot, unit;              ///< of the title, of the unit
+  std::string of;                      ///< the curve
+  bool of_each = false;                ///< every curve that matches for itself, in place of the best
+  std::optional<std::string> to;       ///< divided by that curve
+  std::optional<std::string> to_plot;  ///< divided by the best of another plot (its title) in the same unit
   PlaceChoice at;
   std::optional<PlaceChoice> to_at;  ///< divided by the same curve, or `to`, at another place
+};
+
+/// A place that figures point out, in place of the figures themselves.
+struct PlaceOf {
+  enum class Kind { crossing, greatest, first, last };
+  Kind kind = Kind::crossing;
+  double at_least = 0;  ///< the first or the last with a ratio of so much
 };
 
 /// A number of a paper, or several along an axis.
@@ -38,6 +48,9 @@ struct PaperNumber {
   bool is_approximate = false;
   std::vector<std::pair<std::optional<double>, double>> points;  ///< place, if there are several; value
   std::optional<Target> ours;                                    ///< what it is to be held against
+  double scale = 1;                                              ///< ours are so many of the paper's unit
+  std::optional<PlaceOf> place_of;                               ///< ours is that place
+  std::string why_not;                                           ///< why there is nothing of ours
 };
 
 /// How a conclusion is held against results; without one it cannot be.
@@ -53,7 +66,7 @@ struct Check {
 struct Conclusion {
   std::string says, where;
   std::optional<Check> check;
-  std::string why_not;  ///< why there is no check
+  std::string why_not;  ///< why there is no check, or why results may have no figures for it
 };
 
 struct Paper {

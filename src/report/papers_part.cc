@@ -4,74 +4,74 @@
 #include <algorithm>
 #include <set>
 
+#include "report/beside.h"
 #include "report/markup.h"
 #include "report/parts.h"
-#include "report/targets.h"
 #include "report/verdicts.h"
 
 namespace penumbra::report {
 namespace {
 
-/// Ours beside a number of a paper, on one machine: a cell, and what of ours it is.
-struct Beside {
-  std::string cell = "<td></td>", what;
-};
-
-Beside ours_beside_number(const PaperNumber& number, const std::optional<double>& place, double value,
-                          const std::vector<Plot>& plots, std::size_t document) {
-  std::optional<PlaceChoice> at;
-  if (place) at = PlaceChoice{PlaceChoice::Kind::number, *place, 0, ""};
-  const auto found = number.ours ? find(*number.ours, plots, document, at) : std::vector<Finding>();
-  if (found.empty()) return {};
-  const Finding& first = found.front();
-  const std::string times = value == 0 ? "" : element("small", figure(first.value / value) + " times");
-  return {fmt::format("<td class=\"number\">{} {}</td>", figure(first.value), times),
-          first.to.empty() ? fmt::format("{}, {}", first.plot->title, first.of)
-                           : fmt::format("{}, {} over {}", first.plot->title, first.of, first.to)};
+std::string cell_of(const std::optional<Beside>& ours, double value) {
+  if (!ours) return "<td>" + element("small", "not measured") + "</td>";
+  if (!ours->value) return "<td>" + element("small", "no such place") + "</td>";
+  const std::string times = value == 0 ? "" : element("small", figure(*ours->value / value) + " times");
+  return fmt::format("<td class=\"number\">{} {}</td>", figure(*ours->value), times);
 }
 
-/// The machines that have anything of these plots.
-std::vector<std::size_t> documents_of(const std::vector<Plot>& plots) {
+/// The machines that have anything of what a paper's numbers are held against.
+std::vector<std::size_t> documents_of(const Paper& paper, const std::vector<Plot>& plots) {
   std::set<std::size_t> all;
   for (const Plot& plot : plots) {
+    const bool is_meant = std::ranges::any_of(paper.numbers, [&plot](const PaperNumber& number) {
+      return number.ours && number.ours->measurement == plot.measurement;
+    });
+    if (!is_meant) continue;
     for (const Panel& panel : plot.panels) all.insert(panel.document);
   }
   return {all.begin(), all.end()};
 }
 
-/// What of ours stands beside them is said once for all points of a number.
+/// What of ours stands beside them, or why nothing does, is said once for all points of a number.
 std::string rows_of_number(const PaperNumber& number, const std::vector<Plot>& plots,
                            const std::vector<std::size_t>& documents) {
   std::string rows, said;
   for (const auto& [place, value] : number.points) {
     std::string cells, ours;
     for (const std::size_t document : documents) {
-      const Beside beside = ours_beside_number(number, place, value, plots, document);
-      cells += beside.cell;
-      if (ours.empty()) ours = beside.what;
+      if (!number.why_not.empty()) break;
+      const auto found = beside(number, place, plots, document);
+      cells += cell_of(found, value);
+      if (ours.empty() && found) ours = found->what;
+    }
+    if (cells.empty()) {
+      const std::string why = number.why_not.empty() ? "not measured" : number.why_not;
+      cells =
+          fmt::format("<td colspan=\"{}\">{}</td>", std::max<std::size_t>(documents.size(), 1), element("small", why));
     }
     std::string what = number.what;
     if (place) what += ", " + place_name(*place, number.x_unit);
     if (place && !number.x_unit.empty() && number.x_unit != "B") what += " " + number.x_unit;
     const std::string where = number.where.empty() ? "" : element("small", number.where);
-    const std::string beside = ours.empty() || ours == said ? "" : element("small", "ours: " + ours);
+    const std::string beside_it = ours.empty() || ours == said ? "" : element("small", "ours: " + ours);
     if (!ours.empty()) said = ours;
     rows += fmt::format("<tr><th scope=\"row\">{} {} {}</th><td class=\"number\">{}{} <small>{}</small></td>{}</tr>",
-                        escape(what), where, beside, number.is_approximate ? "about " : "", figure(value),
+                        escape(what), where, beside_it, number.is_approximate ? "about " : "", figure(value),
                         escape(number.unit), cells);
   }
   return rows;
 }
 
-std::string numbers_of(const Context& context, const Paper& paper, const std::vector<Plot>& plots) {
+std::string numbers_of(const Context& context, const Paper& paper) {
   if (paper.numbers.empty()) return "";
-  const std::vector<std::size_t> documents = documents_of(plots);
+  const std::vector<std::size_t> documents = documents_of(paper, context.plots);
   std::string headings = "<th scope=\"col\">what</th><th scope=\"col\">the paper&#39;s</th>", rows;
+  if (documents.empty()) headings += "<th scope=\"col\">ours</th>";
   for (const std::size_t document : documents) {
     headings += fmt::format("<th scope=\"col\">{}ours <small>over the paper&#39;s</small></th>",
                             escape(context.machines[document].prefix()));
   }
-  for (const PaperNumber& number : paper.numbers) rows += rows_of_number(number, plots, documents);
+  for (const PaperNumber& number : paper.numbers) rows += rows_of_number(number, context.plots, documents);
   return scrolling(
       fmt::format("<table class=\"papers\"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", headings, rows),
       "Numbers of " + paper.paper);
@@ -83,10 +83,10 @@ std::string_view class_of_outcome(Outcome outcome) {
 }
 
 /// The verdict of each machine, those together that have the same.
-std::string verdicts_of(const Context& context, const Conclusion& conclusion, const std::vector<Plot>& plots) {
+std::string verdicts_of(const Context& context, const Conclusion& conclusion) {
   std::vector<std::pair<Verdict, std::vector<std::string>>> verdicts;
   for (std::size_t i = 0; i < context.documents.size(); ++i) {
-    Verdict verdict = judge(conclusion, plots, i);
+    Verdict verdict = judge(conclusion, context.plots, i);
     const auto same = std::ranges::find_if(verdicts, [&verdict](const auto& each) {
       return each.first.outcome == verdict.outcome && each.first.sentence == verdict.sentence;
     });
@@ -103,24 +103,24 @@ std::string verdicts_of(const Context& context, const Conclusion& conclusion, co
   return "<ul class=\"verdicts\">" + items + "</ul>";
 }
 
-std::string conclusions_of(const Context& context, const Paper& paper, const std::vector<Plot>& plots) {
+std::string conclusions_of(const Context& context, const Paper& paper) {
   std::string text;
   for (const Conclusion& conclusion : paper.conclusions) {
     text += fmt::format("<div class=\"conclusion\"><p>{}{}</p>{}</div>", escape(conclusion.says),
                         conclusion.where.empty() ? "" : " " + element("small", conclusion.where),
-                        verdicts_of(context, conclusion, plots));
+                        verdicts_of(context, conclusion));
   }
   return text;
 }
 
 }  // namespace
 
-std::string papers_part(const Context& context, const PaperMeasurement& papers, const std::vector<Plot>& plots) {
+std::string papers_part(const Context& context, const PaperMeasurement& papers) {
   std::string text;
   for (const Paper& paper : papers.papers) {
     text += element("h3", paper.paper) +
             element("p", paper.where + (paper.on.empty() ? "" : "; on " + paper.on), "class=\"where\"") +
-            conclusions_of(context, paper, plots) + numbers_of(context, paper, plots);
+            conclusions_of(context, paper) + numbers_of(context, paper);
   }
   return fmt::format("<aside aria-label=\"What the papers say of {}\">{}</aside>", escape(papers.measurement), text);
 }

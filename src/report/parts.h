@@ -22,7 +22,7 @@ std::string other_sections(const Context& context);
 std::string plots_part(const Context& context, const std::vector<Plot>& plots, const PaperMeasurement* papers,
                        const std::string& id);
 /// The papers' numbers beside ours, and what became of their conclusions.
-std::string papers_part(const Context& context, const PaperMeasurement& papers, const std::vector<Plot>& plots);
+std::string papers_part(const Context& context, const PaperMeasurement& papers);
 /// Bars, inputs, checks and notes, of what `measurement` is about; of all of an entry if that is empty.
 std::string details_part(const Context& context, std::size_t document, const Entry& entry,
                          const std::string& measurement);
@@ -36,6 +36,7 @@ struct VerdictCount {
   std::size_t hold = 0, fail = 0, open = 0;
   std::string text() const;
 };
+/// `plots` are those of all measurements.
 VerdictCount count_verdicts(const PaperMeasurement& papers, const std::vector<Plot>& plots, std::size_t document);
 /// Of the bars that `measurement` is about, of one machine; all if it is empty. As `penumbra bench` counts: a benchmark
 /// that is absent or was left out is one that is not shown.

@@ -32,7 +32,8 @@ std::vector<PaperSeries> paper_series(const Plot& plot, const PaperMeasurement* 
     for (const PaperNumber& number : paper.numbers) {
       if (!number.ours) continue;
       const Target& ours = *number.ours;
-      if (ours.to || ours.to_at || number.unit != plot.unit) continue;
+      if (ours.to || ours.to_at || number.place_of || ours.measurement != plot.measurement) continue;
+      if (number.unit != plot.unit) continue;
       if (!matches(ours.plot, plot.title) || !matches(ours.unit, plot.unit)) continue;
       PaperSeries series{fmt::format("{}, {}", paper.paper, number.what), curve_meant(plot, ours.of), {}};
       for (const auto& [place, value] : number.points) {

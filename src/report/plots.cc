@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -24,7 +25,8 @@ class Gathering {
       const auto& common = comparison.plot ? comparison.plot->at : std::nullopt;
       const Place place = contender.at ? *contender.at : common ? *common : Place(std::string());
       curve_for(plot, document, contender)
-          .points.push_back({place, contender.name, contender.value, contender.samples, contender.ratio});
+          .points.push_back(
+              {place, contender.name, contender.value, contender.samples, contender.ratio, contender.role});
     }
   }
 
@@ -58,7 +60,7 @@ class Gathering {
     const std::string& name = plot.is_table ? contender.name : contender.curve;
     const auto index = static_cast<std::size_t>(&plot - plots_.data());
     const auto [found, is_new] = curve_by_key_.try_emplace({index, document, name}, curves.size());
-    if (is_new) curves.push_back({name, contender.role, {}});
+    if (is_new) curves.push_back({name, Role::ours, {}});
     return curves[found->second];
   }
 
@@ -66,6 +68,16 @@ class Gathering {
   std::map<PlotKey, std::size_t> by_key_;
   std::map<std::tuple<std::size_t, std::size_t, std::string>, std::size_t> curve_by_key_;
 };
+
+/// That of most points; of the first of them where two have as many.
+Role most_common_role(const std::vector<Point>& points) {
+  const auto count = [&points](Role role) { return std::ranges::count(points, role, &Point::role); };
+  Role most = points.front().role;
+  for (const Point& point : points) {
+    if (count(point.role) > count(most)) most = point.role;
+  }
+  return most;
+}
 
 /// One point at each place, the last that was told; numbers in order.
 void put_in_order(Curve& curve, bool by_words, const std::string& x_unit) {
@@ -82,6 +94,7 @@ void put_in_order(Curve& curve, bool by_words, const std::string& x_unit) {
   }
   if (!by_words) std::ranges::sort(points, {}, &Point::place);
   curve.points = std::move(points);
+  curve.role = most_common_role(curve.points);
 }
 
 }  // namespace
@@ -99,6 +112,10 @@ const Point* Curve::near(const Place& place) const {
   for (const Point& point : points) places.push_back(point.place);
   const Place* found = nearest(places, *number);
   return found == nullptr ? nullptr : at(*found);
+}
+
+bool Curve::has_several_roles() const {
+  return std::ranges::any_of(points, [this](const Point& point) { return point.role != points.front().role; });
 }
 
 std::vector<Place> Plot::places() const {
@@ -185,15 +202,19 @@ bool are_apart(const Point& a, const Point& b) {
   return of_a.least > of_b.most || of_b.least > of_a.most;
 }
 
-double ratio(const Point& of, const Point& to) {
+std::optional<Spread> ratio(const Point& of, const Point& to) {
+  if (to.value.median == 0) return std::nullopt;
   std::vector<double> ratios;
   if (of.samples.size() == to.samples.size()) {
     for (std::size_t round = 0; round < of.samples.size(); ++round) {
       if (to.samples[round] != 0) ratios.push_back(of.samples[round] / to.samples[round]);
     }
   }
-  if (ratios.empty()) return to.value.median == 0 ? 0 : of.value.median / to.value.median;
-  return spread(std::move(ratios)).median;
+  if (ratios.size() >= kEnoughSamples) return spread(std::move(ratios));
+  const double median = ratios.empty() ? of.value.median / to.value.median : spread(std::move(ratios)).median;
+  const Spread above = stated_spread(of), below = stated_spread(to);
+  const double most = below.least > 0 ? above.most / below.least : std::numeric_limits<double>::infinity();
+  return Spread{median, std::min(median, above.least / below.most), std::max(median, most)};
 }
 
 }  // namespace penumbra::report

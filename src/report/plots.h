@@ -18,17 +18,20 @@ struct Point {
   Spread value;
   std::vector<double> samples;
   std::optional<Spread> ratio;
+  Role role = Role::ours;
 };
 
 struct Curve {
   std::string name;
-  Role role = Role::ours;
+  Role role = Role::ours;     ///< of most of its points
   std::vector<Point> points;  ///< in the order of their places, where these are numbers
 
   /// The point there, or null.
   const Point* at(const Place& place) const;
   /// The same of the nearest() place.
   const Point* near(const Place& place) const;
+  /// Whether its points have several roles: then its places are what is compared.
+  bool has_several_roles() const;
 };
 
 /// What one machine measured of a plot.
@@ -75,7 +78,8 @@ Spread stated_spread(const Point& point);
 /// Whether the stated spreads leave no doubt which of the two is more.
 bool are_apart(const Point& a, const Point& b);
 
-/// How many times as much `of` is as `to`, round by round where both have a sample of each.
-double ratio(const Point& of, const Point& to);
+/// How many times as much `of` is as `to`, round by round where both have a sample of each. With too few rounds to tell
+/// how much they differ, it lies off as far as the stated spreads of the two allow. None of what was divided by 0.
+std::optional<Spread> ratio(const Point& of, const Point& to);
 
 }  // namespace penumbra::report

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <optional>
 
+#include "report/pattern.h"
+
 namespace penumbra::report {
 namespace {
 
@@ -155,11 +157,97 @@ std::string lead_text(const std::vector<Stretch>& stretches, const Plot& plot) {
   return "Ahead: " + enumerate(parts);
 }
 
-std::string who_wins(const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
+/// Where at least two stand, those with all of the curves that are ahead somewhere; and the others. Where one is
+/// missing that leads elsewhere, who leads says nothing about it.
+struct Places {
+  std::vector<Place> comparable, incomplete;
+};
+
+Places split_places(const Plot& plot, const Panel& panel) {
+  std::vector<Place> compared;
+  std::vector<const Curve*> leaders;
+  for (const Place& place : plot.places()) {
+    const auto standings = ranking(panel, place, plot.sense(), is_contender);
+    if (standings.size() < 2) continue;
+    compared.push_back(place);
+    leaders.push_back(standings.front().curve);
+  }
+  Places places;
+  for (const Place& place : compared) {
+    const bool has_all =
+        std::ranges::all_of(leaders, [&](const Curve* leader) { return leader->at(place) != nullptr; });
+    (has_all ? places.comparable : places.incomplete).push_back(place);
+  }
+  return places;
+}
+
+std::string names_of(const std::vector<Place>& places, const std::string& unit) {
+  std::vector<std::string> names;
+  names.reserve(places.size());
+  for (const Place& place : places) names.push_back(place_name(place, unit));
+  return enumerate(names);
+}
+
+/// Each contender where it is best, the best first.
+std::vector<Standing> bests(const Plot& plot, const Panel& panel) {
+  std::vector<Standing> all;
+  for (const Curve& curve : panel.curves) {
+    if (!is_contender(curve)) continue;
+    Standing best;
+    for (const Point& point : curve.points) {
+      const Standing standing{&curve, &point};
+      if (best.point == nullptr || is_better(standing, best, plot.sense())) best = standing;
+    }
+    all.push_back(best);
+  }
+  std::ranges::stable_sort(all,
+                           [&plot](const Standing& a, const Standing& b) { return is_better(a, b, plot.sense()); });
+  return all;
+}
+
+/// With more threads all get more done: who leads at each number of them is not yet who gets most done.
+std::string best_of_all(const Plot& plot, const Panel& panel) {
+  const bool is_by_cores = plot.sense() == Sense::more && matches("^threads$|^cores$|^workers$", plot.x);
+  if (!is_by_cores || plot.places().size() < 2) return "";
+  const auto all = bests(plot, panel);
+  if (all.size() < 2) return "";
+  const Standing& best = all.front();
+  return fmt::format(" Best of all is {} with {} {} ({}: {}).", best.curve->name, figure(best.point->value.median),
+                     plot.unit, plot.x, place_name(best.point->place, plot.x_unit));
+}
+
+/// Of curves that have no place in common: each where it is best.
+std::string at_their_bests(const Plot& plot, const Panel& panel) {
+  const auto all = bests(plot, panel);
+  if (all.size() < 2) return "";
+  const auto with_figure = [&plot](const Standing& standing) {
+    return fmt::format("{} at its best ({} at {})", standing.curve->name, figure(standing.point->value.median),
+                       place_name(standing.point->place, plot.x_unit));
+  };
+  const double times = advantage(all[0].point->value.median, all[1].point->value.median, plot.sense());
+  return fmt::format("{} is {} times as good as {}.", with_figure(all[0]), figure(times), with_figure(all[1]));
+}
+
+std::string who_wins(const Plot& plot, const Panel& panel) {
+  Places places = split_places(plot, panel);
+  if (places.comparable.empty() && places.incomplete.empty()) {
+    return plot.is_by_words() ? "" : at_their_bests(plot, panel);
+  }
+  std::string incomplete;
+  if (!places.incomplete.empty()) {
+    const std::string names = names_of(places.incomplete, plot.x_unit);
+    incomplete = fmt::format(" At {} not all of these were measured{}.", names,
+                             plot.is_by_words() ? "" : ": who leads there is not said");
+  }
+  if (plot.is_by_words()) {
+    places.comparable = plot.places();  // each stands for itself
+  } else if (places.comparable.empty()) {
+    return "No place has all of the curves that lead somewhere." + best_of_all(plot, panel);
+  }
   std::vector<Stretch> stretches;
   Range leads;
   std::size_t compared = 0, level = 0;
-  for (const Place& place : places) {
+  for (const Place& place : places.comparable) {
     const auto standings = ranking(panel, place, plot.sense(), is_contender);
     if (standings.size() < 2) continue;
     ++compared;
@@ -169,7 +257,6 @@ std::string who_wins(const Plot& plot, const Panel& panel, const std::vector<Pla
     if (stretches.empty() || stretches.back().leader != best.curve) stretches.push_back({best.curve, {}});
     stretches.back().places.push_back(place);
   }
-  if (stretches.empty()) return "";
   std::string text = lead_text(stretches, plot);
   text += plot.sense() == Sense::less ? fmt::format("; the next best takes {} times as much.", leads.figures())
                                       : fmt::format(", by {} times over the next best.", leads.figures());
@@ -180,25 +267,37 @@ std::string who_wins(const Plot& plot, const Panel& panel, const std::vector<Pla
   } else if (level > 0) {
     text += fmt::format(" At {} of {} places the spreads of the best two overlap.", level, compared);
   }
-  return text;
+  return text + incomplete + best_of_all(plot, panel);
 }
 
 /// The best of ours beside the best of another role, wherever there are both.
 std::string ours_beside(Role role, const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
-  Range range;
+  Range range, beyond_limit;
+  std::vector<Place> beyond;
   for (const Place& place : places) {
     const auto ours = ranking(panel, place, plot.sense(), [](const Curve& curve) { return curve.role == Role::ours; });
     const auto others = ranking(panel, place, plot.sense(), [role](const Curve& curve) { return curve.role == role; });
     if (ours.empty() || others.empty()) continue;
-    range.add(advantage(ours.front().point->value.median, others.front().point->value.median, plot.sense()), place,
-              others.front().curve->name);
+    const double times = advantage(ours.front().point->value.median, others.front().point->value.median, plot.sense());
+    const bool is_beyond = role == Role::limit && times > 1 + kAssumedSpread;
+    if (is_beyond) beyond.push_back(place);
+    (is_beyond ? beyond_limit : range).add(times, place, others.front().curve->name);
   }
-  if (range.is_empty()) return "";
-  const std::string who = range.is_beside_one() ? fmt::format(" ({})", range.beside()) : "";
-  if (role == Role::limit) {
-    return fmt::format("Of the limit{} the best of ours reaches {}.", who, range.text(plot.x_unit));
+  const auto who = [](const Range& of) { return of.is_beside_one() ? fmt::format(" ({})", of.beside()) : ""; };
+  std::string text;
+  if (!range.is_empty()) {
+    text = role == Role::limit
+               ? fmt::format("Of the limit{} the best of ours reaches {}.", who(range), range.text(plot.x_unit))
+               : fmt::format("The best of ours is {} times as good as the best rival{}.", range.text(plot.x_unit),
+                             who(range));
   }
-  return fmt::format("The best of ours is {} times as good as the best rival{}.", range.text(plot.x_unit), who);
+  if (beyond.empty()) return text;
+  if (!text.empty()) text += ' ';
+  const std::string names = names_of(beyond, plot.x_unit);
+  return text + fmt::format(
+                    "{}ours is {} times what was measured as the limit{}: it is none there, for lines lie in "
+                    "caches or more cores are at work.",
+                    names.empty() ? "Here " : "At " + names + " ", beyond_limit.figures(), who(beyond_limit));
 }
 
 /// For units of which neither more nor less is better.
@@ -226,23 +325,45 @@ std::string course(const Plot& plot, const Curve& curve) {
                      place_name(most->place, plot.x_unit));
 }
 
+/// Of a curve with the ways that are compared as its places: which of them is best, which worst, and the limits.
+std::string ways_along(const Plot& plot, const Curve& curve) {
+  Curve ways = curve;
+  std::vector<std::string> limits;
+  std::erase_if(ways.points, [&](const Point& point) {
+    if (point.role != Role::limit) return false;
+    limits.push_back(fmt::format("{} at {}", figure(point.value.median), place_name(point.place, plot.x_unit)));
+    return true;
+  });
+  std::string text = course(plot, ways);
+  if (text.empty() || limits.empty()) return text;
+  return fmt::format("{} {}: {}.", text, limits.size() == 1 ? "Its limit" : "Its limits", enumerate(limits));
+}
+
 }  // namespace
 
 std::vector<double> crossings(const Curve& a, const Curve& b) {
-  std::vector<double> found;
-  std::optional<std::pair<double, double>> before;  // place, and the logarithm of a over b
+  std::vector<std::pair<double, double>> ratios;
   for (const Point& point : a.points) {
     const Point* other = b.at(point.place);
     const auto* place = std::get_if<double>(&point.place);
-    if (other == nullptr || place == nullptr) continue;
-    if (point.value.median <= 0 || other->value.median <= 0) continue;
-    const double difference = std::log(point.value.median / other->value.median);
+    if (other == nullptr || place == nullptr || other->value.median <= 0) continue;
+    ratios.emplace_back(*place, point.value.median / other->value.median);
+  }
+  return crossings(ratios);
+}
+
+std::vector<double> crossings(const std::vector<std::pair<double, double>>& ratios) {
+  std::vector<double> found;
+  std::optional<std::pair<double, double>> before;  // place, and the ratio's logarithm
+  for (const auto& [place, times] : ratios) {
+    if (times <= 0) continue;
+    const double difference = std::log(times);
     if (before && before->second * difference < 0) {
       const double part = before->second / (before->second - difference);
-      found.push_back(before->first > 0 ? before->first * std::pow(*place / before->first, part)
-                                        : before->first + part * (*place - before->first));
+      found.push_back(before->first > 0 ? before->first * std::pow(place / before->first, part)
+                                        : before->first + part * (place - before->first));
     }
-    if (difference != 0) before = {*place, difference};
+    if (difference != 0) before = {place, difference};
   }
   return found;
 }
@@ -252,9 +373,11 @@ std::vector<std::string> sentences(const Plot& plot, const Panel& panel) {
   std::vector<std::string> all;
   if (plot.sense() == Sense::neither) {
     all.push_back(most_and_fewest(plot, panel, places));
+  } else if (std::ranges::any_of(panel.curves, &Curve::has_several_roles)) {
+    for (const Curve& curve : panel.curves) all.push_back(ways_along(plot, curve));
   } else {
     const auto contenders = std::ranges::count_if(panel.curves, is_contender);
-    all.push_back(who_wins(plot, panel, places));
+    all.push_back(who_wins(plot, panel));
     if (contenders == 1) all.push_back(course(plot, *std::ranges::find_if(panel.curves, is_contender)));
     all.push_back(ours_beside(Role::rival, plot, panel, places));
     all.push_back(ours_beside(Role::limit, plot, panel, places));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/plots.h"
@@ -13,6 +14,8 @@ namespace penumbra::report {
 /// Where two curves cross, between their places that are numbers: every place at which neither is ahead, by straight
 /// lines between the points (of the logarithms, where all are positive).
 std::vector<double> crossings(const Curve& a, const Curve& b);
+/// The same of pairs of a place and how many times b a is there.
+std::vector<double> crossings(const std::vector<std::pair<double, double>>& ratios);
 
 /// Who is ahead where on one machine, where the lead changes, and how far the best of ours is from the best rival and
 /// from the limit. Empty if there is nothing to compare.

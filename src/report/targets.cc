@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "report/pattern.h"
+#include "report/sentences.h"
 
 namespace penumbra::report {
 namespace {
@@ -15,25 +17,55 @@ struct Choice {
   const Point* point = nullptr;
 };
 
-/// The best of the curves that match, at that place.
-std::optional<Choice> best_at(const Plot& plot, const Panel& panel, const std::string& pattern, const Place& place) {
-  std::optional<Choice> best;
-  for (const Curve& curve : panel.curves) {
-    if (!matches(pattern, curve.name)) continue;
-    const Point* point = curve.at(place);
-    if (point == nullptr) continue;
-    if (best && advantage(point->value.median, best->point->value.median, plot.sense()) <= 1) continue;
-    best = {&curve, point};
+/// What stands above or below the line of a ratio: curves of a plot, of which the best counts.
+struct Side {
+  const Plot* plot = nullptr;
+  std::vector<const Curve*> curves;
+
+  bool is_better(const Choice& a, const Choice& b) const {
+    return advantage(a.point->value.median, b.point->value.median, plot->sense()) > 1;
   }
-  return best;
+  std::optional<Choice> best_at(const Place& place) const {
+    std::optional<Choice> best;
+    for (const Curve* curve : curves) {
+      const Point* point = curve->at(place);
+      if (point == nullptr || point->value.median == 0) continue;
+      if (const Choice choice{curve, point}; !best || is_better(choice, *best)) best = choice;
+    }
+    return best;
+  }
+  /// Where there is something.
+  std::vector<Place> places() const {
+    std::vector<Place> all = plot->places();
+    std::erase_if(all, [this](const Place& place) { return !best_at(place); });
+    return all;
+  }
+  std::vector<Place> best_place() const {
+    std::optional<Choice> best;
+    for (const Place& place : places()) {
+      const auto choice = best_at(place);
+      if (choice && (!best || is_better(*choice, *best))) best = choice;
+    }
+    return best ? std::vector<Place>{best->point->place} : std::vector<Place>();
+  }
+};
+
+Side side_of(const Plot& plot, const Panel& panel, const std::string& pattern) {
+  Side side{&plot, {}};
+  for (const Curve& curve : panel.curves) {
+    if (matches(pattern, curve.name)) side.curves.push_back(&curve);
+  }
+  return side;
 }
 
 /// Those of the places that are meant.
-std::vector<Place> chosen(std::vector<Place> places, const PlaceChoice& choice) {
+std::vector<Place> chosen(const Side& side, const PlaceChoice& choice) {
   using Kind = PlaceChoice::Kind;
+  std::vector<Place> places = side.places();
   if (places.empty() || choice.kind == Kind::all) return places;
   if (choice.kind == Kind::first) return {places.front()};
   if (choice.kind == Kind::last) return {places.back()};
+  if (choice.kind == Kind::best) return side.best_place();
   if (choice.kind == Kind::number) {
     const Place* found = nearest(places, choice.from);
     return found == nullptr ? std::vector<Place>() : std::vector<Place>{*found};
@@ -46,37 +78,55 @@ std::vector<Place> chosen(std::vector<Place> places, const PlaceChoice& choice) 
   return places;
 }
 
-/// At which places the curves that match have a point.
-std::vector<Place> places_of(const Plot& plot, const Panel& panel, const std::string& pattern) {
-  std::vector<Place> places = plot.places();
-  std::erase_if(places, [&](const Place& place) { return !best_at(plot, panel, pattern, place); });
-  return places;
-}
+/// What stands below the line, and where if that is not the place above it.
+struct Divisor {
+  Side side;
+  std::optional<PlaceChoice> at;
+};
 
-void find_in(const Plot& plot, const Panel& panel, const Target& target, const PlaceChoice& at,
-             std::vector<Finding>& found) {
-  for (const Place& place : chosen(places_of(plot, panel, target.of), at)) {
-    const auto of = best_at(plot, panel, target.of, place);
-    if (!of) continue;
-    if (!target.to && !target.to_at) {
-      found.push_back({&plot, place, of->curve->name, "", of->point->value.median, 0});
+/// Of `of` divided by the divisor, or of `of` alone.
+void find_between(const Side& of, const std::optional<Divisor>& by, const PlaceChoice& at,
+                  std::vector<Finding>& found) {
+  for (const Place& place : chosen(of, at)) {
+    const auto above = of.best_at(place);
+    if (!above) continue;
+    if (!by) {
+      found.push_back({of.plot, place, above->curve->name, "", stated_spread(*above->point), {}});
       continue;
     }
-    const std::string& other = target.to ? *target.to : target.of;
-    Place where = place;
-    if (target.to_at) {
-      const auto places = chosen(places_of(plot, panel, other), *target.to_at);
-      if (places.empty() || places.front() == place) continue;
-      where = places.front();
-    }
-    const auto to = best_at(plot, panel, other, where);
-    if (!to || to->point == of->point) continue;
-    const double value = ratio(*of->point, *to->point);
-    std::string name = to->curve->name;
-    if (target.to_at) name += " at " + place_name(where, plot.x_unit);
-    found.push_back(
-        {&plot, place, of->curve->name, name, value, plot.sense() == Sense::less && value != 0 ? 1 / value : value});
+    const std::vector<Place> places = by->at ? chosen(by->side, *by->at) : std::vector<Place>{place};
+    if (places.empty()) continue;
+    const auto below = by->side.best_at(places.front());
+    if (!below || below->point == above->point) continue;
+    const auto value = ratio(*above->point, *below->point);
+    if (!value) continue;
+    std::string name = below->curve->name;
+    const std::string where = place_name(places.front(), by->side.plot->x_unit);
+    if (by->at && !where.empty()) name += " at " + where;
+    if (by->side.plot != of.plot) name += " (" + by->side.plot->title + ")";
+    const bool is_less_better = of.plot->sense() == Sense::less;
+    const auto inverse = [](double each) { return each > 0 ? 1 / each : std::numeric_limits<double>::infinity(); };
+    const Spread ahead =
+        is_less_better ? Spread{inverse(value->median), inverse(value->most), inverse(value->least)} : *value;
+    found.push_back({of.plot, place, above->curve->name, name, *value, ahead});
   }
+}
+
+/// Nothing if the target divides by nothing; a side without curves if these results lack it.
+std::optional<Divisor> divisor_of(const Target& target, const Plot& plot, const Panel& panel, const Side& of,
+                                  const std::vector<Plot>& plots) {
+  if (!target.to_plot) {
+    if (target.to) return Divisor{side_of(plot, panel, *target.to), target.to_at};
+    return target.to_at ? std::optional(Divisor{of, target.to_at}) : std::nullopt;
+  }
+  const PlaceChoice at = target.to_at.value_or(PlaceChoice{PlaceChoice::Kind::best, 0, 0, ""});
+  for (const Plot& other : plots) {
+    if (other.measurement != target.measurement || other.unit != plot.unit) continue;
+    if (!matches(*target.to_plot, other.title)) continue;
+    const auto its = std::ranges::find(other.panels, panel.document, &Panel::document);
+    if (its != other.panels.end()) return Divisor{side_of(other, *its, target.to.value_or(target.of)), at};
+  }
+  return Divisor{{&plot, {}}, at};
 }
 
 }  // namespace
@@ -85,12 +135,30 @@ std::vector<Finding> find(const Target& target, const std::vector<Plot>& plots, 
                           const std::optional<PlaceChoice>& at) {
   std::vector<Finding> found;
   for (const Plot& plot : plots) {
+    if (plot.measurement != target.measurement) continue;
     if (!matches(target.plot, plot.title) || !matches(target.unit, plot.unit)) continue;
     for (const Panel& panel : plot.panels) {
-      if (panel.document == document) find_in(plot, panel, target, at.value_or(target.at), found);
+      if (panel.document != document) continue;
+      const Side all = side_of(plot, panel, target.of);
+      std::vector<Side> sides{all};
+      if (target.of_each) {
+        sides.clear();
+        for (const Curve* curve : all.curves) sides.push_back({&plot, {curve}});
+      }
+      for (const Side& side : sides) {
+        find_between(side, divisor_of(target, plot, panel, side, plots), at.value_or(target.at), found);
+      }
     }
   }
   return found;
+}
+
+std::vector<double> crossings_of(const std::vector<Finding>& findings) {
+  std::vector<std::pair<double, double>> ratios;
+  for (const Finding& finding : findings) {
+    if (const auto* place = std::get_if<double>(&finding.place)) ratios.emplace_back(*place, finding.value.median);
+  }
+  return crossings(ratios);
 }
 
 std::string text_of(const Finding& finding) {
@@ -101,8 +169,8 @@ std::string short_text_of(const Finding& finding) {
   const std::string place = place_name(finding.place, finding.plot->x_unit);
   const std::string where = place.empty() ? "" : " at " + place;
   if (finding.to.empty())
-    return fmt::format("{}{}: {} {}", finding.of, where, figure(finding.value), finding.plot->unit);
-  return fmt::format("{}{} over {}: {}", finding.of, where, finding.to, figure(finding.value));
+    return fmt::format("{}{}: {} {}", finding.of, where, figure(finding.value.median), finding.plot->unit);
+  return fmt::format("{}{} over {}: {}", finding.of, where, finding.to, figure(finding.value.median));
 }
 
 }  // namespace penumbra::report

@@ -17,14 +17,18 @@ struct Finding {
   const Plot* plot = nullptr;
   Place place;
   std::string of, to;  ///< the curves; `to` is empty if nothing was divided
-  double value = 0;    ///< as measured, or the ratio
-  double ahead = 0;    ///< how many times as good `of` is as `to`
+  Spread value;        ///< as measured, or the ratio; with the stated spread
+  Spread ahead;        ///< how many times as good `of` is as `to`; 0 if nothing was divided
 };
 
 /// What that machine's results have of the target: of every plot that matches one finding at each place that is meant.
-/// `at`, if given, goes before the target's own choice of places.
+/// `at`, if given, goes before the target's own choice of places. A place with a rate of 0, in which not one batch came
+/// back, counts as not measured.
 std::vector<Finding> find(const Target& target, const std::vector<Plot>& plots, std::size_t document,
                           const std::optional<PlaceChoice>& at = std::nullopt);
+
+/// The places at which `of` and `to` of these findings cross.
+std::vector<double> crossings_of(const std::vector<Finding>& findings);
 
 /// "cuckoo by size of the table at 1 GiB: gopt / plain loop 4.09".
 std::string text_of(const Finding& finding);

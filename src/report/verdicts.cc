@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
-#include "report/pattern.h"
-#include "report/sentences.h"
 #include "report/targets.h"
 
 namespace penumbra::report {
@@ -35,18 +34,37 @@ std::string figures_text(const std::vector<Finding>& findings) {
   return text;
 }
 
+/// Of one figure, by its spread: runs may differ by more than what lies between it and a bound.
+Outcome outcome_of(const Check& check, const Spread& value) {
+  const double lower = check.at_least ? *check.at_least * (1 - kTolerance) : -std::numeric_limits<double>::infinity();
+  const double upper = check.at_most ? *check.at_most * (1 + kTolerance) : std::numeric_limits<double>::infinity();
+  if (value.least >= lower && value.most <= upper) return Outcome::holds;
+  return value.most < lower || value.least > upper ? Outcome::does_not_hold : Outcome::cannot_be_said;
+}
+
 Verdict judge_bounds(const Check& check, const std::vector<Finding>& findings) {
-  const auto is_inside = [&check](const Finding& finding) {
-    return (!check.at_least || finding.value >= *check.at_least * (1 - kTolerance)) &&
-           (!check.at_most || finding.value <= *check.at_most * (1 + kTolerance));
-  };
-  std::vector<Finding> inside, failing;
-  for (const Finding& finding : findings) (is_inside(finding) ? inside : failing).push_back(finding);
+  std::vector<Finding> inside, failing, open;
+  bool do_medians_hold = true;
+  for (const Finding& finding : findings) {
+    const Outcome outcome = outcome_of(check, finding.value);
+    (outcome == Outcome::holds ? inside : outcome == Outcome::does_not_hold ? failing : open).push_back(finding);
+    const double median = finding.value.median;
+    if (outcome_of(check, {median, median, median}) == Outcome::does_not_hold) do_medians_hold = false;
+  }
   const std::string wanted = bounds_text(check);
-  if (failing.empty()) return {Outcome::holds, fmt::format("{} (asked: {}).", figures_text(inside), wanted)};
-  std::string sentence = fmt::format("{} (asked: {})", figures_text(failing), wanted);
+  if (failing.empty() && open.empty()) {
+    return {Outcome::holds, fmt::format("{} (asked: {}).", figures_text(inside), wanted)};
+  }
+  std::string sentence;
+  if (failing.empty()) {
+    sentence = fmt::format("By the medians it {}, but runs may differ by more than that: {} (asked: {})",
+                           do_medians_hold ? "holds" : "does not hold", figures_text(open), wanted);
+  } else {
+    sentence = fmt::format("{} (asked: {})", figures_text(failing), wanted);
+    if (!open.empty()) sentence += "; undecided, for runs may differ by more than that: " + figures_text(open);
+  }
   if (!inside.empty()) sentence += "; but it holds for " + figures_text(inside);
-  return {Outcome::does_not_hold, sentence + "."};
+  return {failing.empty() ? Outcome::cannot_be_said : Outcome::does_not_hold, sentence + "."};
 }
 
 /// Places from the first to the last of some findings.
@@ -59,81 +77,99 @@ std::string stretch_of(const std::vector<Finding>& findings) {
 std::string lead_of(const std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   for (auto begin = findings.begin(); begin != findings.end();) {
-    const bool ahead = begin->ahead >= 1;
-    const auto end =
-        std::find_if(begin, findings.end(), [ahead](const Finding& each) { return (each.ahead >= 1) != ahead; });
-    const auto [least, most] =
-        std::minmax_element(begin, end, [](const Finding& a, const Finding& b) { return a.ahead < b.ahead; });
-    const std::string by = figure(least->ahead) == figure(most->ahead)
-                               ? figure(least->ahead)
-                               : figure(least->ahead) + " to " + figure(most->ahead);
-    parts.push_back(fmt::format("{} {} ({} times as good)", ahead ? "ahead" : "behind", stretch_of({begin, end}), by));
+    const auto is_ahead = [](const Finding& each) { return each.ahead.median >= 1; };
+    const bool ahead = is_ahead(*begin);
+    const auto end = std::find_if(begin, findings.end(), [&](const Finding& each) { return is_ahead(each) != ahead; });
+    const auto [least, most] = std::minmax_element(
+        begin, end, [](const Finding& a, const Finding& b) { return a.ahead.median < b.ahead.median; });
+    const std::string from = figure(least->ahead.median), to = figure(most->ahead.median);
+    const std::string times = from == to ? from : fmt::format("{} to {}", from, to);
+    parts.push_back(
+        fmt::format("{} {} ({} times as good)", ahead ? "ahead" : "behind", stretch_of({begin, end}), times));
     begin = end;
   }
   return enumerate(parts);
 }
 
-/// Where the two named curves cross.
-std::string crossing_of(const std::vector<Finding>& findings, std::size_t document) {
-  const Finding& first = findings.front();
-  for (const Panel& panel : first.plot->panels) {
-    if (panel.document != document) continue;
-    const auto named = [&panel](const std::string& name) {
-      return std::ranges::find(panel.curves, name, &Curve::name);
-    };
-    const auto of = named(first.of), to = named(first.to);
-    if (of == panel.curves.end() || to == panel.curves.end()) continue;
-    const auto where = crossings(*of, *to);
-    if (where.empty()) return ", and the two do not cross";
-    std::vector<std::string> names;
-    names.reserve(where.size());
-    for (const double place : where) names.push_back(place_name(place, first.plot->x_unit));
-    return ", and they cross near " + enumerate(names);
-  }
-  return "";
+std::string crossing_text(const std::vector<Finding>& findings) {
+  const std::vector<double> where = crossings_of(findings);
+  if (where.empty()) return ", and the two do not cross";
+  std::vector<std::string> names;
+  names.reserve(where.size());
+  for (const double place : where) names.push_back(place_name(place, findings.front().plot->x_unit));
+  return ", and they cross near " + enumerate(names);
 }
 
+/// Whether `of` is ahead (or behind) at these places, which are tested one by one.
+class LeadTest {
+ public:
+  void add(const Finding& finding, bool wants_ahead) {
+    is_tested_ = true;
+    const bool is_certain = finding.ahead.least > 1 || finding.ahead.most < 1;
+    if (!is_certain) {
+      open_.push_back(place_name(finding.place, finding.plot->x_unit));
+    } else if ((finding.ahead.median > 1) != wants_ahead) {
+      fails_ = true;
+    }
+  }
+  Verdict verdict(const std::string& sentence) const {
+    if (!is_tested_) return {Outcome::cannot_be_said, "Nothing was measured at the places in question. " + sentence};
+    if (fails_) return {Outcome::does_not_hold, sentence};
+    if (open_.empty()) return {Outcome::holds, sentence};
+    return {Outcome::cannot_be_said,
+            fmt::format("{} At {} runs may differ by more than the two do.", sentence, enumerate(open_))};
+  }
+
+ private:
+  std::vector<std::string> open_;
+  bool is_tested_ = false, fails_ = false;
+};
+
 /// Of the findings of one plot, by place.
-Verdict judge_ahead(const Check& check, const std::vector<Finding>& findings, std::size_t document) {
-  bool holds = true, is_tested = false;
+Verdict judge_ahead(const Check& check, const std::vector<Finding>& findings) {
+  LeadTest test;
   for (const Finding& finding : findings) {
     const auto* place = std::get_if<double>(&finding.place);
     if (place == nullptr) continue;
-    if (check.ahead_up_to && *place <= *check.ahead_up_to) {
-      is_tested = true;
-      holds = holds && finding.ahead >= 1;
-    }
-    if (check.behind_from && *place >= *check.behind_from) {
-      is_tested = true;
-      holds = holds && finding.ahead <= 1;
-    }
+    if (check.ahead_up_to && *place <= *check.ahead_up_to) test.add(finding, true);
+    if (check.behind_from && *place >= *check.behind_from) test.add(finding, false);
   }
-  const std::string sentence =
-      fmt::format("{}: {} is {} {}{}.", findings.front().plot->title, findings.front().of, lead_of(findings),
-                  "beside " + findings.front().to, crossing_of(findings, document));
-  if (!is_tested) return {Outcome::cannot_be_said, "Nothing was measured at the places in question. " + sentence};
-  return {holds ? Outcome::holds : Outcome::does_not_hold, sentence};
+  return test.verdict(fmt::format("{}: {} is {} {}{}.", findings.front().plot->title, findings.front().of,
+                                  lead_of(findings), "beside " + findings.front().to, crossing_text(findings)));
 }
 
 Verdict judge_peak(const Check& check, const std::vector<Finding>& findings) {
-  const auto most = std::ranges::max_element(findings, {}, &Finding::value);
-  const auto* place = std::get_if<double>(&most->place);
-  const std::string sentence = fmt::format(
-      "The greatest of {}: {}; asked: between {} and {}.", counted(findings.size(), "ratio"), text_of(*most),
-      place_name(check.peak_from, most->plot->x_unit), place_name(check.peak_to, most->plot->x_unit));
-  if (place == nullptr || findings.size() < 2) return {Outcome::cannot_be_said, sentence};
-  const bool holds = *place >= check.peak_from && *place <= check.peak_to;
-  return {holds ? Outcome::holds : Outcome::does_not_hold, sentence};
+  const Finding *inside = nullptr, *outside = nullptr;  // the greatest of each
+  for (const Finding& finding : findings) {
+    const auto* place = std::get_if<double>(&finding.place);
+    const bool is_inside = place != nullptr && *place >= check.peak_from && *place <= check.peak_to;
+    const Finding*& greatest = is_inside ? inside : outside;
+    if (greatest == nullptr || finding.value.median > greatest->value.median) greatest = &finding;
+  }
+  const bool is_inside = outside == nullptr || (inside != nullptr && inside->value.median > outside->value.median);
+  const Finding &most = is_inside ? *inside : *outside, *other = is_inside ? outside : inside;
+  const std::string& unit = most.plot->x_unit;
+  const std::string sentence =
+      fmt::format("The greatest of {}: {}; asked: between {} and {}.", counted(findings.size(), "ratio"), text_of(most),
+                  place_name(check.peak_from, unit), place_name(check.peak_to, unit));
+  if (other == nullptr) {
+    return {Outcome::cannot_be_said,
+            fmt::format("{} All of them lie {} there.", sentence, is_inside ? "in" : "out of")};
+  }
+  if (most.value.least <= other->value.most) {
+    return {Outcome::cannot_be_said,
+            fmt::format("{} Runs may differ by more than it does from {}.", sentence, short_text_of(*other))};
+  }
+  return {is_inside ? Outcome::holds : Outcome::does_not_hold, sentence};
 }
 
-/// Several plots' verdicts as one: what fails once does not hold.
+/// Several plots' verdicts as one: what fails once does not hold, and what is open once is open.
 Verdict together(const std::vector<Verdict>& verdicts) {
-  Verdict all;
+  Verdict all{Outcome::holds, ""};
   std::vector<std::string> sentences;
   for (const Verdict& each : verdicts) {
     sentences.push_back(each.sentence);
-    if (each.outcome == Outcome::cannot_be_said) continue;
-    if (all.outcome != Outcome::does_not_hold) all.outcome = each.outcome;
+    if (all.outcome != Outcome::does_not_hold && each.outcome != Outcome::holds) all.outcome = each.outcome;
   }
   all.sentence = fmt::format("{}", fmt::join(sentences, " "));
   return all;
@@ -145,15 +181,17 @@ Verdict judge(const Conclusion& conclusion, const std::vector<Plot>& plots, std:
   if (!conclusion.check) return {Outcome::cannot_be_said, conclusion.why_not};
   const Check& check = *conclusion.check;
   const std::vector<Finding> findings = find(check.target, plots, document);
-  if (findings.empty()) return {Outcome::cannot_be_said, "These results have no figures for it."};
+  if (findings.empty()) {
+    const bool has_reason = !conclusion.why_not.empty();
+    return {Outcome::cannot_be_said, has_reason ? conclusion.why_not : "These results have no figures for it."};
+  }
   if (check.kind == Check::Kind::bounds) return judge_bounds(check, findings);
   std::vector<Verdict> verdicts;
   for (auto begin = findings.begin(); begin != findings.end();) {
     const auto end =
         std::find_if(begin, findings.end(), [begin](const Finding& each) { return each.plot != begin->plot; });
     const std::vector<Finding> of_plot(begin, end);
-    verdicts.push_back(check.kind == Check::Kind::peak ? judge_peak(check, of_plot)
-                                                       : judge_ahead(check, of_plot, document));
+    verdicts.push_back(check.kind == Check::Kind::peak ? judge_peak(check, of_plot) : judge_ahead(check, of_plot));
     begin = end;
   }
   return together(verdicts);

@@ -18,7 +18,7 @@ struct Verdict {
   std::string sentence;  ///< with the figures that it rests on
 };
 
-/// Of a paper's conclusion, by the plots of its measurement.
+/// Of a paper's conclusion. What the stated spreads leave open cannot be said. `plots` are those of all measurements.
 Verdict judge(const Conclusion& conclusion, const std::vector<Plot>& plots, std::size_t document);
 
 /// "holds", "does not hold", "cannot be said".

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/beside.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/targets.h"
+
+namespace penumbra::report {
+namespace {
+
+/// The finding at the place that figures point out; null if they point out none.
+const Finding* pointed_out(const PlaceOf& place, const std::vector<Finding>& findings) {
+  if (place.kind == PlaceOf::Kind::greatest) {
+    return &*std::ranges::max_element(findings, {}, [](const Finding& each) { return each.value.median; });
+  }
+  const auto is_enough = [&place](const Finding& each) { return each.value.median >= place.at_least; };
+  if (place.kind == PlaceOf::Kind::first) {
+    const auto found = std::ranges::find_if(findings, is_enough);
+    return found == findings.end() ? nullptr : &*found;
+  }
+  const auto found = std::find_if(findings.rbegin(), findings.rend(), is_enough);
+  return found == findings.rend() ? nullptr : &*found;
+}
+
+std::optional<double> place_in(const PlaceOf& place, const std::vector<Finding>& findings) {
+  if (place.kind == PlaceOf::Kind::crossing) {
+    const std::vector<double> where = crossings_of(findings);
+    return where.empty() ? std::nullopt : std::optional(where.front());
+  }
+  const Finding* found = pointed_out(place, findings);
+  const auto* number = found == nullptr ? nullptr : std::get_if<double>(&found->place);
+  return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
+}  // namespace
+
+std::optional<Beside> beside(const PaperNumber& number, const std::optional<double>& place,
+                             const std::vector<Plot>& plots, std::size_t document) {
+  if (!number.ours) return std::nullopt;
+  std::optional<PlaceChoice> at;
+  if (place) at = PlaceChoice{PlaceChoice::Kind::number, *place, 0, ""};
+  std::vector<Finding> found = find(*number.ours, plots, document, at);
+  if (found.empty()) return std::nullopt;
+  const Finding first = found.front();
+  std::string what = first.plot->title + ", " + first.of;
+  if (number.place_of) {
+    std::erase_if(found, [&first](const Finding& each) { return each.plot != first.plot; });
+    auto where = place_in(*number.place_of, found);
+    if (where) *where *= number.scale;
+    return Beside{where, fmt::format("{} over {}", what, first.to)};
+  }
+  const std::string at_place = place_name(first.place, first.plot->x_unit);
+  if (!place && !at_place.empty()) what += " at " + at_place;
+  if (!first.to.empty()) what += " over " + first.to;
+  if (number.scale != 1) {
+    what += fmt::format(" ({} {} to each of the {})", figure(number.scale), number.unit, first.plot->unit);
+  }
+  return Beside{first.value.median * number.scale, what};
+}
+
+}  // namespace penumbra::report

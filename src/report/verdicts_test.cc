@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Targets, verdicts and what stands beside a paper's number.
+#include "report/verdicts.h"
+
+#include <gmock/gmock.h>
+
+#include "penumbra/errors.h"
+#include "report/beside.h"
+#include "report/test_plots.h"
+
+namespace penumbra::report {
+namespace {
+
+using testing::HasSubstr;
+
+PaperMeasurement paper_with(const std::string& key, const std::string& object) {
+  return parse_papers(R"({"measurement": "E6", "title": "t", "papers": [{"paper": "p", "where": "w", ")" + key +
+                          R"(": [)" + object + "]}]}",
+                      "test");
+}
+
+Conclusion conclusion(const std::string& check) {
+  return paper_with("conclusions", R"({"says": "s", "check": )" + check + "}").papers.front().conclusions.front();
+}
+
+/// A number of 1 `unit`.
+PaperNumber number(const std::string& ours) {
+  return paper_with("numbers", R"({"what": "w", "unit": "Gbit/s", "value": 1, "ours": )" + ours + "}")
+      .papers.front()
+      .numbers.front();
+}
+
+TEST(ReportVerdicts, Bounds) {
+  const std::vector<Plot> plots{
+      plot_of_curves({curve("gopt", {{1, 20}, {8, 60}}), curve("plain loop", {{1, 10}, {8, 20}})})};
+  const auto verdict = [&plots](const std::string& check) { return judge(conclusion(check), plots, 0); };
+  const Verdict holds = verdict(R"({"plot": "a plot", "of": "gopt", "to": "plain", "at_least": 2})");
+  EXPECT_EQ(holds.outcome, Outcome::holds);
+  EXPECT_EQ(holds.sentence, "a plot, gopt at 1 over plain loop: 2; gopt at 8 over plain loop: 3 (asked: 2 or more).");
+  const Verdict fails = verdict(R"({"of": "gopt", "to": "plain", "at_most": 2})");
+  EXPECT_EQ(fails.outcome, Outcome::does_not_hold);
+  EXPECT_THAT(fails.sentence, HasSubstr("gopt at 8 over plain loop: 3 (asked: 2 or less); but it holds for"));
+  EXPECT_EQ(verdict(R"({"of": "gopt", "to": "plain", "at": 8, "at_least": 3})").outcome, Outcome::holds);
+  EXPECT_EQ(verdict(R"({"of": "gopt", "at": "last", "to_at": "first", "at_least": 3})").outcome, Outcome::holds);
+  EXPECT_EQ(verdict(R"({"of": "gopt", "to": "plain", "at": [2, 4], "at_least": 3})").outcome, Outcome::cannot_be_said);
+  EXPECT_EQ(verdict(R"({"plot": "another", "of": "gopt", "at_least": 3})").outcome, Outcome::cannot_be_said);
+  EXPECT_EQ(judge(conclusion(R"({"of": "gopt", "at_least": 3})"), plots, 1).outcome, Outcome::cannot_be_said)
+      << "another machine has no figures";
+}
+
+TEST(ReportVerdicts, WhatRunsDifferByDecidesNothing) {
+  Plot plot = plot_of_curves({curve("gopt", {{1, 21.6}, {8, 30}}), curve("plain loop", {{1, 20}, {8, 10}})});
+  for (Curve& each : plot.panels.front().curves) {
+    for (Point& point : each.points) point.samples = {point.value.median};
+  }
+  const auto verdict = [&plot](const std::string& check) { return judge(conclusion(check), {plot}, 0); };
+  const Verdict open = verdict(R"({"of": "gopt", "to": "plain", "at": 1, "at_most": 1})");
+  EXPECT_EQ(open.outcome, Outcome::cannot_be_said);
+  EXPECT_EQ(open.sentence,
+            "By the medians it does not hold, but runs may differ by more than that: a plot, gopt at 1 over "
+            "plain loop: 1.08 (asked: 1 or less).");
+  EXPECT_THAT(verdict(R"({"of": "gopt", "to": "plain", "at_least": 1})").sentence,
+              HasSubstr("By the medians it holds"));
+  EXPECT_EQ(verdict(R"({"of": "gopt", "to": "plain", "at": 8, "at_least": 1})").outcome, Outcome::holds);
+  const Verdict fails = verdict(R"({"of": "gopt", "to": "plain", "at_most": 1})");
+  EXPECT_EQ(fails.outcome, Outcome::does_not_hold) << "one place is enough";
+  EXPECT_THAT(fails.sentence, HasSubstr("undecided, for runs may differ by more than that: a plot, gopt at 1"));
+  const Verdict lead = verdict(R"({"of": "gopt", "to": "plain", "ahead_up_to": 8})");
+  EXPECT_EQ(lead.outcome, Outcome::cannot_be_said);
+  EXPECT_THAT(lead.sentence, HasSubstr("At 1 runs may differ by more than the two do."));
+  EXPECT_EQ(verdict(R"({"of": "gopt", "to": "plain", "peak": [4, 10]})").outcome, Outcome::holds);
+  EXPECT_EQ(verdict(R"({"of": "gopt", "peak": [4, 10], "to": "gopt", "to_at": 8})").outcome, Outcome::cannot_be_said);
+}
+
+TEST(ReportVerdicts, AheadUpToAPlace) {
+  const std::vector<Plot> plots{plot_of_curves(
+      {curve("polling", {{1, 5}, {512, 10}, {4096, 45}}), curve("copies", {{1, 15}, {512, 15}, {4096, 15}})}, "us")};
+  const auto verdict = [&plots](const std::string& check) { return judge(conclusion(check), plots, 0); };
+  const Verdict holds = verdict(R"({"of": "polling", "to": "copies", "ahead_up_to": 512, "behind_from": 2000})");
+  EXPECT_EQ(holds.outcome, Outcome::holds);
+  EXPECT_THAT(holds.sentence,
+              HasSubstr("polling is ahead from 1 to 512 (1.50 to 3 times as good) and behind at 4,096"));
+  EXPECT_THAT(holds.sentence, HasSubstr("they cross near 897"));
+  EXPECT_EQ(verdict(R"({"of": "polling", "to": "copies", "ahead_up_to": 5000})").outcome, Outcome::does_not_hold);
+  EXPECT_EQ(verdict(R"({"of": "polling", "to": "copies", "behind_from": 5000})").outcome, Outcome::cannot_be_said);
+}
+
+TEST(ReportVerdicts, WhereTheGreatestIs) {
+  const std::vector<Plot> plots{
+      plot_of_curves({curve("gopt", {{10, 2}, {300, 3}, {2000, 1}}), curve("plain", {{10, 1}, {300, 1}, {2000, 1}})})};
+  EXPECT_EQ(judge(conclusion(R"({"of": "gopt", "to": "plain", "peak": [150, 600]})"), plots, 0).outcome,
+            Outcome::holds);
+  EXPECT_EQ(judge(conclusion(R"({"of": "gopt", "to": "plain", "peak": [1, 20]})"), plots, 0).outcome,
+            Outcome::does_not_hold);
+}
+
+TEST(ReportTargets, AtTheBestPlace) {
+  const std::vector<Plot> plots{plot_of_curves({curve("cuda", {{1, 90}, {8, 50}}), curve("gopt", {{1, 1}, {8, 5}})})};
+  const auto verdict = [&plots](const std::string& check) { return judge(conclusion(check), plots, 0).sentence; };
+  EXPECT_THAT(verdict(R"({"of": "cuda", "at": "best", "to": "gopt", "to_at": 8, "at_least": 1})"),
+              HasSubstr("cuda at 1 over gopt at 8: 18 "));
+}
+
+TEST(ReportTargets, EveryCurveForItself) {
+  const std::vector<Plot> plots{
+      plot_of_curves({curve("1 worker", {{0, 10}, {500, 1}}), curve("4 workers", {{0, 30}, {500, 60}})})};
+  const std::string sentence =
+      judge(conclusion(R"({"of": "worker", "of_each": true, "at": "last", "to_at": "first", "at_least": 1})"), plots, 0)
+          .sentence;
+  EXPECT_THAT(sentence, HasSubstr("1 worker at 500 over 1 worker at 0: 0.1 (asked"));
+  EXPECT_THAT(sentence, HasSubstr("4 workers at 500 over 4 workers at 0: 2."));
+}
+
+TEST(ReportTargets, OfAnotherPlotInTheSameUnit) {
+  Plot cores = plot_of_curves({{"16 cores", Role::ours, {point_at("", 100)}}}), times = cores;
+  cores.title = times.title = "on the CPU";
+  times.unit = "us";
+  const std::vector<Plot> plots{times, plot_of_curves({curve("GPU", {{1024, 300}, {8192, 200}})}), cores};
+  EXPECT_THAT(judge(conclusion(R"({"plot": "a plot", "of": "GPU", "at": "best", "to": "cores", "to_plot": "on the CPU",
+                                   "at_least": 2})"),
+                    plots, 0)
+                  .sentence,
+              HasSubstr("GPU at 1,024 over 16 cores (on the CPU): 3 "));
+  EXPECT_EQ(
+      judge(conclusion(R"({"of": "GPU", "to": "cores", "to_plot": "elsewhere", "at_least": 2})"), plots, 0).outcome,
+      Outcome::cannot_be_said);
+}
+
+TEST(ReportTargets, WhereNothingCameBackNothingWasMeasured) {
+  const std::vector<Plot> plots{plot_of_curves({curve("cuda", {{1, 90}, {8, 80}}), curve("gopt", {{1, 45}, {8, 0}})})};
+  const Verdict verdict = judge(conclusion(R"({"of": "cuda", "to": "gopt", "at_most": 2})"), plots, 0);
+  EXPECT_EQ(verdict.outcome, Outcome::holds);
+  EXPECT_EQ(judge(conclusion(R"({"of": "gopt", "at": "last", "at_least": 45})"), plots, 0).outcome, Outcome::holds);
+}
+
+TEST(ReportBeside, FiguresInThePapersUnit) {
+  const std::vector<Plot> plots{plot_of_curves({curve("tuple", {{256, 30}})})};
+  const auto found = beside(number(R"({"of": "tuple", "at": 256, "scale": 0.672})"), std::nullopt, plots, 0);
+  ASSERT_TRUE(found && found->value);
+  EXPECT_DOUBLE_EQ(*found->value, 20.16);
+  EXPECT_EQ(found->what, "a plot, tuple at 256 (0.672 Gbit/s to each of the M items/s)");
+  EXPECT_FALSE(beside(number(R"({"measurement": "E7", "of": "tuple"})"), std::nullopt, plots, 0)) << "another's plots";
+  EXPECT_FALSE(beside(number(R"({"of": "tuple"})"), std::nullopt, plots, 1)) << "another machine";
+}
+
+TEST(ReportBeside, PlacesThatFiguresPointOut) {
+  const std::vector<Plot> plots{
+      plot_of_curves({curve("gopt", {{10, 2}, {100, 8}, {1000, 1}}), curve("plain", {{10, 1}, {100, 2}, {1000, 2}}),
+                      curve("slow", {{10, 1}, {100, 1}, {1000, 0.5}})})};
+  const auto place = [&plots](const std::string& to, const std::string& of_what) {
+    const auto found =
+        beside(number(R"({"of": "gopt", "to": ")" + to + R"(", "place_of": )" + of_what + "}"), std::nullopt, plots, 0);
+    return found ? found->value : std::nullopt;
+  };
+  EXPECT_EQ(place("plain", "\"greatest\""), 100);
+  EXPECT_EQ(place("plain", R"("first", "at_least": 2)"), 10);
+  EXPECT_EQ(place("plain", R"("last", "at_least": 2)"), 100);
+  EXPECT_EQ(place("plain", R"("last", "at_least": 9)"), std::nullopt);
+  EXPECT_NEAR(place("plain", "\"crossing\"").value_or(0), 464, 1);
+  EXPECT_EQ(place("slow", "\"crossing\""), std::nullopt);
+}
+
+TEST(ReportPapers, MistakesAreNamed) {
+  for (const char* check : {"{}", R"({"peak": [1]})", R"({"of": "a", "ahead_up_to": 3})"}) {
+    EXPECT_THROW(conclusion(check), InputError) << check;
+  }
+  EXPECT_THROW(number(R"({"of": "a", "place_of": "nowhere"})"), InputError);
+  EXPECT_THROW(number(R"({"of": "a", "to": "b", "place_of": "first"})"), InputError) << "of how much?";
+  EXPECT_THROW(paper_with("numbers", R"({"what": "w", "unit": "u", "value": 1})"), InputError)
+      << "neither ours nor why there is none";
+}
+
+}  // namespace
+}  // namespace penumbra::report
