@@ -149,8 +149,9 @@ std::string Chart::curve_marks(const Curve& curve) const {
     const double low = height_of(point.value.least), high = height_of(point.value.most);
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, y);
     if (low - high > 1) {
-      bars += line("spread", x, low, x, high) + line("spread", x - kCap, low, x + kCap, low) +
-              line("spread", x - kCap, high, x + kCap, high);
+      bars +=
+          fmt::format("<path class=\"spread\" d=\"M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {1:.1f}h{4}M{3:.1f} {2:.1f}h{4}\"/>",
+                      x, low, high, x - kCap, 2 * kCap);
     }
     dots += fmt::format("<g>{}{}</g>", tip(curve, point, plot_), marker(look.shape, x, y));
   }
@@ -207,8 +208,9 @@ std::string Chart::bar_and_dot(const Curve& curve, const Point& point, double y)
   std::string marks = tip(curve, point, plot_);
   marks += y_.is_log ? "" : line("stem", row_column(0), y, x, y);
   if (most - least > 1) {
-    marks += line("spread", least, y, most, y) + line("spread", least, y - kCap, least, y + kCap) +
-             line("spread", most, y - kCap, most, y + kCap);
+    marks +=
+        fmt::format("<path class=\"spread\" d=\"M{0:.1f} {1:.1f}H{2:.1f}M{0:.1f} {3:.1f}v{4}M{2:.1f} {3:.1f}v{4}\"/>",
+                    least, y, most, y - kCap, 2 * kCap);
   }
   return fmt::format("<g class=\"c{} {}\">{}{}</g>", look.colour, name_of(curve.role), marks, marker(look.shape, x, y));
 }
