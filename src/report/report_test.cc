@@ -85,6 +85,12 @@ TEST(ReportSentences, WhereALeaderWasNotMeasuredNobodyLeads) {
   EXPECT_THAT(text, HasSubstr("Best of all is cuda with 90 M items/s (threads: 1)."));
 }
 
+TEST(ReportSentences, OfOnePlaceTheBestIsSaidOnce) {
+  Plot plot = plot_of_curves({curve("gopt", {{1, 2}}), curve("scalar", {{1, 1}})});
+  plot.x = "workers";
+  EXPECT_EQ(all_sentences(plot), "gopt is ahead at 1 (workers), by 2 times over the next best.\n");
+}
+
 TEST(ReportSentences, CurvesWithoutACommonPlaceStandWhereTheyAreBest) {
   const Plot plot = plot_of_curves({curve("1 core", {{1, 10}, {16, 80}}), curve("GPU", {{1024, 960}, {8192, 800}})});
   EXPECT_EQ(all_sentences(plot),

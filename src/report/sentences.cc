@@ -208,7 +208,7 @@ std::vector<Standing> bests(const Plot& plot, const Panel& panel) {
 /// With more threads all get more done: who leads at each number of them is not yet who gets most done.
 std::string best_of_all(const Plot& plot, const Panel& panel) {
   const bool is_by_cores = plot.sense() == Sense::more && matches("^threads$|^cores$|^workers$", plot.x);
-  if (!is_by_cores || plot.places().size() < 2) return "";
+  if (!is_by_cores) return "";
   const auto all = bests(plot, panel);
   if (all.size() < 2) return "";
   const Standing& best = all.front();
@@ -267,7 +267,8 @@ std::string who_wins(const Plot& plot, const Panel& panel) {
   } else if (level > 0) {
     text += fmt::format(" At {} of {} places the spreads of the best two overlap.", level, compared);
   }
-  return text + incomplete + best_of_all(plot, panel);
+  const bool is_of_one_place = places.comparable.size() + places.incomplete.size() == 1;
+  return text + incomplete + (is_of_one_place ? "" : best_of_all(plot, panel));
 }
 
 /// The best of ours beside the best of another role, wherever there are both.
