@@ -1,36 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <vector>
 
+#include "nvml.h"
+
 namespace penumbra::bench {
+
+/// In J, of all of a kind together; nothing of what no meter tells.
+struct Energy {
+  std::optional<double> processors, gpus;
+};
 
 /// What processors (RAPL, by Linux' powercap) and NVIDIA GPUs (NVML) say of the energy that they have taken. Virtual
 /// machines mostly have the latter only.
 class EnergyMeters {
  public:
-  EnergyMeters();
-  EnergyMeters(const EnergyMeters&) = delete;
-  EnergyMeters& operator=(const EnergyMeters&) = delete;
-  ~EnergyMeters();
+  /// `nvml` outlives it.
+  explicit EnergyMeters(const Nvml& nvml, const std::filesystem::path& powercap = "/sys/class/powercap");
 
-  /// Joules since the last call, all meters together; none if the machine has none or the call is the first one.
-  std::optional<double> joules();
+  /// Since the last call, or since there is this object.
+  Energy since_last();
 
  private:
-  class Gpus;
   /// A processor package; its counter begins anew at `most`.
   struct Package {
     std::filesystem::path counter;
-    double most, last;
+    double most, last;  ///< microjoules
+  };
+  struct Gpu {
+    std::size_t number;
+    double last;
   };
 
+  const Nvml& nvml_;
   std::vector<Package> packages_;
-  std::unique_ptr<Gpus> gpus_;  ///< null without NVML
-  bool is_read_ = false;
+  std::vector<Gpu> gpus_;
 };
 
 }  // namespace penumbra::bench

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/proc.h"
+#include "nvml.h"
 
 namespace penumbra::bench {
 namespace {
@@ -34,13 +35,23 @@ std::string caches() {
   }
 }
 
+/// Of all GPUs that the driver tells it of.
+std::string buses(const Nvml& nvml) {
+  std::string text;
+  for (std::size_t gpu = 0; gpu < nvml.gpus(); ++gpu) {
+    const std::string bus = nvml.bus(gpu);
+    if (!bus.empty()) text += (text.empty() ? "" : "; ") + bus;
+  }
+  return text;
+}
+
 void put(nlohmann::json& object, const char* key, std::string value) {
   if (!value.empty()) object[key] = std::move(value);
 }
 
 }  // namespace
 
-nlohmann::json describe_machine() {
+nlohmann::json describe_machine(const Nvml& nvml) {
   nlohmann::json machine = nlohmann::json::object();
   put(machine, "processor", proc_value("/proc/cpuinfo", "model name"));
   machine["cores"] = std::thread::hardware_concurrency();
@@ -51,6 +62,8 @@ nlohmann::json describe_machine() {
   utsname system{};
   if (uname(&system) == 0) put(machine, "kernel", fmt::format("{} {}", system.sysname, system.release));
   put(machine, "load average", first_line("/proc/loadavg"));
+  put(machine, "gpu driver", nvml.driver_version());
+  put(machine, "gpu bus", buses(nvml));
   return machine;
 }
 

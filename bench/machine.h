@@ -5,8 +5,10 @@
 
 namespace penumbra::bench {
 
-/// What the figures were taken on: processor, cores, caches, memory, huge pages, kernel and the load of the last
-/// minute. Flat; what the system does not say is left out.
-nlohmann::json describe_machine();
+class Nvml;
+
+/// What the figures were taken on: processor, cores, caches, memory, huge pages, kernel, the load of the last minute,
+/// and the driver and the buses of the GPUs. Flat; what the system does not say is left out.
+nlohmann::json describe_machine(const Nvml& nvml);
 
 }  // namespace penumbra::bench

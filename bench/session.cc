@@ -20,6 +20,7 @@
 #include "document.h"
 #include "energy.h"
 #include "machine.h"
+#include "nvml.h"
 #include "pace.h"
 #include "progress.h"
 #include "schedule.h"
@@ -128,16 +129,22 @@ nlohmann::json measure(const Benchmark& benchmark, const Options& options) {
   return found;
 }
 
+/// What was taken in so many seconds as mean power in W; none if no meter tells.
+nlohmann::json watts(const Energy& joules, double seconds) {
+  nlohmann::json watts;
+  if (joules.processors) watts["processors"] = *joules.processors / seconds;
+  if (joules.gpus) watts["gpus"] = *joules.gpus / seconds;
+  return watts;
+}
+
 void print_bars(const BarCount& bars) {
   fmt::print("\nbars: {} met, {} missed, {} not shown\n", bars.met, bars.missed, bars.not_shown);
 }
 
 class Session {
  public:
-  Session(const Options& options, Document& document, bool has_gpu)
-      : options_(options), document_(document), has_gpu_(has_gpu), progress_(options.json) {
-    meters_.joules();
-  }
+  Session(const Options& options, Document& document, const Nvml& nvml, bool has_gpu)
+      : options_(options), document_(document), has_gpu_(has_gpu), progress_(options.json), meters_(nvml) {}
 
   /// Measures what the budget holds. What was left out in the beginning comes again when others have left time for it.
   void run(std::vector<Benchmark> selection) {
@@ -180,7 +187,7 @@ class Session {
     const double patience = 600 + 10 * cost_here(benchmark, has_gpu_).of(rounds);
     const double begin_with_pace = now();
     const nlohmann::json pace = pace_.now();
-    meters_.joules();  // what that took is not the benchmark's
+    meters_.since_last();  // what that took is not the benchmark's
     const double begin = now();
     nlohmann::json entry = run_apart(
         title_of(benchmark), patience, [&] { return measure(benchmark, own); },
@@ -189,7 +196,8 @@ class Session {
     entry["rounds"] = rounds;
     entry["seconds"] = seconds;
     entry["pace"] = pace;
-    if (const auto joules = meters_.joules()) entry["watts"] = *joules / seconds;
+    nlohmann::json power = watts(meters_.since_last(), seconds);
+    if (!power.is_null()) entry["watts"] = std::move(power);
     has_failed_ = has_failed_ || !is_measured(entry);
     schedule.took(is_measured(entry) ? rounds : 0, now() - begin_with_pace);
     document_.add(benchmark, std::move(entry));
@@ -221,7 +229,8 @@ void tell_absent(std::vector<Benchmark>& selection, const nlohmann::json& reason
 Outcome run(const Options& options, const std::string& version, const std::function<void(std::string_view)>& write) {
   std::vector<Benchmark> selection = chosen(options);
   const nlohmann::json found = ask_drivers(selection);
-  nlohmann::json machine = describe_machine();
+  const Nvml nvml;
+  nlohmann::json machine = describe_machine(nvml);
   if (found.contains("gpu")) machine["gpu"] = found["gpu"];
   Document document(options, std::move(machine), {{"version", one_line(version)}, {"flags", PENUMBRA_FLAGS}});
   const std::size_t asked = selection.size();
@@ -234,7 +243,7 @@ Outcome run(const Options& options, const std::string& version, const std::funct
     }
   }
   if (found.contains("absent")) tell_absent(selection, found["absent"], options.json, document);
-  Session session(options, document, found.contains("gpu"));
+  Session session(options, document, nvml, found.contains("gpu"));
   session.run(std::move(selection));
   if (options.json) {
     write(document.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
