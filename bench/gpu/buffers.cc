@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
-#include "gpu/arithmetic.h"
 #include "gpu/bars.h"
 #include "gpu/measurements.h"
 #include "gpu/resident_exchange.h"
@@ -47,6 +47,10 @@ void check_running(ResidentExchange& exchange, unsigned slots, std::uint32_t ite
 }  // namespace
 
 void measure_buffers(const Options& options, Report& report) {
+  report.input("numbers",
+               "of 4 bytes, in sequence, no seed; a multiplication and an addition answer each; a group of as many "
+               "threads as a buffer has numbers, but at most " +
+                   std::to_string(kMostThreads));
   for (const std::uint32_t items : {kBufferItems, 128U, 512U, 1024U}) {
     ResidentExchange exchange(kMostSlots, std::min(items, kMostThreads), items);
     check_running(exchange, kMostSlots, items);

@@ -65,6 +65,10 @@ double gigabytes_a_second(Buffers& buffers, std::size_t bytes, std::size_t bytes
 
 void measure_copies(const Options& options, Report& report) {
   Buffers buffers;
+  report.input("copied",
+               fmt::format("noise, seed {}, between {} of the host's memory, pinned and pageable, and as much of "
+                           "the GPU's",
+                           options.seed, size_name(kLargestCopy)));
   check_copies(buffers, options.seed);
   report.checked("copies of noise come back as they went");
   for (const std::size_t bytes :

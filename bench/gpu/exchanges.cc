@@ -80,6 +80,10 @@ double by_polling(ResidentExchange& exchange, std::uint32_t numbers) {
 }  // namespace
 
 void measure_exchanges(const Options& options, Report& report) {
+  report.input("numbers",
+               fmt::format("of 4 bytes, in sequence, no seed; a multiplication and an addition answer each; by "
+                           "polling {} of them to a group of {} threads, at most {} groups",
+                           kOfAGroup, kThreads, kGroups));
   ResidentExchange exchange(kGroups, kThreads, kMostNumbers / kGroups);
   {
     const Running running(exchange);

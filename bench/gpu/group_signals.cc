@@ -85,6 +85,11 @@ double measure_item(unsigned groups, std::uint32_t item_words, const Options& op
 
 void measure_group_signals(const Options& options, Report& report) {
   constexpr std::uint32_t kAnswerWords = 1, kPacketWords = 16;
+  report.input("results",
+               fmt::format("words of 4 bytes made from place and round, no seed; {} MiB of them a sample, to the "
+                           "host's memory, from {} and {} groups of {} threads with {} buffers each",
+                           kPublishedWords * sizeof(std::uint32_t) >> 20, kFewGroups, kManyGroups, kPublishedItems,
+                           kPublishedBuffers));
   for (const unsigned groups : {kFewGroups, kManyGroups}) {
     measure_item(groups, kAnswerWords, options, report);
     const double of_packets = measure_item(groups, kPacketWords, options, report);

@@ -156,6 +156,10 @@ class FlaggedLaunch {
 }  // namespace
 
 void measure_launches(const Options& options, Report& report) {
+  report.input("kernels",
+               fmt::format("each thread writes its number; with a flag: {} numbers from the host's memory and "
+                           "their answers back to it",
+                           FlaggedBatch::kItems));
   for (const std::uint32_t threads : {1U, 4096U, 65'536U, 1U << 20}) {
     const Launch launch(threads);
     launch.check_both_ways();

@@ -188,7 +188,9 @@ void measure_offload(const Options& options, Report& report) {
     const GpuChains gpu(kTable, options.seed);
     const Permutation next = chain_permutation(kTable, options.seed);
     const std::uint32_t in_flight = best_in_flight(host, items);
-    report.input("accesses", fmt::format("a table of {}, {} chains in flight on a core", size_name(kTable), in_flight));
+    report.input("accesses", fmt::format("a permutation of all cache lines of a table of {}, from lines drawn evenly, "
+                                         "seed {}; {} chains in flight on a core",
+                                         size_name(kTable), options.seed, in_flight));
     measure({"accesses",
              [&](std::uint32_t times, const std::uint32_t* in, std::uint32_t* out, std::uint32_t n,
                  cudaStream_t stream) { return launch_chase(gpu.view(times), in, out, n, stream); },
@@ -198,6 +200,7 @@ void measure_offload(const Options& options, Report& report) {
              [&](std::uint32_t times, std::uint32_t item) { return next.follow(item, times); }},
             items, options, report);
   }
+  report.input("hashes", fmt::format("of words drawn evenly, seed {}", options.seed));
   measure({"hashes",
            [](std::uint32_t times, const std::uint32_t* in, std::uint32_t* out, std::uint32_t n, cudaStream_t stream) {
              return launch_hashes({times}, in, out, n, stream);

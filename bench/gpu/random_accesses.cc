@@ -144,6 +144,10 @@ void measure_cores(std::size_t bytes, const Options& options, Report& report) {
 }  // namespace
 
 void measure_random_accesses(const Options& options, Report& report) {
+  report.input("chains",
+               fmt::format("a permutation of all cache lines of a table, the same on GPU and CPU, from lines drawn "
+                           "evenly, seed {}",
+                           options.seed));
   for (const std::size_t bytes : {kGiB / 32, kGiB / 4, kGiB, 8 * kGiB}) {
     measure_gpu(bytes, options, report);
     const std::uint64_t available = available_memory();
