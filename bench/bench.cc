@@ -51,6 +51,7 @@ const std::vector<Planned>& planned() {
 
 Cost cost_here(const Benchmark& benchmark, bool has_gpu) {
   Cost cost = benchmark.cost;
+  if (has_gpu) cost.once += cost.once_on_gpu;
   if (!cost.is_of_each_router) return cost;
   const auto engines_of_it = std::ranges::count_if(
       engines(), [has_gpu](const EngineInfo& engine) { return has_gpu || !engine.name.starts_with("cuda"); });
@@ -72,6 +73,19 @@ std::vector<Series> interleave(const std::vector<Contender>& contenders, unsigne
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double time_stamps_per_second() {
+  static const double kFrequency = [] {
+    constexpr double kSeconds = 0.1;
+    const double begin = now();
+    const std::uint64_t stamp = __builtin_ia32_rdtsc();
+    while (now() < begin + kSeconds) {
+    }
+    const double elapsed = now() - begin;
+    return static_cast<double>(__builtin_ia32_rdtsc() - stamp) / elapsed;
+  }();
+  return kFrequency;
 }
 
 double thread_time() {

@@ -59,6 +59,7 @@ inline constexpr char kAll[] = "all";
 struct Cost {
   double once = 0, a_round = 0;
   bool is_of_each_router = false;  ///< a round takes that for each engine and number of workers (worker_counts())
+  double once_on_gpu = 0;          ///< seconds more to begin and check where there is a GPU
 
   double of(unsigned rounds) const { return once + a_round * rounds; }
 };
@@ -132,6 +133,8 @@ class WrongAnswer : public std::runtime_error {
 
 /// Seconds on a monotonic clock since an arbitrary moment.
 double now();
+/// The time stamp counter's frequency in Hz, whatever the core's clock.
+double time_stamps_per_second();
 /// Seconds that the calling thread has had a core: for work of one thread that waits for nothing, so that a core taken
 /// away by another program is not counted.
 double thread_time();

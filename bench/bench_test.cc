@@ -7,13 +7,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <numeric>
 #include <random>
+#include <thread>
 
 #include "churn_script.h"
 #include "churn_truth.h"
 #include "gpu/core_team.h"
 #include "inputs.h"
+#include "percentile.h"
 #include "process.h"
 #include "schedule.h"
 
@@ -69,15 +73,44 @@ TEST(Interleave, MeasuresTheFirstRoundOfWhatBeginsAnew) {
   EXPECT_THAT(series[0].samples, ElementsAre(1, 2));
 }
 
+TEST(Percentile, IsTheLeastSampleThatEnoughAreNotAbove) {
+  std::vector<double> samples(100);
+  std::iota(samples.rbegin(), samples.rend(), 1);
+  EXPECT_EQ(percentile(samples, 0.5), 50);
+  EXPECT_EQ(percentile(samples, 0.99), 99);
+  EXPECT_EQ(percentile(samples, 1), 100);
+  EXPECT_EQ(percentile(samples, 0), 1);
+  std::vector<float> one{7}, none;
+  EXPECT_EQ(percentile(one, 0.99), 7);
+  EXPECT_THROW(percentile(none, 0.5), std::invalid_argument);
+}
+
+TEST(Clocks, AgreeOnASecond) {
+  const double frequency = time_stamps_per_second();
+  const std::uint64_t stamp = __builtin_ia32_rdtsc();
+  const double begin = now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const double seconds = static_cast<double>(__builtin_ia32_rdtsc() - stamp) / frequency;
+  EXPECT_NEAR(seconds / (now() - begin), 1, 0.1);
+}
+
 TEST(Cost, OfRoutersGrowsWithEnginesAndWorkers) {
   const Benchmark plain{.name = "", .measures = "", .needs = "", .cost = {1, 2}};
   EXPECT_DOUBLE_EQ(cost_here(plain, true).of(3), 7);
-  const Benchmark routers{.name = "", .measures = "", .needs = "", .cost = {1, 2, true}};
+  const Benchmark routers{
+      .name = "", .measures = "", .needs = "", .cost = {.once = 1, .a_round = 2, .is_of_each_router = true}};
   const auto on_cpus =
       std::ranges::count_if(engines(), [](const EngineInfo& engine) { return !engine.name.starts_with("cuda"); });
   const auto counts = static_cast<double>(worker_counts().size());
   EXPECT_DOUBLE_EQ(cost_here(routers, false).a_round, 2 * static_cast<double>(on_cpus) * counts);
   EXPECT_DOUBLE_EQ(cost_here(routers, true).a_round, 2 * static_cast<double>(engines().size()) * counts);
+}
+
+TEST(Cost, OfGpusCountsWhereThereIsOne) {
+  const Benchmark benchmark{
+      .name = "", .measures = "", .needs = "", .cost = {.once = 1, .a_round = 2, .once_on_gpu = 4}};
+  EXPECT_DOUBLE_EQ(cost_here(benchmark, false).of(3), 7);
+  EXPECT_DOUBLE_EQ(cost_here(benchmark, true).of(3), 11);
 }
 
 TEST(Report, ComparesByTheMedianOfRatios) {

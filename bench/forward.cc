@@ -8,12 +8,10 @@
 // Then the router alone from its built-in source to its counting sink, on every engine of this machine, with the cycles
 // of each step.
 #include <fmt/format.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <array>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "bench.h"
@@ -22,6 +20,7 @@
 #include "network.h"
 #include "pin.h"
 #include "process.h"
+#include "rivals/testpmd.h"
 #include "temporary.h"
 
 namespace penumbra::bench {
@@ -31,23 +30,8 @@ const std::vector<std::string> kTwoPorts{"port0", "port1"};
 constexpr const char* kBar = "router / testpmd io";
 constexpr std::uint64_t kFrames = 2048;  // of each port; the device keeps each in a packet buffer of the program
 constexpr std::uint16_t kFrameBytes = 60;
-constexpr std::size_t kTestpmdSeconds = 3;
 constexpr const char* kRouterTime = "2500ms";
 constexpr std::array<double, 3> kLineRates{10e9, 25e9, 100e9};
-
-/// The time stamp counter's frequency in Hz.
-double time_stamps_per_second() {
-  static const double kFrequency = [] {
-    constexpr double kSeconds = 0.1;
-    const double begin = now();
-    const std::uint64_t stamp = __rdtsc();
-    while (now() < begin + kSeconds) {
-    }
-    const double elapsed = now() - begin;
-    return static_cast<double>(__rdtsc() - stamp) / elapsed;
-  }();
-  return kFrequency;
-}
 
 class Bench {
  public:
@@ -85,7 +69,7 @@ class Bench {
   }
 
   void beside_testpmd() {
-    if (!find_program("dpdk-testpmd")) {
+    if (!Testpmd::is_here()) {
       report_.bar_not_shown(kBar, "dpdk-testpmd is not installed (Debian: dpdk-dev)");
       return;
     }
@@ -93,9 +77,11 @@ class Bench {
       report_.bar_not_shown(kBar, "dpdk-testpmd needs a second core for its command line");
       return;
     }
+    const Testpmd testpmd({device(0), device(1)}, first_core(), last_core());
+    report_.input("dpdk-testpmd", testpmd.description());
     const std::vector<Series> series =
-        interleave({{"testpmd io", [this] { return testpmd("io"); }},
-                    {"testpmd macswap", [this] { return testpmd("macswap"); }},
+        interleave({{"testpmd io", [&testpmd] { return testpmd.rate("io"); }, Role::rival},
+                    {"testpmd macswap", [&testpmd] { return testpmd.rate("macswap"); }, Role::rival},
                     {"penumbra", [this] { return router("devices-auto.yaml").front().second; }},
                     {"penumbra, engine scalar", [this] { return router("devices-scalar.yaml").front().second; }}},
                    options_.rounds);
@@ -203,51 +189,6 @@ class Bench {
     }
     result.emplace_back("all", own_cycles / packets);
     return result;
-  }
-
-  /// M packets that testpmd received on both ports, per second that its forwarding thread had a core.
-  static double per_core_second(const Finished& run) {
-    const std::string name = fmt::format("-worker-{}", first_core());  // with rte or lcore before it
-    const auto thread = std::find_if(run.thread_seconds.begin(), run.thread_seconds.end(),
-                                     [&name](const auto& entry) { return entry.first.ends_with(name); });
-    if (thread == run.thread_seconds.end()) throw std::runtime_error("dpdk-testpmd had no thread *" + name);
-    static constexpr std::string_view kTotal = "+++ Accumulated forward statistics", kLabel = "RX-packets:";
-    const std::size_t at = run.output.find(kLabel, run.output.find(kTotal));
-    if (at == std::string::npos) throw std::runtime_error("dpdk-testpmd printed no statistics:\n" + run.output);
-    return std::stod(run.output.substr(at + kLabel.size())) / thread->second * 1e-6;
-  }
-
-  double testpmd(const std::string& mode) const {
-    const auto enough = [](const std::string& output) {
-      std::size_t shown = 0;
-      for (std::size_t at = 0; (at = output.find("Port statistics", at)) != std::string::npos; ++at) ++shown;
-      return shown > kTestpmdSeconds;
-    };
-    const Finished run = run_program({"stdbuf",
-                                      "-oL",
-                                      "dpdk-testpmd",
-                                      "--no-huge",
-                                      "-m",
-                                      "1024",
-                                      "--no-pci",
-                                      "--no-telemetry",
-                                      "--no-shconf",
-                                      "-l",
-                                      fmt::format("{},{}", first_core(), last_core()),
-                                      "--main-lcore",
-                                      std::to_string(last_core()),
-                                      "--vdev",
-                                      device(0),
-                                      "--vdev",
-                                      device(1),
-                                      "--",
-                                      "--forward-mode=" + mode,
-                                      "--nb-cores=1",
-                                      "--burst=64",  // as many as the router takes
-                                      "--stats-period=1",
-                                      "--total-num-mbufs=65536"},
-                                     enough);
-    return per_core_second(run);
   }
 
   const Options& options_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bench.h"
+#include "percentile.h"
 
 namespace penumbra::bench {
 namespace {
@@ -15,13 +16,6 @@ constexpr double kOtherWork = 25e-9;  ///< seconds a look-up
 void work_until(double moment) {
   while (now() < moment) {
   }
-}
-
-double percentile(std::vector<float>& values, double share) {
-  if (values.empty()) return 0;
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
 }
 
 }  // namespace

@@ -76,7 +76,6 @@ Finished run_program(const std::vector<std::string>& arguments,
   errors.close_end(1);
 
   Finished result;
-  std::string complaints;
   const double kill_at = now() + kLongest;
   bool interrupted = false, killed = false;
   std::array<pollfd, 2> files{pollfd{output.ends[0], POLLIN, 0}, pollfd{errors.ends[0], POLLIN, 0}};
@@ -86,14 +85,15 @@ Finished run_program(const std::vector<std::string>& arguments,
     poll(files.data(), files.size(), kPollMilliseconds);
     for (const auto& [name, seconds] : thread_times(child)) result.thread_seconds[name] = seconds;
     if (files[0].revents != 0 && !take(files[0].fd, result.output)) files[0].fd = -1;
-    if (files[1].revents != 0 && !take(files[1].fd, complaints)) files[1].fd = -1;
+    if (files[1].revents != 0 && !take(files[1].fd, result.errors)) files[1].fd = -1;
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (killed || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     throw std::runtime_error(fmt::format("{}: {}\n{}", fmt::join(arguments, " "),
-                                         killed ? "did not end" : fmt::format("wait status {}", status), complaints));
+                                         killed ? "did not end" : fmt::format("wait status {}", status),
+                                         result.errors));
   }
   return result;
 }

@@ -11,6 +11,7 @@ namespace penumbra::bench {
 
 struct Finished {
   std::string output;                            ///< what it wrote on standard output
+  std::string errors;                            ///< likewise on standard error
   std::map<std::string, double> thread_seconds;  ///< how long each of its threads, by name, had a core
 };
 

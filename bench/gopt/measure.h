@@ -13,6 +13,9 @@
 
 namespace penumbra::bench {
 
+/// How every workload calls the way that others are held against.
+inline constexpr char kPlain[] = "plain loop";
+
 /// One way with one size.
 struct Tuned {
   const Way* way = nullptr;

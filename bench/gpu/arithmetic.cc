@@ -3,20 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 namespace penumbra::bench::gpu {
-
-double percentile(std::vector<double>& samples, double part) {
-  if (samples.empty()) throw std::invalid_argument("no samples");
-  const auto count = static_cast<double>(samples.size());
-  const auto rank = static_cast<std::size_t>(std::ceil(part * count));
-  const auto place = samples.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
-  std::nth_element(samples.begin(), place, samples.end());
-  return *place;
-}
 
 std::vector<std::uint32_t> shares(std::uint32_t items, unsigned parts) {
   std::vector<std::uint32_t> result(parts, items / parts);

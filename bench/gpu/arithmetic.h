@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of samples, and who does which part of some items.
+// Who does which part of some items.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,6 @@
 #include <vector>
 
 namespace penumbra::bench::gpu {
-
-/// The sample that `part` (0 to 1) of all are not above; orders them. Of at least one sample.
-double percentile(std::vector<double>& samples, double part);
 
 /// How many of `items` each of `parts` does, so that none has more than one more than another.
 std::vector<std::uint32_t> shares(std::uint32_t items, unsigned parts);

@@ -31,18 +31,6 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(Percentile, IsTheLeastSampleThatEnoughAreNotAbove) {
-  std::vector<double> samples(100);
-  std::iota(samples.rbegin(), samples.rend(), 1);
-  EXPECT_EQ(percentile(samples, 0.5), 50);
-  EXPECT_EQ(percentile(samples, 0.99), 99);
-  EXPECT_EQ(percentile(samples, 1), 100);
-  EXPECT_EQ(percentile(samples, 0), 1);
-  std::vector<double> one{7}, none;
-  EXPECT_EQ(percentile(one, 0.99), 7);
-  EXPECT_THROW(percentile(none, 0.5), std::invalid_argument);
-}
-
 TEST(Shares, AreEvenAndLeaveNothingOut) {
   EXPECT_THAT(shares(10, 4), ElementsAre(3, 3, 2, 2));
   EXPECT_THAT(shares(2, 3), ElementsAre(1, 1, 0));
@@ -121,10 +109,11 @@ TEST(Hashes, WaitForEachOther) {
 /// An engine that takes batches, refuses every third and gives them back later.
 class LateQueue final : public EngineQueue {
  public:
-  explicit LateQueue(std::unique_ptr<EngineQueue> queue) : queue_(std::move(queue)) {}
+  LateQueue(std::unique_ptr<EngineQueue> queue, std::uint64_t& batches) : queue_(std::move(queue)), batches_(batches) {}
   Submitted submit(Batch& batch) noexcept override {
     if (++calls_ % 3 == 0) return Submitted::full;
     queue_->submit(batch);
+    ++batches_;
     late_.push_back(&batch);
     return Submitted::queued;
   }
@@ -137,6 +126,7 @@ class LateQueue final : public EngineQueue {
 
  private:
   std::unique_ptr<EngineQueue> queue_;
+  std::uint64_t& batches_;
   std::deque<Batch*> late_;
   unsigned calls_ = 0;
 };
@@ -145,10 +135,15 @@ class LateEngine final : public Engine {
   explicit LateEngine(Engine& engine) : engine_(engine) {}
   const Shader* find_shader(const std::string& name) const override { return engine_.find_shader(name); }
   void use_table(Table& table) override { engine_.use_table(table); }
-  std::unique_ptr<EngineQueue> open_queue() override { return std::make_unique<LateQueue>(engine_.open_queue()); }
+  std::unique_ptr<EngineQueue> open_queue() override {
+    return std::make_unique<LateQueue>(engine_.open_queue(), batches_);
+  }
+  /// That its queues have taken.
+  std::uint64_t batches() const { return batches_; }
 
  private:
   Engine& engine_;
+  std::uint64_t batches_ = 0;
 };
 
 class Lookups : public testing::Test {
@@ -173,15 +168,27 @@ TEST_F(Lookups, AreCheckedHoweverAnEngineTakesThem) {
     LookupStream stream(*engine, *work_, 48, 7, 15);
     stream.check(2 * kFewAddresses / 48, 7);
     stream.run(1000, 1);
-    EXPECT_GT(stream.rate_over(0.01, 7), 0);
-    const double begin = now();
-    const double rate = stream.rate_over(0, 7);
-    EXPECT_GE(rate * (now() - begin), 1) << "one counts, however long it takes";
+    const LookupStream::Counted first = stream.count_over(0, 7);
+    EXPECT_GE(first.batches, 1U) << "one counts, however long it takes";
+    EXPECT_GT(first.seconds, 0);
     std::vector<std::uint16_t> right = work_->right;
     for (std::uint16_t& each : work_->right) ++each;
     EXPECT_THROW(stream.check(1, 1), WrongAnswer);
     work_->right = right;
   }
+}
+
+TEST_F(Lookups, AreCountedThatAreBackInTime) {
+  constexpr std::uint32_t kInFlight = 7;
+  LateEngine late(*opened_.engine);
+  LookupStream stream(late, *work_, 48, kInFlight, 15);
+  const double begin = now();
+  const LookupStream::Counted counted = stream.count_over(0.01, kInFlight);
+  EXPECT_GE(counted.seconds, 0.01);
+  EXPECT_LE(counted.seconds, now() - begin);
+  EXPECT_LE(counted.batches, late.batches());
+  EXPECT_GE(counted.batches + std::uint64_t{2} * kInFlight, late.batches())
+      << "those in the last turn and in flight do not count";
 }
 
 TEST_F(Lookups, NameAnEngineThatIsNotHere) {

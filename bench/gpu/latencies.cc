@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "gpu/arithmetic.h"
 #include "gpu/bars.h"
 #include "gpu/core_team.h"
 #include "gpu/lookup_work.h"
@@ -12,6 +11,7 @@
 #include "gpu/piece_exchange.h"
 #include "gpu/resident_exchange.h"
 #include "gpu/tasks.h"
+#include "percentile.h"
 
 namespace penumbra::bench::gpu {
 namespace {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "gpu/core_team.h"
@@ -45,10 +44,15 @@ void Load::check() {
 }
 
 double Load::rate() {
-  std::vector<double> batches(shape_.threads);  // a second
+  std::vector<LookupStream::Counted> counted(shape_.threads);
   run_team(shape_.threads,
-           [&](unsigned thread) { batches[thread] = streams_[thread]->rate_over(shape_.seconds, in_flight_); });
-  return std::reduce(batches.begin(), batches.end()) * shape_.items * 1e-6;
+           [&](unsigned thread) { counted[thread] = streams_[thread]->count_over(shape_.seconds, in_flight_); });
+  double batches = 0, seconds = 0;
+  for (const LookupStream::Counted& each : counted) {
+    batches += static_cast<double>(each.batches);
+    seconds = std::max(seconds, each.seconds);
+  }
+  return batches * shape_.items / seconds * 1e-6;
 }
 
 std::string Load::name() const {

@@ -43,7 +43,8 @@ class Load {
 
   /// Throws WrongAnswer unless every answer of some rounds of batches is the right one.
   void check();
-  /// Million look-ups a second: those whose results came back in time.
+  /// Million look-ups a second, of the batches that are back when the sample ends, and of each thread's first where
+  /// that takes longer: all of them over the longest time that a thread was waited for, so rather less than was done.
   double rate();
   std::string name() const;  ///< "batches of 1024, 4 threads"
   std::string team() const;  ///< "4 threads"

@@ -92,12 +92,15 @@ class LookupStream {
   void run(std::uint64_t batches, std::uint32_t in_flight) { go<false>(batches, in_flight, kNoEnd); }
   /// The same; throws WrongAnswer unless every answer is the right one.
   void check(std::uint64_t batches, std::uint32_t in_flight) { go<true>(batches, in_flight, kNoEnd); }
-  /// Batches a second: of those that are back within so many seconds, or of the first if that takes longer. Returns
-  /// when all are back.
-  double rate_over(double seconds, std::uint32_t in_flight) {
+  struct Counted {
+    std::uint64_t batches = 0;
+    double seconds = 0;
+  };
+  /// Batches that are back within so many seconds, or the first if that takes longer. Returns when all are back.
+  Counted count_over(double seconds, std::uint32_t in_flight) {
     const double begin = now();
     const Back counted = go<false>(kNoLimit, in_flight, begin + seconds);
-    return static_cast<double>(counted.batches) / (counted.by - begin);
+    return {counted.batches, counted.by - begin};
   }
 
  private:

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "bench.h"
+#include "gopt/measure.h"
+
+namespace penumbra::bench {
+
+/// Instructions an item and a cycle of the ways whose rates are given.
+void report_instructions(const std::string& title, const Workload& workload, std::span<const Tuned> ways,
+                         std::span<const Series> rates, Report& report);
+
+}  // namespace penumbra::bench
