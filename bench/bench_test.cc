@@ -13,12 +13,15 @@
 #include <random>
 #include <thread>
 
+#include "base/scratch_folder.h"
+#include "checking_port.h"
 #include "churn_script.h"
 #include "churn_truth.h"
 #include "gpu/core_team.h"
 #include "inputs.h"
 #include "percentile.h"
 #include "process.h"
+#include "router_systems.h"
 #include "schedule.h"
 
 namespace penumbra::bench {
@@ -92,6 +95,29 @@ TEST(Clocks, AgreeOnASecond) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const double seconds = static_cast<double>(__builtin_ia32_rdtsc() - stamp) / frequency;
   EXPECT_NEAR(seconds / (now() - begin), 1, 0.1);
+}
+
+TEST(CheckedPackets, SayWhatWentWhereNoneMayGo) {
+  CheckedPackets packets([](std::uint16_t port, std::span<const std::uint8_t> frame) { return frame[0] == port; });
+  const std::vector<std::uint8_t> of_port_1{1, 0xAB};
+  packets.check(1, of_port_1);
+  EXPECT_EQ(packets.wrong_in_words(), std::nullopt);
+  packets.check(2, of_port_1);
+  packets.check(3, of_port_1);
+  EXPECT_EQ(packets.checked(), 3U);
+  EXPECT_EQ(packets.wrong_in_words(), "2 of 3 packets went where none may go, the first by port 2: 01ab");
+}
+
+TEST(RouterSystems, KnowWhereAFrameMayLeave) {
+  const ScratchFolder folder;
+  const RouterSystems systems(folder.path(), 1);
+  std::vector<std::uint8_t> frame(60);
+  frame[45] = 3;
+  const MayLeave echo = systems.echo().may_leave;
+  EXPECT_TRUE(echo(1, frame));
+  EXPECT_FALSE(echo(0, frame));
+  const MayLeave ipv4 = systems.ipv4().may_leave;
+  EXPECT_FALSE(ipv4(0, frame)) << "that is no next hop's MAC address";
 }
 
 TEST(Cost, OfRoutersGrowsWithEnginesAndWorkers) {

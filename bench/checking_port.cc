@@ -1,31 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checking_port.h"
 
-#include <rte_byteorder.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <rte_mbuf.h>
 
-#include <bit>
-#include <cstring>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace penumbra::bench {
 namespace {
 
-constexpr std::size_t kIpv4Destination = 14 + 16;
-
-std::uint64_t mac_at(const std::uint8_t* bytes) {
-  std::uint64_t mac = 0;
-  for (int i = 0; i < 6; ++i) mac = mac << 8 | bytes[i];
-  return mac;
-}
-
 class CheckingTxQueue final : public io::TxQueue {
  public:
-  CheckingTxQueue(io::TxQueue& queue, std::uint16_t port, CheckedTraffic& traffic)
-      : queue_(queue), port_(port), traffic_(traffic) {}
+  CheckingTxQueue(io::TxQueue& queue, std::uint16_t port, CheckedPackets& packets)
+      : queue_(queue), port_(port), packets_(packets) {}
 
   std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept override {
-    for (std::uint16_t i = 0; i < count; ++i) check(rte_pktmbuf_mtod(packets[i], const std::uint8_t*));
+    for (std::uint16_t i = 0; i < count; ++i) {
+      packets_.check(port_, {rte_pktmbuf_mtod(packets[i], const std::uint8_t*), rte_pktmbuf_data_len(packets[i])});
+    }
     return queue_.send(packets, count);
   }
   void close() noexcept override { queue_.close(); }
@@ -33,30 +27,17 @@ class CheckingTxQueue final : public io::TxQueue {
   io::Loss unwritten() const noexcept override { return queue_.unwritten(); }
 
  private:
-  void check(const std::uint8_t* frame) {
-    std::uint32_t destination = 0;
-    std::memcpy(&destination, frame + kIpv4Destination, sizeof destination);
-    destination = rte_be_to_cpu_32(destination);
-    const std::uint32_t allowed = traffic_.truth.allowed(destination);
-    const std::uint64_t hop = mac_at(frame) - mac_of_hop(0).value;
-    const bool right =
-        hop < traffic_.port_of_hop.size() && traffic_.port_of_hop[hop] == port_ && (allowed >> hop & 1) != 0;
-    traffic_.checked.fetch_add(1, std::memory_order_relaxed);
-    if (!std::has_single_bit(allowed)) traffic_.ambiguous.fetch_add(1, std::memory_order_relaxed);
-    if (!right && traffic_.wrong.fetch_add(1, std::memory_order_relaxed) == 0) traffic_.first_wrong = destination;
-  }
-
   io::TxQueue& queue_;
   std::uint16_t port_;
-  CheckedTraffic& traffic_;
+  CheckedPackets& packets_;
 };
 
 class CheckingPort final : public io::Port {
  public:
-  CheckingPort(std::unique_ptr<io::Port> port, std::uint16_t workers, CheckedTraffic& traffic)
+  CheckingPort(std::unique_ptr<io::Port> port, std::uint16_t workers, CheckedPackets& packets)
       : port_(std::move(port)) {
     for (std::uint16_t worker = 0; worker < workers; ++worker) {
-      queues_.push_back(std::make_unique<CheckingTxQueue>(port_->tx_queue(worker), port_->info().index, traffic));
+      queues_.push_back(std::make_unique<CheckingTxQueue>(port_->tx_queue(worker), port_->info().index, packets));
     }
   }
 
@@ -77,11 +58,25 @@ class CheckingPort final : public io::Port {
 
 }  // namespace
 
+void CheckedPackets::check(std::uint16_t port, std::span<const std::uint8_t> frame) {
+  checked_.fetch_add(1, std::memory_order_relaxed);
+  if (may_leave_(port, frame) || wrong_.fetch_add(1, std::memory_order_relaxed) != 0) return;
+  first_port_ = port;
+  const auto shown = frame.first(std::min(frame.size(), kShown));
+  first_wrong_.assign(shown.begin(), shown.end());
+}
+
+std::optional<std::string> CheckedPackets::wrong_in_words() const {
+  if (wrong_ == 0) return std::nullopt;
+  return fmt::format("{} of {} packets went where none may go, the first by port {}: {:02x}", wrong_.load(),
+                     checked_.load(), first_port_, fmt::join(first_wrong_, ""));
+}
+
 std::vector<std::unique_ptr<io::Port>> open_checking_ports(std::span<const control::PortConfig> configs,
-                                                           std::uint16_t workers, CheckedTraffic& traffic) {
+                                                           std::uint16_t workers, CheckedPackets& packets) {
   std::vector<std::unique_ptr<io::Port>> ports;
   for (auto& port : io::open_ports(configs, workers)) {
-    ports.push_back(std::make_unique<CheckingPort>(std::move(port), workers, traffic));
+    ports.push_back(std::make_unique<CheckingPort>(std::move(port), workers, packets));
   }
   return ports;
 }

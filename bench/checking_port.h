@@ -1,36 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ports that check each packet on its way out against a ChurnTruth.
+// Ports that check each packet on its way out.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "churn_truth.h"
 #include "io/port.h"
 
 namespace penumbra::bench {
 
-/// The MAC address by which next hop number `hop` is known.
-constexpr MacAddress mac_of_hop(std::size_t hop) {
-  return {0x024E00000000 | hop};
-}
+/// Whether a frame may leave by the port with that number. Called by all workers at once.
+using MayLeave = std::function<bool(std::uint16_t port, std::span<const std::uint8_t> frame)>;
 
-/// The truth, and what was found; written by workers, to be read when they have ended.
-struct CheckedTraffic {
-  const ChurnTruth& truth;
-  const std::vector<std::uint16_t>& port_of_hop;  ///< where next hop h is
-  std::atomic<std::uint64_t> checked{0};
-  std::atomic<std::uint64_t> wrong{0};
-  std::atomic<std::uint64_t> ambiguous{0};    ///< had more than one right next hop
-  std::atomic<std::uint32_t> first_wrong{0};  ///< destination
+/// What was found of the packets that workers sent; to be read when they have ended.
+class CheckedPackets {
+ public:
+  explicit CheckedPackets(MayLeave may_leave) : may_leave_(std::move(may_leave)) {}
+
+  void check(std::uint16_t port, std::span<const std::uint8_t> frame);
+  std::uint64_t checked() const { return checked_; }
+  /// How many were wrong, and how the first of them began; nothing if none was.
+  std::optional<std::string> wrong_in_words() const;
+
+ private:
+  static constexpr std::size_t kShown = 64;
+
+  const MayLeave may_leave_;
+  std::atomic<std::uint64_t> checked_{0}, wrong_{0};
+  std::uint16_t first_port_ = 0;
+  std::vector<std::uint8_t> first_wrong_;
 };
 
 /// As io::open_ports, each transmit queue checked.
 std::vector<std::unique_ptr<io::Port>> open_checking_ports(std::span<const control::PortConfig> configs,
-                                                           std::uint16_t workers, CheckedTraffic& traffic);
+                                                           std::uint16_t workers, CheckedPackets& packets);
 
 }  // namespace penumbra::bench

@@ -2,15 +2,18 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "penumbra/engine.h"
 
 namespace penumbra::bench {
 
-/// Whether a note of an engine says that its GPU was lost on the way: the CPU answered in its place then.
-inline bool tells_of_a_lost_gpu(const std::string& note) {
-  return note.find("came back") != std::string::npos || note.find("lost") != std::string::npos;
+/// Throws std::runtime_error if this note of an engine says that its GPU was lost on the way: the CPU answered in its
+/// place then.
+inline void require_gpu(const std::string& engine, const std::string& note) {
+  if (note.find("came back") == std::string::npos && note.find("lost") == std::string::npos) return;
+  throw std::runtime_error(engine + " lost its GPU while it was measured: " + note);
 }
 
 /// A table's shader on an engine of its own, one batch at a time.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <utility>
 
 #include "on_engine.h"
@@ -47,9 +46,7 @@ OpenedEngine open_engine(const std::string& choice, LookupWork& work) {
 void report_notes(const std::string& choice, const Engine& engine, Report& report) {
   for (const std::string& line : engine.notes()) {
     report.note(fmt::format("{}: {}", choice, line));
-    if (tells_of_a_lost_gpu(line)) {
-      throw std::runtime_error(fmt::format("{} lost its GPU while it was measured: {}", choice, line));
-    }
+    require_gpu(choice, line);
   }
 }
 
