@@ -23,6 +23,7 @@
 #include "gpu/core_team.h"
 #include "gpu/ipv4_work.h"
 #include "gpu/kernels/hashes.shader.h"
+#include "on_engine.h"
 #include "permutation.h"
 #include "pin.h"
 
@@ -189,6 +190,19 @@ TEST_F(Lookups, AreCountedThatAreBackInTime) {
   EXPECT_LE(counted.batches, late.batches());
   EXPECT_GE(counted.batches + std::uint64_t{2} * kInFlight, late.batches())
       << "those in the last turn and in flight do not count";
+}
+
+TEST(LostGpu, EndsABenchmarkButIsNoWrongAnswer) {
+  EXPECT_NO_THROW(require_gpu("cuda", "GPU 0: 12 batches in 3 launches"));
+  try {
+    require_gpu("cuda", "2 batches came back from a lost GPU, for the CPU");
+    FAIL() << "it was lost";
+  } catch (const WrongAnswer&) {
+    FAIL() << "then what was found before would be dropped";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("cuda lost its GPU"));
+  }
+  EXPECT_THROW(require_gpu("cuda", "GPU 0: lost: there is none; shaders run on the CPU"), std::runtime_error);
 }
 
 TEST_F(Lookups, NameAnEngineThatIsNotHere) {
