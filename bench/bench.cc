@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <ctime>
 #include <fstream>
+#include <limits>
 #include <system_error>
+#include <thread>
 #include <tuple>
 
 #include "gpu/core_team.h"
@@ -75,15 +77,37 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+namespace {
+
+struct TwoClocks {
+  double time = 0;
+  std::uint64_t stamp = 0;
+};
+
+/// Both at once as nearly as some tries give: a core may be taken away between two readings.
+TwoClocks read_clocks() {
+  constexpr int kTries = 16;
+  TwoClocks best;
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kTries; ++i) {
+    const double before = now();
+    const std::uint64_t stamp = __builtin_ia32_rdtsc();
+    const double between = now() - before;
+    if (between >= least) continue;
+    least = between;
+    best = {before + between / 2, stamp};
+  }
+  return best;
+}
+
+}  // namespace
+
 double time_stamps_per_second() {
   static const double kFrequency = [] {
-    constexpr double kSeconds = 0.1;
-    const double begin = now();
-    const std::uint64_t stamp = __builtin_ia32_rdtsc();
-    while (now() < begin + kSeconds) {
-    }
-    const double elapsed = now() - begin;
-    return static_cast<double>(__builtin_ia32_rdtsc() - stamp) / elapsed;
+    const TwoClocks begin = read_clocks();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const TwoClocks end = read_clocks();
+    return static_cast<double>(end.stamp - begin.stamp) / (end.time - begin.time);
   }();
   return kFrequency;
 }

@@ -21,7 +21,6 @@
 #include "inputs.h"
 #include "percentile.h"
 #include "process.h"
-#include "router_systems.h"
 #include "schedule.h"
 
 namespace penumbra::bench {
@@ -90,11 +89,16 @@ TEST(Percentile, IsTheLeastSampleThatEnoughAreNotAbove) {
 
 TEST(Clocks, AgreeOnASecond) {
   const double frequency = time_stamps_per_second();
-  const std::uint64_t stamp = __builtin_ia32_rdtsc();
+  // However long it takes between any two of these.
   const double begin = now();
+  const std::uint64_t stamp = __builtin_ia32_rdtsc();
+  const double inner_begin = now();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const double inner_end = now();
   const double seconds = static_cast<double>(__builtin_ia32_rdtsc() - stamp) / frequency;
-  EXPECT_NEAR(seconds / (now() - begin), 1, 0.1);
+  const double end = now();
+  EXPECT_GT(seconds, 0.99 * (inner_end - inner_begin));
+  EXPECT_LT(seconds, 1.01 * (end - begin));
 }
 
 TEST(CheckedPackets, SayWhatWentWhereNoneMayGo) {
@@ -106,18 +110,6 @@ TEST(CheckedPackets, SayWhatWentWhereNoneMayGo) {
   packets.check(3, of_port_1);
   EXPECT_EQ(packets.checked(), 3U);
   EXPECT_EQ(packets.wrong_in_words(), "2 of 3 packets went where none may go, the first by port 2: 01ab");
-}
-
-TEST(RouterSystems, KnowWhereAFrameMayLeave) {
-  const ScratchFolder folder;
-  const RouterSystems systems(folder.path(), 1);
-  std::vector<std::uint8_t> frame(60);
-  frame[45] = 3;
-  const MayLeave echo = systems.echo().may_leave;
-  EXPECT_TRUE(echo(1, frame));
-  EXPECT_FALSE(echo(0, frame));
-  const MayLeave ipv4 = systems.ipv4().may_leave;
-  EXPECT_FALSE(ipv4(0, frame)) << "that is no next hop's MAC address";
 }
 
 TEST(Cost, OfRoutersGrowsWithEnginesAndWorkers) {

@@ -87,9 +87,9 @@ class CoresBench {
         run_apart(system.name, kCheckPatience, [&] { return run_checked(config, system.may_leave); }, [] {});
     if (found.contains("error")) throw std::runtime_error(system.name + ": " + found["error"].get<std::string>());
     if (found.contains("wrong")) throw WrongAnswer(system.name + ": " + found["wrong"].get<std::string>());
-    report_.checked(fmt::format("{}: {} packets of a run on {} by {}, each by the right port and to the right next hop",
-                                system.name, found["packets"].get<std::uint64_t>(), kCheckedEngine,
-                                workers_in_words(worker_counts().back())));
+    report_.checked(fmt::format(
+        "{}: {} packets of a run on {} by {}, each sent by a port and to a MAC address that are right", system.name,
+        found["packets"].get<std::uint64_t>(), kCheckedEngine, workers_in_words(worker_counts().back())));
   }
   static nlohmann::json run_checked(const std::string& config, const MayLeave& may_leave) {
     control::RouterConfig loaded = control::load_config(config);

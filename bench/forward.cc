@@ -89,7 +89,7 @@ class Bench {
         report_.compare("one core, two net_pcap devices", "M packets per second of the core", series, "testpmd io");
     report_.bar(kBar, ratios[2], 0.5, true);
     report_.note(
-        "net_pcap copies each frame on receipt; that cost is in all three. The frames' destinations are few "
+        "net_pcap copies each frame on receipt; that cost is in all of them. The frames' destinations are few "
         "enough for the core's own caches; below they are not");
   }
 

@@ -30,9 +30,12 @@ constexpr std::uint32_t kRoutedNames = 1'000'000;
 constexpr std::uint64_t kConsumers = 4000;           ///< stations, so that workers get their frames about evenly
 constexpr std::uint64_t kProducer = 0x0200000000BB;  ///< the MAC address to which all Interests go
 
-constexpr char kOnePort[] =
-    "  - {name: port0, device: \"synth:size=60,dst=prefixes:routes.txt\", "
-    "promiscuous: true, sink: count}\n";
+std::string one_port(std::uint64_t seed) {
+  return fmt::format(
+      "  - {{name: port0, device: \"synth:size=60,dst=prefixes:routes.txt,seed={}\", promiscuous: true, sink: "
+      "count}}\n",
+      seed);
+}
 constexpr char kIpv4[] = "  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}\n";
 
 using FrameBytes = std::vector<std::uint8_t>;
@@ -122,24 +125,30 @@ MayLeave to_next_hops(std::span<const EntryOf<Family>> entries, std::vector<MacA
 RouterSystem RouterSystems::echo() const {
   std::string ports;
   for (const int port : {0, 1}) {
-    ports += fmt::format("  - {{name: port{}, device: \"synth:size=60\", sink: count}}\n", port);
+    ports += fmt::format("  - {{name: port{}, device: \"synth:size=60,seed={}\", sink: count}}\n", port,
+                         seed_ + static_cast<std::uint64_t>(port));
   }
-  return {"echo", "64-byte frames on two ports, sent out by an integer in them", ports, "  - echo: {}\n",
-          [](std::uint16_t port, std::span<const std::uint8_t> frame) {
+  return {"echo",
+          fmt::format("64-byte frames on two ports, seeds {} and {}, sent out by an integer in them", seed_, seed_ + 1),
+          ports, "  - echo: {}\n", [](std::uint16_t port, std::span<const std::uint8_t> frame) {
             constexpr std::size_t kInteger = 42;  // docs/functions/echo.md
             return number_at(frame, kInteger, 4) % 2 == port;
           }};
 }
 
 RouterSystem RouterSystems::ipv4() const {
-  return {"ipv4", "900,000 generated prefixes, 64-byte frames, destinations uniform over the prefixes", kOnePort, kIpv4,
-          write_ipv4_table()};
+  return {
+      "ipv4",
+      fmt::format("900,000 generated prefixes, 64-byte frames, destinations uniform over the prefixes, seed {}", seed_),
+      one_port(seed_), kIpv4, write_ipv4_table()};
 }
 
 RouterSystem RouterSystems::flows() const {
   return {"flows and ipv4",
-          "900,000 generated prefixes, 64-byte frames, each packet of another flow until the source begins anew",
-          kOnePort,
+          fmt::format("900,000 generated prefixes, 64-byte frames, each packet of another flow until the source begins "
+                      "anew, seed {}",
+                      seed_),
+          one_port(seed_),
           fmt::format("  - flows: {{max_flows: 4000000}}\n{}", kIpv4),
           write_ipv4_table(),
           2};
@@ -173,9 +182,9 @@ RouterSystem RouterSystems::ipv6() const {
 
 RouterSystem RouterSystems::l2() const {
   for (const std::uint64_t port : {0, 1}) {
-    write_capture(folder_ / fmt::format("l2-{}.pcap", port), [port](std::size_t i) {
+    write_capture(folder_ / fmt::format("l2-{}.pcap", port), [port, seed = seed_](std::size_t i) {
       const std::uint64_t station = i % (kStations / 2) * 2;
-      const std::uint64_t other = Random::mixed(i) % (kStations / 2) * 2;
+      const std::uint64_t other = Random::mixed(i + (seed << 32)) % (kStations / 2) * 2;
       return ethernet_frame(0x100 + other + 1 - port, 0x100 + station + port);
     });
   }
@@ -183,11 +192,13 @@ RouterSystem RouterSystems::l2() const {
   for (const int port : {0, 1}) {
     ports += fmt::format("  - {{name: port{0}, device: \"pcap:l2-{0}.pcap,loop\", sink: count}}\n", port);
   }
-  return {"l2", fmt::format("{} stations on two ports, 64-byte frames from each to one of the others", kStations),
-          ports, fmt::format("  - l2: {{max_stations: {}}}\n", 2 * kStations),
-          [](std::uint16_t port, std::span<const std::uint8_t> frame) {
-            return destination_mac(frame).value % 2 == port;  // the stations of a port have every second address
-          }};
+  return {
+      "l2",
+      fmt::format("{} stations on two ports, 64-byte frames from each to one of the others, seed {}", kStations, seed_),
+      ports, fmt::format("  - l2: {{max_stations: {}}}\n", 2 * kStations),
+      [](std::uint16_t port, std::span<const std::uint8_t> frame) {
+        return destination_mac(frame).value % 2 == port;  // the stations of a port have every second address
+      }};
 }
 
 RouterSystem RouterSystems::ndn() const {
@@ -213,14 +224,15 @@ RouterSystem RouterSystems::ndn() const {
   };
   for (std::uint64_t i = 0; i < kConsumers; ++i) add_face(fmt::format("consumer{}", i), address_of_consumer(i));
   add_face("there", kProducer);
-  return {"ndn",
-          fmt::format("{} names, Interests for them with two components behind, over Ethernet from {} stations",
-                      kRoutedNames, kConsumers),
-          "  - {name: port0, device: \"pcap:ndn.pcap,loop\", promiscuous: true, sink: count}\n",
-          fmt::format("  - ndn:\n      faces:\n{}      routes: names.txt\n", faces),
-          [](std::uint16_t port, std::span<const std::uint8_t> frame) {
-            return port == 0 && destination_mac(frame).value == kProducer;
-          }};
+  return {
+      "ndn",
+      fmt::format("{} names, Interests for them with two components behind, over Ethernet from {} stations, seed {}",
+                  kRoutedNames, kConsumers, seed_),
+      "  - {name: port0, device: \"pcap:ndn.pcap,loop\", promiscuous: true, sink: count}\n",
+      fmt::format("  - ndn:\n      faces:\n{}      routes: names.txt\n", faces),
+      [](std::uint16_t port, std::span<const std::uint8_t> frame) {
+        return port == 0 && destination_mac(frame).value == kProducer;
+      }};
 }
 
 MayLeave RouterSystems::write_ipv4_table() const {

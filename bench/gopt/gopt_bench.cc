@@ -43,9 +43,9 @@ double median_ratio(const Rates& rates, const std::string& of, const std::string
   return spread(ratio(rates.at(of), rates.at(to)).samples).median;
 }
 
-/// What a way is to us: all but gopt is how others write it.
+/// What a way is to us: all but what gopt makes, of a sorted batch too, is how others write it.
 Role role_of_way(const std::string& way) {
-  return way == kGopt || way == kPlain ? Role::ours : Role::rival;
+  return way.ends_with(kGopt) || way == kPlain ? Role::ours : Role::rival;
 }
 
 /// All ways at their best, in the order of check_and_tune(), then gopt at its calibrated width and the line rate.
