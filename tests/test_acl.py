@@ -12,7 +12,8 @@ import conftest
 import netns
 from conftest import penumbra
 from test_flows import PLAIN, tshark
-from test_hosts import PORT, iperf3, network  # noqa: F401 - a fixture
+from iperf3 import PORT
+from test_hosts import iperf3, network  # noqa: F401 - a fixture
 from test_twin import ping
 
 SYNTHETIC = {"name": "idle", "device": "synth:dst=prefixes:routes.txt,rate=10", "sink": "count"}

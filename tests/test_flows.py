@@ -21,6 +21,7 @@ import conftest
 import netns
 import test_metrics
 from captures import read_capture
+from iperf3 import PORT
 from test_hosts import iperf3
 from test_twin import Network
 
@@ -29,7 +30,6 @@ pytestmark = [
     for tool in ("nfcapd", "nfdump")
 ]
 FLAGS = "FSRPAUEC"
-PORT = 5201
 
 
 def free_port():

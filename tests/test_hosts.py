@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What two hosts see of a live router between them: everything that they would see of the kernel's own forwarding."""
 
-import json
 import pathlib
 import re
 import shutil
-import subprocess
 
 import pytest
 
-import conftest
 import netns
+from iperf3 import transfer
 from test_netns import DEVICES
 from test_twin import Network, ping
 
@@ -21,7 +19,6 @@ pytestmark = [
     *(pytest.mark.skipif(shutil.which(tool) is None, reason=f"needs {tool}") for tool in TOOLS),
 ]
 SMALL_MTU = 1400
-PORT = 5201
 
 
 @pytest.fixture(params=DEVICES)
@@ -64,18 +61,7 @@ def names(network):
 
 def iperf3(network, h2, *arguments):
     """What the server says of a transfer from h1 to h2, by this address of it."""
-    command = network.h2.command("iperf3", "-s", "-1", "-J", "-p", str(PORT))
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-
-        def listens():
-            assert server.poll() is None
-            return f":{PORT:04X} " in network.h2.run("cat", "/proc/net/tcp", "/proc/net/tcp6").stdout
-
-        conftest.wait_until("iperf3", listens)
-        command = ("iperf3", "-c", h2, "-t", "1", "-p", str(PORT), *arguments)
-        client = network.h1.run(*command, check=False, timeout=netns.PATIENCE)
-        assert client.returncode == 0, client.stdout + client.stderr
-        return json.loads(server.communicate(timeout=netns.PATIENCE)[0])["end"]
+    return transfer(network.h1, network.h2, h2, *arguments)
 
 
 def test_what_hosts_see_of_it(network, router, names):
