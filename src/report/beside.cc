@@ -10,10 +10,14 @@
 namespace penumbra::report {
 namespace {
 
+double median_of(const Finding& finding) {
+  return finding.value.median;
+}
+
 /// The finding at the place that figures point out; null if they point out none.
 const Finding* pointed_out(const PlaceOf& place, const std::vector<Finding>& findings) {
   if (place.kind == PlaceOf::Kind::greatest) {
-    return &*std::ranges::max_element(findings, {}, [](const Finding& each) { return each.value.median; });
+    return &*std::ranges::max_element(findings, {}, median_of);
   }
   const auto is_enough = [&place](const Finding& each) { return each.value.median >= place.at_least; };
   if (place.kind == PlaceOf::Kind::first) {
@@ -43,13 +47,14 @@ std::optional<Beside> beside(const PaperNumber& number, const std::optional<doub
   if (place) at = PlaceChoice{PlaceChoice::Kind::number, *place, 0, ""};
   std::vector<Finding> found = find(*number.ours, plots, document, at);
   if (found.empty()) return std::nullopt;
-  const Finding first = found.front();
+  const Finding first = number.is_greatest ? *std::ranges::max_element(found, {}, median_of) : found.front();
   std::string what = first.plot->title + ", " + first.of;
   if (number.place_of) {
     std::erase_if(found, [&first](const Finding& each) { return each.plot != first.plot; });
     auto where = place_in(*number.place_of, found);
+    const bool is_open = number.place_of->kind == PlaceOf::Kind::last && where && found.back().place == Place(*where);
     if (where) *where *= number.scale;
-    return Beside{where, fmt::format("{} over {}", what, first.to)};
+    return Beside{where, fmt::format("{} over {}", what, first.to), is_open};
   }
   const std::string at_place = place_name(first.place, first.plot->x_unit);
   if (!place && !at_place.empty()) what += " at " + at_place;
@@ -57,7 +62,7 @@ std::optional<Beside> beside(const PaperNumber& number, const std::optional<doub
   if (number.scale != 1) {
     what += fmt::format(" ({} {} to each of the {})", figure(number.scale), number.unit, first.plot->unit);
   }
-  return Beside{first.value.median * number.scale, what};
+  return Beside{first.value.median * number.scale, what, false};
 }
 
 }  // namespace penumbra::report

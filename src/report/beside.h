@@ -15,6 +15,7 @@ namespace penumbra::report {
 struct Beside {
   std::optional<double> value;  ///< in the paper's unit; none if the place that is asked for is not there
   std::string what;             ///< of ours it is
+  bool is_open = false;         ///< a place past which nothing was measured, so that it may be more
 };
 
 /// One machine's; none if its results lack it. `place` goes before the target's own. `plots` are those of all

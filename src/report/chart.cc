@@ -277,7 +277,7 @@ std::vector<LegendKey> Chart::legend() const {
     const bool has_colours =
         std::ranges::any_of(papers_, [this](const PaperSeries& series) { return !paper_look(series).empty(); });
     keys.push_back({"<g class=\"paper\">" + marker(3, 17, 7) + "</g>", "the paper's, on its hardware",
-                    has_colours ? "coloured as the same of ours" : ""});
+                    has_colours ? "in the colour of ours beside it" : ""});
   }
   return keys;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "report/markup.h"
+#include "report/pattern.h"
 
 namespace penumbra::report {
 namespace {
@@ -22,6 +23,14 @@ std::string name_of_machine(const Document& document) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// Parts of one whole do not compete, nor what the papers' file says so of.
+bool is_race(const Plot& plot, const PaperMeasurement* papers) {
+  if (matches("by step", plot.title)) return false;
+  return papers == nullptr || std::ranges::none_of(papers->no_race, [&plot](const std::string& pattern) {
+           return matches(pattern, plot.title);
+         });
+}
+
 /// A to Z, AA, AB ...
 std::string letter_of(std::size_t number) {
   const std::string last(1, static_cast<char>('A' + number % kLetters));
@@ -33,6 +42,7 @@ std::string letter_of(std::size_t number) {
 Context::Context(const std::vector<Document>& all_documents, const std::vector<PaperMeasurement>& all_papers,
                  const PriceList& known_prices)
     : documents(all_documents), papers(all_papers), prices(known_prices), plots(plots_of(all_documents)) {
+  for (Plot& plot : plots) plot.is_race = is_race(plot, papers_of(plot.measurement));
   for (std::size_t i = 0; i < documents.size(); ++i) {
     machines.push_back({documents.size() == 1 ? "" : letter_of(i), name_of_machine(documents[i])});
   }

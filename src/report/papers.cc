@@ -41,6 +41,7 @@ Target target_of(const JsonView& object, const std::string& measurement) {
   if (const auto each = object.find("of_each")) target.of_each = each->truth();
   if (const auto to = object.find("to")) target.to = to->text();
   if (const auto plot = object.find("to_plot")) target.to_plot = plot->text();
+  target.needs = object.text_or_none("needs");
   if (const auto at = object.find("at")) target.at = choice_of(*at);
   if (const auto at = object.find("to_at")) target.to_at = choice_of(*at);
   return target;
@@ -74,6 +75,7 @@ PaperNumber paper_number_of(const JsonView& object, const std::string& measureme
   if (!ours) return number;
   number.ours = target_of(*ours, measurement);
   if (const auto scale = ours->find("scale")) number.scale = scale->number();
+  if (const auto greatest = ours->find("greatest")) number.is_greatest = greatest->truth();
   if (const auto place = ours->find("place_of")) number.place_of = place_of(*ours, *place);
   return number;
 }
@@ -127,7 +129,9 @@ Paper paper_of(const JsonView& object, const std::string& measurement) {
 PaperMeasurement parse_papers(std::string_view text, const std::string& file) {
   const nlohmann::json json = parse_json(text, file);
   const JsonView root(json, file);
-  PaperMeasurement measurement{root.at("measurement").text(), root.at("title").text(), root.text_or_none("about"), {}};
+  PaperMeasurement measurement{
+      root.at("measurement").text(), root.at("title").text(), root.text_or_none("about"), {}, {}};
+  for (const JsonView& each : root.list_or_none("no_race")) measurement.no_race.push_back(each.text());
   for (const JsonView& each : root.at("papers").list()) {
     measurement.papers.push_back(paper_of(each, measurement.measurement));
   }

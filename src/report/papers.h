@@ -30,6 +30,7 @@ struct Target {
   bool of_each = false;                ///< every curve that matches for itself, in place of the best
   std::optional<std::string> to;       ///< divided by that curve
   std::optional<std::string> to_plot;  ///< divided by the best of another plot (its title) in the same unit
+  std::string needs;                   ///< without such a curve beside it there is nothing
   PlaceChoice at;
   std::optional<PlaceChoice> to_at;  ///< divided by the same curve, or `to`, at another place
 };
@@ -50,6 +51,7 @@ struct PaperNumber {
   std::optional<Target> ours;                                    ///< what it is to be held against
   double scale = 1;                                              ///< ours are so many of the paper's unit
   std::optional<PlaceOf> place_of;                               ///< ours is that place
+  bool is_greatest = false;                                      ///< of several figures the greatest, not the first
   std::string why_not;                                           ///< why there is nothing of ours
 };
 
@@ -78,6 +80,7 @@ struct Paper {
 /// One of E1 to E22.
 struct PaperMeasurement {
   std::string measurement, title, about;
+  std::vector<std::string> no_race;  ///< patterns of the plots whose curves do not compete
   std::vector<Paper> papers;
 };
 

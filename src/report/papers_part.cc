@@ -16,7 +16,7 @@ std::string cell_of(const std::optional<Beside>& ours, double value) {
   if (!ours) return "<td>" + element("small", "not measured") + "</td>";
   if (!ours->value) return "<td>" + element("small", "no such place") + "</td>";
   const std::string times = value == 0 ? "" : element("small", figure(*ours->value / value) + " times");
-  return fmt::format("<td class=\"number\">{} {}</td>", figure(*ours->value), times);
+  return fmt::format("<td class=\"number\">{}{} {}</td>", figure(*ours->value), ours->is_open ? " or more" : "", times);
 }
 
 /// The machines that have anything of what a paper's numbers are held against.
@@ -30,6 +30,14 @@ std::vector<std::size_t> documents_of(const Paper& paper, const std::vector<Plot
     for (const Panel& panel : plot.panels) all.insert(panel.document);
   }
   return {all.begin(), all.end()};
+}
+
+/// "64 KiB", "1 thread", "8 threads".
+std::string place_with_unit(double place, const std::string& unit) {
+  std::string name = place_name(place, unit);
+  if (unit.empty() || unit == "B") return name;
+  const bool is_one_of_several = place == 1 && unit.ends_with('s') && unit != "us";
+  return name + " " + (is_one_of_several ? unit.substr(0, unit.size() - 1) : unit);
 }
 
 /// What of ours stands beside them, or why nothing does, is said once for all points of a number.
@@ -49,9 +57,7 @@ std::string rows_of_number(const PaperNumber& number, const std::vector<Plot>& p
       cells =
           fmt::format("<td colspan=\"{}\">{}</td>", std::max<std::size_t>(documents.size(), 1), element("small", why));
     }
-    std::string what = number.what;
-    if (place) what += ", " + place_name(*place, number.x_unit);
-    if (place && !number.x_unit.empty() && number.x_unit != "B") what += " " + number.x_unit;
+    const std::string what = place ? number.what + ", " + place_with_unit(*place, number.x_unit) : number.what;
     const std::string where = number.where.empty() ? "" : element("small", number.where);
     const std::string beside_it = ours.empty() || ours == said ? "" : element("small", "ours: " + ours);
     if (!ours.empty()) said = ours;

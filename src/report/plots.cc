@@ -20,13 +20,14 @@ class Gathering {
  public:
   void add(std::size_t document, const Entry& entry, const Comparison& comparison) {
     Plot& plot = plot_for(entry, comparison);
+    ++comparisons_;
     if (plot.panels.empty() || plot.panels.back().document != document) plot.panels.push_back({document, {}});
     for (const Contender& contender : comparison.contenders) {
       const auto& common = comparison.plot ? comparison.plot->at : std::nullopt;
       const Place place = contender.at ? *contender.at : common ? *common : Place(std::string());
       curve_for(plot, document, contender)
-          .points.push_back(
-              {place, contender.name, contender.value, contender.samples, contender.ratio, contender.role});
+          .points.push_back({place, contender.name, contender.value, contender.samples, contender.ratio, contender.role,
+                             comparisons_});
     }
   }
 
@@ -65,6 +66,7 @@ class Gathering {
   }
 
   std::vector<Plot> plots_;
+  std::size_t comparisons_ = 0;  ///< that were added
   std::map<PlotKey, std::size_t> by_key_;
   std::map<std::tuple<std::size_t, std::size_t, std::string>, std::size_t> curve_by_key_;
 };
@@ -205,7 +207,7 @@ bool are_apart(const Point& a, const Point& b) {
 std::optional<Spread> ratio(const Point& of, const Point& to) {
   if (to.value.median == 0) return std::nullopt;
   std::vector<double> ratios;
-  if (of.samples.size() == to.samples.size()) {
+  if (of.comparison == to.comparison && of.samples.size() == to.samples.size()) {
     for (std::size_t round = 0; round < of.samples.size(); ++round) {
       if (to.samples[round] != 0) ratios.push_back(of.samples[round] / to.samples[round]);
     }

@@ -19,6 +19,7 @@ struct Point {
   std::vector<double> samples;
   std::optional<Spread> ratio;
   Role role = Role::ours;
+  std::size_t comparison = 0;  ///< which it comes from: samples of one were taken by turns
 };
 
 struct Curve {
@@ -46,6 +47,7 @@ struct Plot {
   std::string measurement;  ///< "E6", or empty for what belongs to none
   std::string benchmark, title, unit, x, x_unit, reference;
   bool is_table = false;
+  bool is_race = true;  ///< whether its curves compete, so that one may be called ahead
   std::vector<Panel> panels;
 
   Sense sense() const { return sense_of(unit); }
@@ -78,7 +80,8 @@ Spread stated_spread(const Point& point);
 /// Whether the stated spreads leave no doubt which of the two is more.
 bool are_apart(const Point& a, const Point& b);
 
-/// How many times as much `of` is as `to`, round by round where both have a sample of each. With too few rounds to tell
+/// How many times as much `of` is as `to`, round by round where both come from one comparison and have a sample of each
+/// round. From two comparisons, or with too few rounds to tell
 /// how much they differ, it lies off as far as the stated spreads of the two allow. None of what was divided by 0.
 std::optional<Spread> ratio(const Point& of, const Point& to);
 

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "report/chart.h"
+#include "report/context.h"
+#include "report/crossings.h"
 #include "report/document.h"
 #include "report/plots.h"
 #include "report/sentences.h"
@@ -19,6 +21,7 @@ using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 std::string all_sentences(const Plot& plot) {
@@ -72,7 +75,8 @@ TEST(ReportSentences, ALimitThatIsExceededIsNone) {
       plot_of_curves({curve("ours", {{1, 50}, {8, 300}}), curve("lines", {{1, 100}, {8, 100}}, Role::limit)});
   const std::string text = all_sentences(plot);
   EXPECT_THAT(text, HasSubstr("Of the limit (lines) the best of ours reaches 0.5 (at 1)."));
-  EXPECT_THAT(text, HasSubstr("At 8 ours is 3 times what was measured as the limit (lines): it is none there"));
+  EXPECT_THAT(
+      text, HasSubstr("At 8 ours is 3 times what was measured as the limit (lines): it bounds something else there."));
 }
 
 TEST(ReportSentences, WhereALeaderWasNotMeasuredNobodyLeads) {
@@ -98,9 +102,60 @@ TEST(ReportSentences, CurvesWithoutACommonPlaceStandWhereTheyAreBest) {
 }
 
 TEST(ReportSentences, WaysThatAreThePlacesAreCompared) {
-  Curve median{"median", Role::ours, {point_at("bare", 2), point_at("gopt", 0.5), point_at("cuda", 20)}};
-  median.points[0].role = Role::limit;
-  EXPECT_EQ(all_sentences(plot_of_curves({median}, "us")), "median: 0.5 at gopt, 20 at cuda. Its limit: 2 at bare.\n");
+  Curve median{
+      "median", Role::ours, {point_at("bare", 2), point_at("wire", 0.4), point_at("gopt", 0.5), point_at("cuda", 20)}};
+  median.points[0].role = median.points[1].role = Role::limit;
+  EXPECT_EQ(all_sentences(plot_of_curves({median}, "us")),
+            "median: least 0.5 at gopt, most 20 at cuda. Its limit: 0.4 at wire.\n")
+      << "gopt beats the other";
+}
+
+TEST(ReportSentences, NamesWithCommasStandApart) {
+  EXPECT_EQ(enumerate({"1,024", "2,048", "4,096"}), "1,024, 2,048 and 4,096");
+  EXPECT_EQ(enumerate({"gopt, 4 threads", "cuda"}), "gopt, 4 threads; cuda");
+  const Plot plot =
+      plot_of_curves({curve("gopt, 4 threads", {{1, 2}, {8, 2}}), curve("cuda, 1 thread", {{1, 1}, {8, 4}})});
+  EXPECT_THAT(all_sentences(plot), StartsWith("Ahead: gopt, 4 threads at 1; cuda, 1 thread at 8, by 2 times"));
+  const Curve a{"a", Role::ours, {point_at("chase, 1 KiB", 3), point_at("names, 1 KiB", 3), point_at("z", 1)}};
+  const Curve b{"b", Role::ours, {point_at("chase, 1 KiB", 1), point_at("names, 1 KiB", 1), point_at("z", 2)}};
+  EXPECT_THAT(all_sentences(plot_of_curves({a, b})),
+              StartsWith("Ahead: a at chase, 1 KiB and names, 1 KiB; b at z, by"));
+}
+
+TEST(ReportSentences, ManyChangesOfTheLeadAreOnlyCounted) {
+  const Plot plot = plot_of_curves(
+      {curve("a", {{1, 1}, {2, 3}, {3, 1}, {4, 3}, {5, 1}}), curve("b", {{1, 2}, {2, 2}, {3, 2}, {4, 2}, {5, 2}})});
+  const std::string text = all_sentences(plot);
+  EXPECT_THAT(text, StartsWith("The lead changes 4 times, from b at 1 to b at 5"));
+  EXPECT_THAT(text, Not(HasSubstr("The lead changes near")));
+}
+
+TEST(ReportSentences, WhereNothingCompetesNobodyIsAhead) {
+  Plot plot = plot_of_curves({curve("1 worker", {{0, 30}, {500, 2}}), curve("4 workers", {{0, 90}, {500, 80}}),
+                              curve("bus", {{0, 180}, {500, 100}}, Role::limit)});
+  plot.is_race = false;
+  EXPECT_EQ(all_sentences(plot),
+            "1 worker: least 2 at 500, most 30 at 0.\n4 workers: least 80 at 500, most 90 at 0.\n"
+            "Of the limit (bus) the best of ours reaches 0.5 (at 0) to 0.8 (at 500).\n");
+}
+
+TEST(ReportPlots, WhatIsNoRace) {
+  const auto comparison = [](const std::string& measurement, const std::string& title) {
+    return R"({"title": "t", "unit": "us", "plot": {"measurement": ")" + measurement + R"(", "title": ")" + title +
+           R"(", "at": 1}, "contenders": [{"name": "a", "value": {"median": 2, "min": 1, "max": 3}}]})";
+  };
+  const std::vector<Document> documents{parse_document(
+      R"({"schema": "penumbra-bench/1", "machine": {}, "build": {"version": "v"}, "results": [{"benchmark": "b",
+      "comparisons": [)" +
+          comparison("E1", "copies by size") + "," + comparison("E1", "others") + "," + comparison("E2", "copies") +
+          "," + comparison("", "the router by step") + "]}]}",
+      "test")};
+  const std::vector<PaperMeasurement> papers{
+      parse_papers(R"({"measurement": "E1", "title": "t", "no_race": ["^copies"], "papers": []})", "test")};
+  const PriceList prices = PriceList::built_in();
+  std::vector<bool> races;
+  for (const Plot& plot : Context(documents, papers, prices).plots) races.push_back(plot.is_race);
+  EXPECT_THAT(races, ElementsAre(false, true, true, false));
 }
 
 TEST(ReportSentences, InstructionsAreNoRace) {
@@ -163,6 +218,10 @@ TEST(ReportPlots, RatiosAreTakenRoundByRound) {
   EXPECT_EQ(ratio_of(of, to).median, 3);
   EXPECT_EQ(ratio_of(of, to).least, 1);
   EXPECT_EQ(ratio_of(of, to).most, 10);
+  to.comparison = 1;
+  EXPECT_EQ(ratio_of(of, to).median, 2) << "of another comparison, whose rounds were others";
+  EXPECT_EQ(ratio_of(of, to).most, 4 / to.value.least);
+  to.comparison = of.comparison;
   to.samples = {1, 2};
   EXPECT_EQ(ratio_of(of, to).median, 2) << "not of the same rounds";
   to.value.median = 0;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "report/crossings.h"
 #include "report/pattern.h"
 
 namespace penumbra::report {
@@ -101,8 +102,13 @@ std::string leads_at_words(const std::vector<Stretch>& stretches) {
   }
   std::vector<std::string> parts;
   parts.reserve(by_leader.size());
-  for (const auto& [leader, places] : by_leader)
-    parts.push_back(fmt::format("{} at {}", leader->name, enumerate(places)));
+  for (const auto& [leader, places] : by_leader) {
+    // A "; " ends a leader's part, so it cannot stand between places with commas as well.
+    const bool has_commas =
+        std::ranges::any_of(places, [](const std::string& place) { return place.find(", ") != std::string::npos; });
+    parts.push_back(fmt::format("{} at {}", leader->name,
+                                has_commas ? fmt::format("{}", fmt::join(places, " and ")) : enumerate(places)));
+  }
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -260,7 +266,8 @@ std::string who_wins(const Plot& plot, const Panel& panel) {
   std::string text = lead_text(stretches, plot);
   text += plot.sense() == Sense::less ? fmt::format("; the next best takes {} times as much.", leads.figures())
                                       : fmt::format(", by {} times over the next best.", leads.figures());
-  if (stretches.size() > 1 && !plot.is_by_words()) text += crossing_text(stretches, plot);
+  if (stretches.size() > 1 && stretches.size() <= kMostStretches && !plot.is_by_words())
+    text += crossing_text(stretches, plot);
   if (level == compared) {
     text += compared == 1 ? " The two spreads overlap, so this may be chance."
                           : " The spreads of the best two overlap everywhere, so this may be chance.";
@@ -296,8 +303,8 @@ std::string ours_beside(Role role, const Plot& plot, const Panel& panel, const s
   if (!text.empty()) text += ' ';
   const std::string names = names_of(beyond, plot.x_unit);
   return text + fmt::format(
-                    "{}ours is {} times what was measured as the limit{}: it is none there, for lines lie in "
-                    "caches or more cores are at work.",
+                    "{}ours is {} times what was measured as the limit{}: it bounds something else "
+                    "there.",
                     names.empty() ? "Here " : "At " + names + " ", beyond_limit.figures(), who(beyond_limit));
 }
 
@@ -316,58 +323,35 @@ std::string most_and_fewest(const Plot& plot, const Panel& panel, const std::vec
   return parts.empty() || parts.size() > 2 * kMostStretches ? "" : fmt::format("{}.", fmt::join(parts, "; "));
 }
 
-/// Of a curve that has none beside it.
+/// Of a curve that has none beside it, or none that it competes with.
 std::string course(const Plot& plot, const Curve& curve) {
   if (curve.points.size() < 2) return "";
   const auto [least, most] =
       std::ranges::minmax_element(curve.points, {}, [](const Point& point) { return point.value.median; });
-  return fmt::format("{}: {} at {}, {} at {}.", curve.name, figure(least->value.median),
+  return fmt::format("{}: least {} at {}, most {} at {}.", curve.name, figure(least->value.median),
                      place_name(least->place, plot.x_unit), figure(most->value.median),
                      place_name(most->place, plot.x_unit));
 }
 
-/// Of a curve with the ways that are compared as its places: which of them is best, which worst, and the limits.
+/// Of a curve with the ways that are compared as its places: which of them is best, which worst, and the limits that
+/// none of them beats.
 std::string ways_along(const Plot& plot, const Curve& curve) {
   Curve ways = curve;
+  std::erase_if(ways.points, [](const Point& point) { return point.role == Role::limit; });
   std::vector<std::string> limits;
-  std::erase_if(ways.points, [&](const Point& point) {
-    if (point.role != Role::limit) return false;
-    limits.push_back(fmt::format("{} at {}", figure(point.value.median), place_name(point.place, plot.x_unit)));
-    return true;
-  });
+  for (const Point& limit : curve.points) {
+    const bool is_beaten = std::ranges::any_of(ways.points, [&](const Point& way) {
+      return advantage(way.value.median, limit.value.median, plot.sense()) > 1;
+    });
+    if (limit.role != Role::limit || is_beaten) continue;
+    limits.push_back(fmt::format("{} at {}", figure(limit.value.median), place_name(limit.place, plot.x_unit)));
+  }
   std::string text = course(plot, ways);
   if (text.empty() || limits.empty()) return text;
   return fmt::format("{} {}: {}.", text, limits.size() == 1 ? "Its limit" : "Its limits", enumerate(limits));
 }
 
 }  // namespace
-
-std::vector<double> crossings(const Curve& a, const Curve& b) {
-  std::vector<std::pair<double, double>> ratios;
-  for (const Point& point : a.points) {
-    const Point* other = b.at(point.place);
-    const auto* place = std::get_if<double>(&point.place);
-    if (other == nullptr || place == nullptr || other->value.median <= 0) continue;
-    ratios.emplace_back(*place, point.value.median / other->value.median);
-  }
-  return crossings(ratios);
-}
-
-std::vector<double> crossings(const std::vector<std::pair<double, double>>& ratios) {
-  std::vector<double> found;
-  std::optional<std::pair<double, double>> before;  // place, and the ratio's logarithm
-  for (const auto& [place, times] : ratios) {
-    if (times <= 0) continue;
-    const double difference = std::log(times);
-    if (before && before->second * difference < 0) {
-      const double part = before->second / (before->second - difference);
-      found.push_back(before->first > 0 ? before->first * std::pow(place / before->first, part)
-                                        : before->first + part * (place - before->first));
-    }
-    if (difference != 0) before = {place, difference};
-  }
-  return found;
-}
 
 std::vector<std::string> sentences(const Plot& plot, const Panel& panel) {
   const std::vector<Place> places = plot.places();
@@ -376,6 +360,11 @@ std::vector<std::string> sentences(const Plot& plot, const Panel& panel) {
     all.push_back(most_and_fewest(plot, panel, places));
   } else if (std::ranges::any_of(panel.curves, &Curve::has_several_roles)) {
     for (const Curve& curve : panel.curves) all.push_back(ways_along(plot, curve));
+  } else if (!plot.is_race) {
+    for (const Curve& curve : panel.curves) {
+      if (is_contender(curve)) all.push_back(course(plot, curve));
+    }
+    all.push_back(ours_beside(Role::limit, plot, panel, places));
   } else {
     const auto contenders = std::ranges::count_if(panel.curves, is_contender);
     all.push_back(who_wins(plot, panel));

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "report/crossings.h"
 #include "report/pattern.h"
-#include "report/sentences.h"
 
 namespace penumbra::report {
 namespace {
@@ -112,6 +112,11 @@ void find_between(const Side& of, const std::optional<Divisor>& by, const PlaceC
   }
 }
 
+bool has_needed(const Panel& panel, const Target& target) {
+  return target.needs.empty() ||
+         std::ranges::any_of(panel.curves, [&target](const Curve& curve) { return matches(target.needs, curve.name); });
+}
+
 /// Nothing if the target divides by nothing; a side without curves if these results lack it.
 std::optional<Divisor> divisor_of(const Target& target, const Plot& plot, const Panel& panel, const Side& of,
                                   const std::vector<Plot>& plots) {
@@ -138,7 +143,7 @@ std::vector<Finding> find(const Target& target, const std::vector<Plot>& plots, 
     if (plot.measurement != target.measurement) continue;
     if (!matches(target.plot, plot.title) || !matches(target.unit, plot.unit)) continue;
     for (const Panel& panel : plot.panels) {
-      if (panel.document != document) continue;
+      if (panel.document != document || !has_needed(panel, target)) continue;
       const Side all = side_of(plot, panel, target.of);
       std::vector<Side> sides{all};
       if (target.of_each) {

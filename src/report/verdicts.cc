@@ -63,7 +63,7 @@ Verdict judge_bounds(const Check& check, const std::vector<Finding>& findings) {
     sentence = fmt::format("{} (asked: {})", figures_text(failing), wanted);
     if (!open.empty()) sentence += "; undecided, for runs may differ by more than that: " + figures_text(open);
   }
-  if (!inside.empty()) sentence += "; but it holds for " + figures_text(inside);
+  if (!inside.empty()) sentence += "; it certainly holds for " + figures_text(inside);
   return {failing.empty() ? Outcome::cannot_be_said : Outcome::does_not_hold, sentence + "."};
 }
 
@@ -100,65 +100,87 @@ std::string crossing_text(const std::vector<Finding>& findings) {
   return ", and they cross near " + enumerate(names);
 }
 
-/// Whether `of` is ahead (or behind) at these places, which are tested one by one.
+/// One half of what a check of leads asks, tested place by place: that `of` is better there, or that it is not.
 class LeadTest {
  public:
-  void add(const Finding& finding, bool wants_ahead) {
+  explicit LeadTest(bool wants_ahead) : wants_ahead_(wants_ahead) {}
+  void add(const Finding& finding) {
     is_tested_ = true;
-    const bool is_certain = finding.ahead.least > 1 || finding.ahead.most < 1;
-    if (!is_certain) {
+    const bool is_ahead = finding.ahead.least > 1, is_not_ahead = finding.ahead.most <= 1;
+    if (!is_ahead && !is_not_ahead) {
       open_.push_back(place_name(finding.place, finding.plot->x_unit));
-    } else if ((finding.ahead.median > 1) != wants_ahead) {
+    } else if (is_ahead != wants_ahead_) {
       fails_ = true;
     }
   }
-  Verdict verdict(const std::string& sentence) const {
-    if (!is_tested_) return {Outcome::cannot_be_said, "Nothing was measured at the places in question. " + sentence};
-    if (fails_) return {Outcome::does_not_hold, sentence};
-    if (open_.empty()) return {Outcome::holds, sentence};
-    return {Outcome::cannot_be_said,
-            fmt::format("{} At {} runs may differ by more than the two do.", sentence, enumerate(open_))};
-  }
+  bool is_tested() const { return is_tested_; }
+  bool fails() const { return fails_; }
+  const std::vector<std::string>& open() const { return open_; }
 
  private:
   std::vector<std::string> open_;
-  bool is_tested_ = false, fails_ = false;
+  bool wants_ahead_, is_tested_ = false, fails_ = false;
 };
 
 /// Of the findings of one plot, by place.
 Verdict judge_ahead(const Check& check, const std::vector<Finding>& findings) {
-  LeadTest test;
+  LeadTest ahead(true), behind(false);
   for (const Finding& finding : findings) {
     const auto* place = std::get_if<double>(&finding.place);
     if (place == nullptr) continue;
-    if (check.ahead_up_to && *place <= *check.ahead_up_to) test.add(finding, true);
-    if (check.behind_from && *place >= *check.behind_from) test.add(finding, false);
+    if (check.ahead_up_to && *place <= *check.ahead_up_to) ahead.add(finding);
+    if (check.behind_from && *place >= *check.behind_from) behind.add(finding);
   }
-  return test.verdict(fmt::format("{}: {} is {} {}{}.", findings.front().plot->title, findings.front().of,
-                                  lead_of(findings), "beside " + findings.front().to, crossing_text(findings)));
+  const Finding& first = findings.front();
+  std::string sentence = fmt::format("{}: {} is {} beside {}{}.", first.plot->title, first.of, lead_of(findings),
+                                     first.to, crossing_text(findings));
+  if (ahead.fails() || behind.fails()) return {Outcome::does_not_hold, sentence};
+  std::vector<std::string> untested, open = ahead.open();
+  open.insert(open.end(), behind.open().begin(), behind.open().end());
+  const std::string& unit = first.plot->x_unit;
+  if (check.ahead_up_to && !ahead.is_tested()) untested.push_back("up to " + place_name(*check.ahead_up_to, unit));
+  if (check.behind_from && !behind.is_tested())
+    untested.push_back("from " + place_name(*check.behind_from, unit) + " on");
+  if (untested.empty() && open.empty()) return {Outcome::holds, sentence};
+  if (!untested.empty()) sentence = fmt::format("Nothing was measured {}. {}", enumerate(untested), sentence);
+  if (!open.empty()) sentence += fmt::format(" At {} runs may differ by more than the two do.", enumerate(open));
+  return {Outcome::cannot_be_said, sentence};
 }
 
+/// The ratios inside the places where the greatest is asked for, or those outside.
+struct PeakSide {
+  const Finding* greatest = nullptr;       ///< by its median
+  const Finding* greatest_most = nullptr;  ///< that may have been greatest, as runs differ
+  double greatest_least = -std::numeric_limits<double>::infinity();
+
+  void add(const Finding& finding) {
+    if (greatest == nullptr || finding.value.median > greatest->value.median) greatest = &finding;
+    if (greatest_most == nullptr || finding.value.most > greatest_most->value.most) greatest_most = &finding;
+    greatest_least = std::max(greatest_least, finding.value.least);
+  }
+};
+
 Verdict judge_peak(const Check& check, const std::vector<Finding>& findings) {
-  const Finding *inside = nullptr, *outside = nullptr;  // the greatest of each
+  PeakSide inside, outside;
   for (const Finding& finding : findings) {
     const auto* place = std::get_if<double>(&finding.place);
     const bool is_inside = place != nullptr && *place >= check.peak_from && *place <= check.peak_to;
-    const Finding*& greatest = is_inside ? inside : outside;
-    if (greatest == nullptr || finding.value.median > greatest->value.median) greatest = &finding;
+    (is_inside ? inside : outside).add(finding);
   }
-  const bool is_inside = outside == nullptr || (inside != nullptr && inside->value.median > outside->value.median);
-  const Finding &most = is_inside ? *inside : *outside, *other = is_inside ? outside : inside;
-  const std::string& unit = most.plot->x_unit;
+  const bool is_inside = outside.greatest == nullptr ||
+                         (inside.greatest != nullptr && inside.greatest->value.median > outside.greatest->value.median);
+  const PeakSide &winner = is_inside ? inside : outside, &other = is_inside ? outside : inside;
+  const std::string& unit = winner.greatest->plot->x_unit;
   const std::string sentence =
-      fmt::format("The greatest of {}: {}; asked: between {} and {}.", counted(findings.size(), "ratio"), text_of(most),
-                  place_name(check.peak_from, unit), place_name(check.peak_to, unit));
-  if (other == nullptr) {
+      fmt::format("The greatest of {}: {}; asked: between {} and {}.", counted(findings.size(), "ratio"),
+                  text_of(*winner.greatest), place_name(check.peak_from, unit), place_name(check.peak_to, unit));
+  if (other.greatest == nullptr) {
     return {Outcome::cannot_be_said,
-            fmt::format("{} All of them lie {} there.", sentence, is_inside ? "in" : "out of")};
+            fmt::format("{} All that was measured lies {}.", sentence, is_inside ? "inside" : "outside")};
   }
-  if (most.value.least <= other->value.most) {
-    return {Outcome::cannot_be_said,
-            fmt::format("{} Runs may differ by more than it does from {}.", sentence, short_text_of(*other))};
+  if (winner.greatest_least <= other.greatest_most->value.most) {
+    return {Outcome::cannot_be_said, fmt::format("{} Runs may differ by more than it does from {}.", sentence,
+                                                 short_text_of(*other.greatest_most))};
   }
   return {is_inside ? Outcome::holds : Outcome::does_not_hold, sentence};
 }

@@ -13,6 +13,7 @@ namespace penumbra::report {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 PaperMeasurement paper_with(const std::string& key, const std::string& object) {
   return parse_papers(R"({"measurement": "E6", "title": "t", "papers": [{"paper": "p", "where": "w", ")" + key +
@@ -40,7 +41,7 @@ TEST(ReportVerdicts, Bounds) {
   EXPECT_EQ(holds.sentence, "a plot, gopt at 1 over plain loop: 2; gopt at 8 over plain loop: 3 (asked: 2 or more).");
   const Verdict fails = verdict(R"({"of": "gopt", "to": "plain", "at_most": 2})");
   EXPECT_EQ(fails.outcome, Outcome::does_not_hold);
-  EXPECT_THAT(fails.sentence, HasSubstr("gopt at 8 over plain loop: 3 (asked: 2 or less); but it holds for"));
+  EXPECT_THAT(fails.sentence, HasSubstr("gopt at 8 over plain loop: 3 (asked: 2 or less); it certainly holds for"));
   EXPECT_EQ(verdict(R"({"of": "gopt", "to": "plain", "at": 8, "at_least": 3})").outcome, Outcome::holds);
   EXPECT_EQ(verdict(R"({"of": "gopt", "at": "last", "to_at": "first", "at_least": 3})").outcome, Outcome::holds);
   EXPECT_EQ(verdict(R"({"of": "gopt", "to": "plain", "at": [2, 4], "at_least": 3})").outcome, Outcome::cannot_be_said);
@@ -84,6 +85,26 @@ TEST(ReportVerdicts, AheadUpToAPlace) {
   EXPECT_THAT(holds.sentence, HasSubstr("they cross near 897"));
   EXPECT_EQ(verdict(R"({"of": "polling", "to": "copies", "ahead_up_to": 5000})").outcome, Outcome::does_not_hold);
   EXPECT_EQ(verdict(R"({"of": "polling", "to": "copies", "behind_from": 5000})").outcome, Outcome::cannot_be_said);
+  const Verdict half = verdict(R"({"of": "polling", "to": "copies", "ahead_up_to": 512, "behind_from": 5000})");
+  EXPECT_EQ(half.outcome, Outcome::cannot_be_said) << "both halves are asked for";
+  EXPECT_THAT(half.sentence, StartsWith("Nothing was measured from 5,000 on. a plot: polling"));
+  EXPECT_EQ(verdict(R"({"of": "copies", "to": "polling", "ahead_up_to": 512, "behind_from": 5000})").outcome,
+            Outcome::does_not_hold)
+      << "one half that fails is enough";
+}
+
+TEST(ReportVerdicts, WhatIsAsGoodIsNotBetter) {
+  const std::vector<Plot> plots{plot_of_curves({curve("a", {{1, 2}, {8, 5}}), curve("b", {{1, 1}, {8, 5}})})};
+  const auto outcome = [&plots](const std::string& check) { return judge(conclusion(check), plots, 0).outcome; };
+  EXPECT_EQ(outcome(R"({"of": "a", "to": "b", "ahead_up_to": 1, "behind_from": 8})"), Outcome::holds);
+  EXPECT_EQ(outcome(R"({"of": "a", "to": "b", "ahead_up_to": 8})"), Outcome::does_not_hold);
+}
+
+TEST(ReportVerdicts, WithoutACurveThatIsNeededNothingIsSaid) {
+  const std::vector<Plot> plots{plot_of_curves({curve("auto", {{1, 2}}), curve("gopt", {{1, 2}})})};
+  const std::string check = R"({"of": "auto", "to": "gopt", "at_least": 1, "needs": ")";
+  EXPECT_EQ(judge(conclusion(check + "cuda\"}"), plots, 0).outcome, Outcome::cannot_be_said);
+  EXPECT_EQ(judge(conclusion(check + "cuda|gopt\"}"), plots, 0).outcome, Outcome::holds);
 }
 
 TEST(ReportVerdicts, WhereTheGreatestIs) {
@@ -93,6 +114,12 @@ TEST(ReportVerdicts, WhereTheGreatestIs) {
             Outcome::holds);
   EXPECT_EQ(judge(conclusion(R"({"of": "gopt", "to": "plain", "peak": [1, 20]})"), plots, 0).outcome,
             Outcome::does_not_hold);
+  EXPECT_THAT(judge(conclusion(R"({"of": "gopt", "to": "plain", "peak": [1, 3000]})"), plots, 0).sentence,
+              HasSubstr("All that was measured lies inside."));
+  Plot open = plots.front();
+  open.panels.front().curves.front().points.back().samples = {0.5, 1, 4};  // as great as any, in one of the rounds
+  EXPECT_EQ(judge(conclusion(R"({"of": "gopt", "to": "plain", "peak": [150, 600]})"), {open}, 0).outcome,
+            Outcome::cannot_be_said);
 }
 
 TEST(ReportTargets, AtTheBestPlace) {
@@ -142,6 +169,29 @@ TEST(ReportBeside, FiguresInThePapersUnit) {
   EXPECT_EQ(found->what, "a plot, tuple at 256 (0.672 Gbit/s to each of the M items/s)");
   EXPECT_FALSE(beside(number(R"({"measurement": "E7", "of": "tuple"})"), std::nullopt, plots, 0)) << "another's plots";
   EXPECT_FALSE(beside(number(R"({"of": "tuple"})"), std::nullopt, plots, 1)) << "another machine";
+}
+
+TEST(ReportBeside, TheGreatestOfSeveralFigures) {
+  const std::vector<Plot> plots{plot_of_curves({curve("tuple", {{1, 10}, {8, 30}, {64, 20}})})};
+  const auto value = [&plots](const std::string& ours) {
+    const auto found = beside(number(ours), std::nullopt, plots, 0);
+    return found ? found->value : std::nullopt;
+  };
+  EXPECT_EQ(value(R"({"of": "tuple"})"), 10);
+  EXPECT_EQ(value(R"({"of": "tuple", "greatest": true})"), 30);
+}
+
+TEST(ReportBeside, PastTheLastPlaceItMayBeMore) {
+  const std::vector<Plot> plots{
+      plot_of_curves({curve("gopt", {{10, 4}, {100, 2}}), curve("plain", {{10, 1}, {100, 1}})})};
+  const auto is_open = [&plots](const std::string& at_least) {
+    const auto found =
+        beside(number(R"({"of": "gopt", "to": "plain", "place_of": "last", "at_least": )" + at_least + "}"),
+               std::nullopt, plots, 0);
+    return found && found->is_open;
+  };
+  EXPECT_TRUE(is_open("2"));
+  EXPECT_FALSE(is_open("3"));
 }
 
 TEST(ReportBeside, PlacesThatFiguresPointOut) {
