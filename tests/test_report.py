@@ -10,127 +10,23 @@ import pytest
 
 import conftest
 from conftest import penumbra
+from report_pages import (
+    HTML,
+    comparison,
+    contender,
+    copies,
+    document,
+    entry,
+    exchanges,
+    gopt,
+    report,
+    section,
+    text_of,
+    two_machines,
+)
 
 MEASUREMENTS = [f"E{number}" for number in range(1, 23)]
-HTML = "{http://www.w3.org/1999/xhtml}"
 HOSTILE = "</script><img src=x onerror=alert(1)> \" ' & \u0001 \uffff ]]> " + "long" * 1000
-
-
-def spread(value, width=0.05):
-    return {"median": value, "min": value * (1 - width), "max": value * (1 + width)}
-
-
-def contender(name, value, role="ours", **more):
-    samples = [value * factor for factor in (0.95, 1.0, 1.05)]
-    return {"name": name, "role": role, "samples": samples, "value": spread(value), "ratio": spread(1), **more}
-
-
-def comparison(title, unit, contenders, plot=None):
-    found = {"title": title, "unit": unit, "reference": contenders[0]["name"], "contenders": contenders}
-    return {**found, "plot": plot} if plot else found
-
-
-def entry(benchmark, measurements, comparisons, **more):
-    bars = [
-        {"what": f"{benchmark} met", "value": 2.0, "wanted": 1.5, "at_least": True, "met": True},
-        {"what": f"{benchmark} missed", "value": 3.0, "wanted": 2.0, "at_least": False, "met": False},
-        {"what": f"{benchmark} not shown", "met": None, "not_shown": "no rival"},
-    ]
-    found = {"benchmark": benchmark, "measurements": measurements, "rounds": 3, "seconds": 12.5, "bars": bars}
-    found |= {"inputs": {"table": "made up"}, "checked": ["every answer"], "notes": [f"a note of {benchmark}"]}
-    return {**found, "comparisons": comparisons, **more}
-
-
-def gopt(speed):
-    gains = {"cuckoo": 2.6, "chase of 100": 6.6, "IPv6 trie": 2.0}
-    large = [
-        comparison(
-            f"{kind}, 1 GiB",
-            "M items/s/core",
-            [
-                contender("plain loop", speed),
-                contender("gopt, best: 16 at a time", speed * gain, curve="gopt"),
-                contender("group prefetching", speed * gain * 0.97, "rival"),
-                contender("line rate", speed * 10, "limit"),
-            ],
-            {"measurement": "E6", "title": "look-ups in tables of 1 GiB", "x": "look-up", "x_unit": "", "at": kind},
-        )
-        for kind, gain in gains.items()
-    ]
-    return entry("gopt", ["E6"], [*large, comparison("beside", "us", [contender("one", 1.0), contender("two", 2.0)])])
-
-
-def copies(peak):
-    sizes = [2**power for power in range(8, 27, 2)]
-    plot = {"measurement": "E1", "title": "copies, one behind the other", "x": "copy", "x_unit": "B"}
-    return entry(
-        "gpu",
-        ["E1"],
-        [
-            comparison(
-                f"copies of {size}",
-                "GB/s",
-                [
-                    contender("to the GPU", peak * size / (size + 1e5)),
-                    contender("from the GPU", 1.1 * peak * size / (size + 1e5)),
-                ],
-                {**plot, "at": size},
-            )
-            for size in sizes
-        ],
-        watts=250.0,
-    )
-
-
-def exchanges():
-    """Polling is ahead up to some 1000 numbers."""
-    plot = {"measurement": "E3", "title": "N numbers there and back", "x": "numbers", "x_unit": ""}
-    return entry(
-        "exchange",
-        ["E3"],
-        [
-            comparison(
-                f"{n} numbers",
-                "us",
-                [contender("asynchronous copies", 15 + n / 1e4), contender("polling on shared memory", 5 + n / 100)],
-                {**plot, "at": n},
-            )
-            for n in (1, 64, 512, 4096, 32768)
-        ],
-    )
-
-
-def document(processor, results, **machine):
-    return {
-        "schema": "penumbra-bench/1",
-        "machine": {"processor": processor, "cores": 16, "memory": "64 GiB", **machine},
-        "build": {"version": "penumbra 0.1.0 (commit 1234567)", "flags": "-O3"},
-        "date": "2026-11-24T09:00:00Z",
-        "seed": 1,
-        "met": None,
-        "results": results,
-        "planned": [{"measurement": "E12", "measures": "frames", "waits_for": "the IPsec gateway"}],
-    }
-
-
-def two_machines():
-    absent = {"benchmark": "gpu", "measurements": ["E1"], "absent": "no NVIDIA driver: a file is not there"}
-    failed = {"benchmark": "load", "measurements": ["E9"], "error": "an answer was wrong"}
-    left_out = {"benchmark": "flows", "measurements": ["E22"], "left_out": "it did not fit into what was left of 20 min"}
-    ways = [contender("ours", 2.0), contender("rte_lpm", 1.0, "rival")]
-    other = entry("lookup", [], [comparison("uniform", "M/s/core", ways)])
-    return [
-        document("AMD EPYC 9654", [gopt(10), absent, failed, left_out, other]),
-        document("Intel Xeon 8480", [gopt(15), copies(50), exchanges()], gpu="NVIDIA H200"),
-    ]
-
-
-def report(folder, documents, *arguments):
-    files = []
-    for number, each in enumerate(documents):
-        files.append(folder / f"results{number}.json")
-        files[-1].write_text(each if isinstance(each, str) else json.dumps(each))
-    return penumbra("report", *files, "-o", folder / "report.html", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -145,14 +41,6 @@ def page(tmp_path_factory):
 def tree(page):
     """The page is XML as well."""
     return ElementTree.parse(page).getroot()
-
-
-def text_of(element):
-    return re.sub(r"\s+", " ", " ".join(element.itertext()))
-
-
-def section(tree, name):
-    return next(each for each in tree.iter(f"{HTML}section") if each.get("id") == name)
 
 
 def test_every_measurement_has_its_section_and_a_link_to_it(tree):
@@ -242,18 +130,6 @@ def test_bars_and_notes_are_kept(tree):
     assert "2 met, 2 missed, 4 not shown" in text_of(tree)
 
 
-def test_prices(tmp_path):
-    prices = tmp_path / "prices.yaml"
-    prices.write_text('prices:\n  - {part: "EPYC", dollars: 2000, source: "a shop"}\n')
-    plot = {"measurement": "E8", "title": "ipv4", "x": "workers", "x_unit": "", "at": 1}
-    rates = entry("cores", ["E8"], [comparison("ipv4", "M packets/s", [contender("scalar", 16.0)], plot)])
-    rates["watts"] = {"processors": 100.0}
-    done = report(tmp_path, [document("AMD EPYC 9654", [rates])], "--prices", prices)
-    assert done.returncode == 0, done.stderr
-    text = text_of(section(ElementTree.parse(tmp_path / "report.html").getroot(), "E16"))
-    assert "ipv4 scalar, 1 16 M packets/s 8 0.16" in text and "a shop" in text
-
-
 def test_how_far_the_machines_pace_varied(tmp_path):
     calm = [entry(f"b{i}", [], [], pace={"memory": 100.0, "core": 900.0}) for i in range(4)]
     odd = entry("odd", [], [], pace={"memory": 60.0, "core": 900.0})
@@ -261,29 +137,6 @@ def test_how_far_the_machines_pace_varied(tmp_path):
         assert report(tmp_path, [document("x", results)]).returncode == 0
         told = "varied by 39% meanwhile" in (tmp_path / "report.html").read_text()
         assert told == is_told  # a mean of 92 and a standard deviation of 17.9
-
-
-def test_watts_are_those_of_the_measurement(tmp_path):
-    """A benchmark has an entry for each of several measurements."""
-    plot = {"measurement": "E8", "title": "ipv4", "x": "workers", "x_unit": "", "at": 1}
-    ways = [contender("scalar", 16.0), contender("cuda", 48.0)]
-    rates = entry("cores", ["E8"], [comparison("ipv4", "M packets/s", ways, plot)])
-
-    def efficiency(watts):
-        other = entry("cores", ["E22"], [], watts={"processors": 50.0})
-        done = report(tmp_path, [document("x", [other, {**rates, "watts": watts}]), document("y", [rates])])
-        assert done.returncode == 0, done.stderr
-        return text_of(section(ElementTree.parse(tmp_path / "report.html").getroot(), "E16"))
-
-    both = efficiency({"processors": 100.0, "gpus": 60.0})
-    assert "16 M packets/s no price 0.16" in both and "48 M packets/s no price 0.3" in both
-    assert "matches x and y: penumbra report --prices FILE" in both and "power is known of it: B." in both
-    gpus = efficiency({"gpus": 60.0})
-    assert "16 M packets/s no price no meter of the processor was read" in gpus
-    assert "48 M packets/s no price 0.8 of the GPU alone" in gpus
-    unknown = efficiency(100.0)  # as documents of older programs have it
-    assert "16 M packets/s no price no meter of the processor was read" in unknown
-    assert "48 M packets/s no price 0.48 , by meters not named" in unknown or "0.48, by meters not named" in unknown
 
 
 def test_integers_stay_as_they_are(tmp_path):
@@ -378,12 +231,6 @@ def test_only_a_page_is_overwritten(tmp_path):
         page.write_text(replaced)
         assert report(tmp_path, two_machines()).returncode == 0
         assert page.read_text().startswith("<!DOCTYPE html>\n<html xmlns")
-
-
-def test_bad_prices(tmp_path):
-    (tmp_path / "prices.yaml").write_text("prices: [{part: x, dollar: 3}]\n")
-    done = report(tmp_path, two_machines(), "--prices", tmp_path / "prices.yaml")
-    assert done.returncode == 3 and "prices.yaml:1:" in done.stderr and "did you mean 'dollars'" in done.stderr
 
 
 SVG = "{http://www.w3.org/2000/svg}"

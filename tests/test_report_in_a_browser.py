@@ -11,7 +11,7 @@ import pytest
 
 import conftest
 from conftest import penumbra
-from test_report import report, two_machines
+from report_pages import report, two_machines
 
 CHROMIUM = shutil.which("chromium")
 #: Of frames: Chromium's own windows have 500 pixels at least.

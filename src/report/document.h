@@ -54,8 +54,6 @@ struct Bar {
 /// What the machine tells of its power, by whose meters. Documents of before say one number for all.
 struct Watts {
   std::optional<double> processors, gpus, of_unknown_meters;
-
-  bool has_any() const { return processors || gpus || of_unknown_meters; }
 };
 
 struct Entry {

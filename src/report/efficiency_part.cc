@@ -51,18 +51,29 @@ Watts watts_of(const Document& document, const Plot& plot) {
   return {};
 }
 
-/// Rate over power, in a cell: a GPU's is that of both. A processor's power is known from its own meter only: what
-/// meters without a name read may have been the GPU alone.
-std::string per_watt(double value, const Watts& watts, bool on_gpu) {
-  const auto cell = [](const std::string& text) { return element("td", text, "class=\"number\""); };
-  const auto why = [](const std::string& text) { return "<td>" + element("small", text) + "</td>"; };
-  const auto rate = [value](double by) { return by > 0 ? figure(value / by) : ""; };
-  if (watts.processors && !on_gpu) return cell(rate(*watts.processors));
-  if (watts.processors && watts.gpus) return cell(rate(*watts.processors + *watts.gpus));
-  if (!on_gpu) return why("no meter of the processor was read");
-  if (watts.gpus) return cell(rate(*watts.gpus) + " of the GPU alone");
-  if (watts.of_unknown_meters) return cell(rate(*watts.of_unknown_meters) + ", by meters not named");
-  return why("no meter was read");
+/// Rate over power, or why there is none.
+struct PerWatt {
+  std::string text;
+  bool is_known = false;
+};
+
+/// A GPU's is that of both. A processor's power is known from its own meter only: what meters without a name read may
+/// have been the GPU alone.
+PerWatt per_watt(double value, const Watts& watts, bool on_gpu) {
+  const auto rate = [value](double by, const std::string& of_what) {
+    return by > 0 ? PerWatt{figure(value / by) + of_what, true} : PerWatt{"a meter read no power"};
+  };
+  if (watts.processors && !on_gpu) return rate(*watts.processors, "");
+  if (!on_gpu) return {"no meter of the processor was read"};
+  if (watts.processors && watts.gpus) return rate(*watts.processors + *watts.gpus, "");
+  if (watts.gpus) return rate(*watts.gpus, " of the GPU alone");
+  if (watts.of_unknown_meters) return rate(*watts.of_unknown_meters, ", by meters not named");
+  return {watts.processors ? "no meter of the GPU was read" : "no meter was read"};
+}
+
+std::string cell_of(const PerWatt& by_power) {
+  return by_power.is_known ? element("td", by_power.text, "class=\"number\"")
+                           : "<td>" + element("small", by_power.text) + "</td>";
 }
 
 std::optional<double> dollars_of(const Document& document, const PriceList& prices, bool on_gpu) {
@@ -84,13 +95,14 @@ std::string rows_of(const Context& context, const Plot& plot, const Panel& panel
   for (const bool on_gpu : {false, true}) {
     const auto best = best_of_ours(document, panel, on_gpu);
     const auto dollars = dollars_of(document, context.prices, on_gpu);
-    const bool has_watts = watts.has_any();
-    if (!best || (!has_watts && !dollars)) continue;
+    if (!best) continue;
     const double value = best->point->value.median;
+    const PerWatt by_power = per_watt(value, watts, on_gpu);
+    if (!dollars && !by_power.is_known) continue;
     rows += "<tr>" + element("th", context.machines[panel.document].prefix() + plot.title, "scope=\"row\"") +
             element("td", fmt::format("{}, {}", best->curve->name, place_name(best->point->place, plot.x_unit))) +
             element("td", fmt::format("{} {}", figure(value), plot.unit), "class=\"number\"") +
-            per_dollar(value, dollars) + per_watt(value, watts, on_gpu) + "</tr>";
+            per_dollar(value, dollars) + cell_of(by_power) + "</tr>";
   }
   return rows;
 }
@@ -113,14 +125,15 @@ std::string missing_prices(const Context& context) {
 }
 
 /// The machines that have rates, and neither a price nor power for one of them.
-std::string machines_left_out(const Context& context, const std::set<std::size_t>& in_table) {
+std::string machines_left_out(const Context& context, const std::set<std::size_t>& with_rates,
+                              const std::set<std::size_t>& in_table) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < context.machines.size(); ++i) {
-    if (!in_table.contains(i)) names.push_back(context.machines[i].short_name());
+  for (const std::size_t machine : with_rates) {
+    if (!in_table.contains(machine)) names.push_back(context.machines[machine].short_name());
   }
   if (names.empty() || in_table.empty()) return "";
-  return fmt::format(" Not in the table, for neither a price nor power is known of {}: {}.",
-                     names.size() == 1 ? "it" : "them", enumerate(names));
+  return fmt::format(" Not in the table, for neither a price nor the power of what got its rates is known: {}.",
+                     enumerate(names));
 }
 
 std::string known_prices(const Context& context) {
@@ -141,10 +154,11 @@ std::string known_prices(const Context& context) {
 
 std::string efficiency_part(const Context& context) {
   std::string rows;
-  std::set<std::size_t> in_table;
+  std::set<std::size_t> with_rates, in_table;
   for (const Plot& plot : context.plots) {
     if (plot.is_table || !matches(kRates, plot.unit)) continue;
     for (const Panel& panel : plot.panels) {
+      with_rates.insert(panel.document);
       const std::string more = rows_of(context, plot, panel);
       if (!more.empty()) in_table.insert(panel.document);
       rows += more;
@@ -162,7 +176,8 @@ std::string efficiency_part(const Context& context) {
       "both; watts are the mean while the whole benchmark ran, whatever ran in it, and for a GPU those of both, for a "
       "processor feeds it.";
   return "<div class=\"comparison\"><h4>Throughput per dollar and per watt</h4>" +
-         element("p", note + known_prices(context) + missing_prices(context) + machines_left_out(context, in_table)) +
+         element("p", note + known_prices(context) + missing_prices(context) +
+                          machines_left_out(context, with_rates, in_table)) +
          scrolling(
              "<table><thead><tr><th scope=\"col\">plot</th><th scope=\"col\">best</th><th scope=\"col\">rate</th>"
              "<th scope=\"col\">per 1000 dollars</th><th scope=\"col\">per watt</th></tr></thead><tbody>" +
