@@ -121,6 +121,9 @@ def test_the_papers_numbers_stand_beside_ours(tree):
     rows = [text_of(row) for row in section(tree, "E6").iter(f"{HTML}tr")]
     (row,) = [row for row in rows if row.startswith("chains of 100, over the plain loop")]
     assert re.search(r"6\.60 times 6\.60 1 times 6\.60 1 times", row), row
+    launches = text_of(section(tree, "E2"))
+    assert "a launch, 1 thread " in launches and re.search(r"a launch, [\d,]+ threads ", launches)
+    assert "the paper's, on its hardware (in the colour of ours beside it)" in text_of(section(tree, "E1"))
 
 
 def test_bars_and_notes_are_kept(tree):

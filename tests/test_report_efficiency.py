@@ -5,7 +5,10 @@ import xml.etree.ElementTree as ElementTree
 
 from report_pages import comparison, contender, copies, document, entry, report, section, text_of, two_machines
 
-PRICES = 'prices:\n  - {part: "EPYC", dollars: 2000, source: "a shop"}\n  - {part: "H200", dollars: 4000, source: "a shop"}\n'
+PRICES = """prices:
+  - {part: "EPYC", dollars: 2000, source: "a shop"}
+  - {part: "H200", dollars: 4000, source: "a shop"}
+"""
 PLOT = {"measurement": "E8", "title": "ipv4", "x": "workers", "x_unit": "", "at": 1}
 
 
