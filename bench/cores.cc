@@ -161,13 +161,13 @@ void run_e22(const Options& options, Report& report) {
                         .measurement = "E8",
                         .measures = "whole routers by function, engine and number of workers",
                         .needs = "4 GiB of memory",
-                        .cost = {.once = 20, .a_round = 7.3, .is_of_each_router = true},
+                        .cost = {.once = 6, .a_round = 6.5, .is_of_each_router = true, .once_on_gpu = 10},
                         .run = &run_e8}),
     register_benchmark({.name = "cores",
                         .measurement = "E22",
                         .measures = "accounting for flows and forwarding them, by engine and number of workers",
                         .needs = "4 GiB of memory",
-                        .cost = {.once = 5, .a_round = 1.9, .is_of_each_router = true},
+                        .cost = {.once = 2, .a_round = 1.9, .is_of_each_router = true, .once_on_gpu = 3},
                         .run = &run_e22})};
 
 }  // namespace
