@@ -29,6 +29,27 @@ std::tuple<bool, std::size_t, std::string, std::string> order_of(const Benchmark
   return {measurement.empty(), measurement.size(), measurement, benchmark.name};
 }
 
+struct TwoClocks {
+  double time = 0;
+  std::uint64_t stamp = 0;
+};
+
+/// Both at once as nearly as some tries give: a core may be taken away between two readings.
+TwoClocks read_clocks() {
+  constexpr int kTries = 16;
+  TwoClocks best;
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kTries; ++i) {
+    const double before = now();
+    const std::uint64_t stamp = __builtin_ia32_rdtsc();
+    const double between = now() - before;
+    if (between >= least) continue;
+    least = between;
+    best = {before + between / 2, stamp};
+  }
+  return best;
+}
+
 }  // namespace
 
 bool register_benchmark(Benchmark benchmark) {
@@ -76,31 +97,6 @@ std::vector<Series> interleave(const std::vector<Contender>& contenders, unsigne
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-
-namespace {
-
-struct TwoClocks {
-  double time = 0;
-  std::uint64_t stamp = 0;
-};
-
-/// Both at once as nearly as some tries give: a core may be taken away between two readings.
-TwoClocks read_clocks() {
-  constexpr int kTries = 16;
-  TwoClocks best;
-  double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kTries; ++i) {
-    const double before = now();
-    const std::uint64_t stamp = __builtin_ia32_rdtsc();
-    const double between = now() - before;
-    if (between >= least) continue;
-    least = between;
-    best = {before + between / 2, stamp};
-  }
-  return best;
-}
-
-}  // namespace
 
 double time_stamps_per_second() {
   static const double kFrequency = [] {

@@ -111,7 +111,7 @@ Comparison compare(std::span<const std::unique_ptr<LookupContenderOf<ColumnOf<Fa
   for (const auto& contender : contenders) {
     turns.push_back({contender->name(),
                      [&set, batch, lookup = contender.get()] {
-                       // Its table is in the caches again, as that of who was before it on the same table is.
+                       // The caches are full of whichever table was looked up in before.
                        lookup->pass(std::span(set.addresses).first(set.addresses.size() / 4), batch);
                        const double begin = thread_time();
                        lookup->pass(set.addresses, batch);

@@ -23,9 +23,12 @@ std::string name_of_machine(const Document& document) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// Parts of one whole do not compete, nor what the papers' file says so of.
+/// Of the comparisons of parts of one whole: the steps of a router, as `penumbra bench forward` calls them.
+constexpr std::string_view kOfParts = "by step";
+
+/// Parts do not compete, nor what the papers' file says so of.
 bool is_race(const Plot& plot, const PaperMeasurement* papers) {
-  if (matches("by step", plot.title)) return false;
+  if (matches(kOfParts, plot.title)) return false;
   return papers == nullptr || std::ranges::none_of(papers->no_race, [&plot](const std::string& pattern) {
            return matches(pattern, plot.title);
          });

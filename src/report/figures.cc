@@ -54,10 +54,10 @@ std::string place_name(const Place& place, std::string_view unit) {
   return number == nullptr ? std::get<std::string>(place) : place_name(*number, unit);
 }
 
-std::string enumerate(const std::vector<std::string>& parts) {
+std::string enumerate(const std::vector<std::string>& parts, std::string_view between) {
   const bool has_commas =
       std::ranges::any_of(parts, [](const std::string& part) { return part.find(", ") != std::string::npos; });
-  if (has_commas) return fmt::format("{}", fmt::join(parts, "; "));
+  if (has_commas) return fmt::format("{}", fmt::join(parts, between));
   std::string all;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (i > 0) all += i + 1 == parts.size() ? " and " : ", ";

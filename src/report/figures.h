@@ -24,8 +24,8 @@ std::string figure(const Spread& spread);
 /// is.
 std::string place_name(double value, std::string_view unit);
 std::string place_name(const Place& place, std::string_view unit);
-/// "A", "A and B", "A, B and C"; "A, 1; A, 2; B" where a part has a comma of its own.
-std::string enumerate(const std::vector<std::string>& parts);
+/// "A", "A and B", "A, B and C"; where a part has a comma of its own, `between` stands between all: "A, 1; A, 2; B".
+std::string enumerate(const std::vector<std::string>& parts, std::string_view between = "; ");
 /// "1 place", "2 places".
 std::string counted(std::size_t count, const std::string& what);
 

@@ -81,8 +81,8 @@ Spread stated_spread(const Point& point);
 bool are_apart(const Point& a, const Point& b);
 
 /// How many times as much `of` is as `to`, round by round where both come from one comparison and have a sample of each
-/// round. From two comparisons, or with too few rounds to tell
-/// how much they differ, it lies off as far as the stated spreads of the two allow. None of what was divided by 0.
+/// round. From two comparisons, or with too few rounds to tell how much they differ, it lies off as far as the stated
+/// spreads of the two allow. None of what was divided by 0.
 std::optional<Spread> ratio(const Point& of, const Point& to);
 
 }  // namespace penumbra::report

@@ -104,10 +104,7 @@ std::string leads_at_words(const std::vector<Stretch>& stretches) {
   parts.reserve(by_leader.size());
   for (const auto& [leader, places] : by_leader) {
     // A "; " ends a leader's part, so it cannot stand between places with commas as well.
-    const bool has_commas =
-        std::ranges::any_of(places, [](const std::string& place) { return place.find(", ") != std::string::npos; });
-    parts.push_back(fmt::format("{} at {}", leader->name,
-                                has_commas ? fmt::format("{}", fmt::join(places, " and ")) : enumerate(places)));
+    parts.push_back(fmt::format("{} at {}", leader->name, enumerate(places, " and ")));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

@@ -294,17 +294,21 @@ TEST(ControlClient, DoesNotWaitForEver) {
   EXPECT_THAT(message_of(ask), HasSubstr("did not answer in time"));
 }
 
+/// The only port, which behaves so.
+OpenPorts opening(test::TestPortSetup setup) {
+  return [setup = std::move(setup)](std::span<const control::PortConfig> configs, std::uint16_t workers) {
+    std::vector<std::unique_ptr<io::Port>> ports;
+    ports.push_back(std::make_unique<test::TestPort>(setup, configs[0].info, std::uint16_t{1}, workers));
+    return ports;
+  };
+}
+
 TEST(ControlClient, AsksARunningRouter) {
   const ScratchFolder folder;
   auto config = test::test_config({"wan"}, 1, 1, test::kSync);
   config.socket = folder / "control.sock";
   test::packet_memory();
-  Router router(config, [](std::span<const control::PortConfig> configs, std::uint16_t workers) {
-    std::vector<std::unique_ptr<io::Port>> ports;
-    ports.push_back(std::make_unique<test::TestPort>(test::TestPortSetup{.name = "wan", .endless = true},
-                                                     configs[0].info, std::uint16_t{1}, workers));
-    return ports;
-  });
+  Router router(config, opening({.name = "wan", .endless = true}));
   std::jthread asker([&] {
     const auto ask = [&config](std::string_view command, std::string_view topic,
                                const std::vector<std::string>& arguments) {
@@ -336,13 +340,7 @@ TEST(ControlClient, WaitsUntilThePortsHaveStarted) {
     const auto ask = [&config] { ask_router(config.socket, "show", "ports", {}, std::chrono::milliseconds(50)); };
     EXPECT_THAT(message_of(ask), HasSubstr("did not answer in time"));
   };
-  Router router(config, [&](std::span<const control::PortConfig> configs, std::uint16_t workers) {
-    std::vector<std::unique_ptr<io::Port>> ports;
-    ports.push_back(std::make_unique<test::TestPort>(
-        test::TestPortSetup{.name = "wan", .packets_per_queue = 1, .at_start = ask_too_early}, configs[0].info,
-        std::uint16_t{1}, workers));
-    return ports;
-  });
+  Router router(config, opening({.name = "wan", .packets_per_queue = 1, .at_start = ask_too_early}));
   router.run({}, [](const Statistics&) {});
   EXPECT_TRUE(asked);
   EXPECT_EQ(router.statistics().received.packets, 1U);
@@ -359,12 +357,7 @@ TEST(ControlClient, IsToldWhenARouterFailsToStart) {
       waiting.emplace(config.socket);
       throw std::runtime_error("no port today");
     };
-    Router router(config, [&](std::span<const control::PortConfig> configs, std::uint16_t workers) {
-      std::vector<std::unique_ptr<io::Port>> ports;
-      ports.push_back(std::make_unique<test::TestPort>(test::TestPortSetup{.name = "wan", .at_start = fail},
-                                                       configs[0].info, std::uint16_t{1}, workers));
-      return ports;
-    });
+    Router router(config, opening({.name = "wan", .at_start = fail}));
     EXPECT_THAT(message_of([&router] { router.run({}, [](const Statistics&) {}); }), HasSubstr("no port today"));
   }
   const auto wait = [&waiting] { waiting->receive_line(RouterConnection::Clock::now() + kTimeout); };

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/steady_time.h"
 #include "cuda/engine.h"
 #include "cuda/fake_world_test.h"
 #include "cuda_resident/engine.h"
@@ -32,10 +33,6 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-std::uint64_t wall_clock() noexcept {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
-
 class AutoOnFakeGpus : public testing::TestWithParam<std::string> {
  protected:
   AutoOnFakeGpus() {
@@ -50,7 +47,7 @@ class AutoOnFakeGpus : public testing::TestWithParam<std::string> {
     }
     gpu_ = gpu.get();
     members.push_back({GetParam(), false, std::move(gpu)});
-    engine_ = std::make_unique<AutoEngine>(std::move(members), 0, &wall_clock);
+    engine_ = std::make_unique<AutoEngine>(std::move(members), 0, &steady_ns);
   }
   /// Enough batches for several changes, whatever the load looks like.
   void expect_answers(ShaderQueue& queue) const {
