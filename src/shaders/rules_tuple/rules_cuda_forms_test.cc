@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bloom search's form for CUDA, on the host's threads, against the one source.
+// Tuple and Bloom search's forms for CUDA, on the host's threads, against the one source.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "shaders/cuda_on_cpu.h"
 #include "shaders/rules/rules_testing.h"
 #include "shaders/rules_tuple/rules_bloom.cuda.h"
+#include "shaders/rules_tuple/rules_tuple.cuda.h"
 #include "shaders/rules_tuple/sieve_choice.h"
 #include "shaders/rules_tuple/tuple_rules.h"
 
@@ -27,9 +28,35 @@ struct Case {
   std::uint32_t keys, blocks, threads;
 };
 
-class BloomTiles : public testing::TestWithParam<Case> {};
+/// Rules as drawn, and headers of which many match some.
+class Drawn {
+ public:
+  Drawn(const Case& of, TupleRules::Search search)
+      : table_(search, of.fields, rules_testing::kSeed, no_readers_), set_(of.fields, no_readers_) {
+    Rules drawn({.fields = of.fields, .masks = of.masks, .values = 40, .any_bits = true}, of.masks);
+    set_.feed(table_);
+    for (std::size_t i = 0; i < of.rules; ++i) {
+      const Rule rule = drawn.rule();
+      set_.add(rule);
+      if (headers_.size() < of.keys) headers_.push_back(drawn.key_of(rule.match));
+    }
+    set_.commit();
+    while (headers_.size() < of.keys) headers_.push_back(drawn.key());
+  }
 
-template <class Key, auto OneSource, auto Tiles>
+  [[nodiscard]] const rules_tuple_view& view() { return *static_cast<const rules_tuple_view*>(table_.table().view()); }
+  [[nodiscard]] const std::vector<RuleWords>& headers() const { return headers_; }
+
+ private:
+  NoReaders no_readers_;
+  TupleRules table_;
+  RuleSet set_;
+  std::vector<RuleWords> headers_;
+};
+
+class CudaForms : public testing::TestWithParam<Case> {};
+
+template <class Key, auto OneSource, auto CudaForm>
 void compare(const rules_tuple_view& view, const std::vector<RuleWords>& headers, const Case& of) {
   std::vector<Key> keys(headers.size());
   for (std::size_t i = 0; i < headers.size(); ++i)
@@ -38,7 +65,7 @@ void compare(const rules_tuple_view& view, const std::vector<RuleWords>& headers
   std::vector<std::uint32_t> right(keys.size()), found(keys.size() + 1, kUntouched);
   OneSource(view, keys.data(), right.data(), static_cast<std::uint32_t>(keys.size()));
   cuda_on_cpu::launch(of.blocks, of.threads,
-                      [&] { Tiles(view, keys.data(), found.data(), static_cast<std::uint32_t>(keys.size())); });
+                      [&] { CudaForm(view, keys.data(), found.data(), static_cast<std::uint32_t>(keys.size())); });
   EXPECT_EQ(found.back(), kUntouched);
   found.pop_back();
   EXPECT_EQ(found, right);
@@ -90,36 +117,32 @@ TEST(BloomTile, AsksSievesFirst) {
   EXPECT_EQ(ask(), std::uint32_t{RULES_NONE});
 }
 
-TEST_P(BloomTiles, FindWhatTheOneSourceFinds) {
-  const Case& of = GetParam();
-  const Knobs knobs{.fields = of.fields, .masks = of.masks, .values = 40, .any_bits = true};
-  Rules drawn(knobs, of.masks);
-  NoReaders no_readers;
-  TupleRules table(TupleRules::Search::bloom, of.fields, rules_testing::kSeed, no_readers);
-  RuleSet set(of.fields, no_readers);
-  set.feed(table);
-  std::vector<RuleWords> headers;
-  for (std::size_t i = 0; i < of.rules; ++i) {
-    const Rule rule = drawn.rule();
-    set.add(rule);
-    if (headers.size() < of.keys) headers.push_back(drawn.key_of(rule.match));
-  }
-  set.commit();
-  while (headers.size() < of.keys) headers.push_back(drawn.key());
-  const auto& view = *static_cast<const rules_tuple_view*>(table.table().view());
-  if (of.fields == RuleFields::ipv4) {
-    compare<rules_narrow_key, &rules_bloom_narrow, &rules_bloom_narrow_tiles>(view, headers, of);
-    compare_sieves<RULES_NARROW_WORDS>(view, headers);
+TEST_P(CudaForms, OfTupleSearchFindWhatTheOneSourceFinds) {
+  Drawn drawn(GetParam(), TupleRules::Search::tuple);
+  if (GetParam().fields == RuleFields::ipv4) {
+    compare<rules_narrow_key, &rules_tuple_narrow, &rules_tuple::narrow_once_read>(drawn.view(), drawn.headers(),
+                                                                                   GetParam());
   } else {
-    compare<rules_key, &rules_bloom_wide, &rules_bloom_wide_tiles>(view, headers, of);
-    compare_sieves<RULES_WORDS>(view, headers);
+    compare<rules_key, &rules_tuple_wide, &rules_tuple::wide_once_read>(drawn.view(), drawn.headers(), GetParam());
+  }
+}
+
+TEST_P(CudaForms, OfBloomSearchFindWhatTheOneSourceFinds) {
+  Drawn drawn(GetParam(), TupleRules::Search::bloom);
+  if (GetParam().fields == RuleFields::ipv4) {
+    compare<rules_narrow_key, &rules_bloom_narrow, &rules_bloom_narrow_tiles>(drawn.view(), drawn.headers(),
+                                                                              GetParam());
+    compare_sieves<RULES_NARROW_WORDS>(drawn.view(), drawn.headers());
+  } else {
+    compare<rules_key, &rules_bloom_wide, &rules_bloom_wide_tiles>(drawn.view(), drawn.headers(), GetParam());
+    compare_sieves<RULES_WORDS>(drawn.view(), drawn.headers());
   }
 }
 
 // No key, no class, one class, as many as half a chunk or a chunk has and one more, several chunks; filters of one word
 // and of many; tiles that are full and that are not, a block with several and one with none.
 INSTANTIATE_TEST_SUITE_P(
-    Shapes, BloomTiles,
+    Shapes, CudaForms,
     testing::Values(Case{RuleFields::ipv4, 1, 3, 0, 1, 32}, Case{RuleFields::ipv4, 1, 3, 5, 2, 64},
                     Case{RuleFields::ipv4, 1, 0, 40, 1, 64}, Case{RuleFields::ipv4, 1, 3, 70, 1, 32},
                     Case{RuleFields::openflow, 1, 2000, 200, 1, 64}, Case{RuleFields::ipv4, 32, 300, 200, 2, 64},
