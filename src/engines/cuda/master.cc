@@ -13,9 +13,12 @@ constexpr std::size_t kInbox = 4096;            ///< a power of two
 constexpr std::size_t kTaken = 16;              ///< jobs that it takes at once
 constexpr std::size_t kMostWaiting = 1024;      ///< jobs that it has taken and not launched, before it takes no more
 constexpr std::uint64_t kEnoughItems = 65'536;  ///< a launch of as many does not wait for more
-/// Bytes of a copy from which on it beats a kernel that reads the host's memory: that one comes to some 0.9 of the bus
-/// at any length, copies of 1 MiB to less, of 4 MiB to more (penumbra bench gpu: E11, E1).
+/// Bytes of a copy from which on it beats a kernel that reads the host's memory. Where a warp's 32 elements are a line
+/// of 128 bytes, as of IPv4 addresses, that kernel comes to some 0.9 of the bus at any length, copies of 1 MiB to less,
+/// of 4 MiB to more. Wider keys a warp asks for line by line, and copies win earlier (penumbra bench gpu: E11, E1).
 constexpr std::size_t kLeastCopied = std::size_t{2} << 20;
+constexpr std::size_t kLeastCopiedOfWide = std::size_t{512} << 10;
+constexpr std::size_t kWide = 4;       ///< bytes of an element, more than these
 constexpr unsigned kUsualStreams = 8;  ///< more than any plan that is measured has
 
 }  // namespace
@@ -227,7 +230,8 @@ bool Master::is_copied(Lane& lane) const {
   if (lane.group->plan.access == Access::mapped) return false;
   std::uint64_t items = 0;
   for (const Job* job : lane.jobs) items += job->items;
-  if (lane.group->plan.access == Access::by_length && items * lane.group->item_bytes < kLeastCopied) return false;
+  if (lane.group->plan.access == Access::by_length && items * lane.group->item_bytes < lane.group->least_copied)
+    return false;
   std::ranges::sort(lane.jobs, std::less<>(), [](const Job* job) {
     const std::byte* begin = job->inputs.staged;
     return begin != nullptr ? begin : item_of(job->batch->inputs[0], job->first, job->shader->input_bytes[0]);
@@ -236,7 +240,7 @@ bool Master::is_copied(Lane& lane) const {
   std::size_t runs = 0;
   for_each_run(lane.jobs, &Job::inputs, &Shader::input_bytes,
                [&runs](const std::byte*, const std::byte*, std::size_t) { ++runs; });
-  return items * lane.group->item_bytes >= kLeastCopied * runs;
+  return items * lane.group->item_bytes >= lane.group->least_copied * runs;
 }
 
 /// Calls `copy` with each run of columns of one direction that stand side by side, as the GPU and as the host see it,
@@ -294,6 +298,7 @@ Master::Group* Master::group_of(const Shader& shader, const Table& table) {
   group->table = *copies;
   group->plan = options_.wish.applied_to(Plan());
   group->item_bytes = std::max(sum_of(shader.input_bytes), sum_of(shader.output_bytes));
+  group->least_copied = std::ranges::max(shader.input_bytes) > kWide ? kLeastCopiedOfWide : kLeastCopied;
   group->ring.resize(kMostWaiting + kTaken);
   return last_group_ = groups_.emplace_back(std::move(group)).get();
 }

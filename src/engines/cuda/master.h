@@ -95,8 +95,9 @@ class Master final : public DeviceThread {
     const Shader* shader = nullptr;
     TableCopies* table = nullptr;
     Plan plan;
-    unsigned flying = 0;         ///< launches
-    std::size_t item_bytes = 0;  ///< of the columns of the direction that has more
+    unsigned flying = 0;           ///< launches
+    std::size_t item_bytes = 0;    ///< of the columns of the direction that has more
+    std::size_t least_copied = 0;  ///< bytes of a run from which on it is copied, where that goes by length
     std::vector<Waiting> ring;
     std::size_t head = 0, tail = 0;  ///< these count on for ever
     std::uint64_t items = 0;         ///< of all jobs in the ring
