@@ -92,7 +92,9 @@ class ChainsOnCores {
   }
 
  private:
-  static constexpr std::uint32_t kOfACore = 1U << 14, kSteps = 16;
+  /// Chains so long that few accesses are of two that follow each other: a core looks some hundred instructions ahead,
+  /// and would go through several short chains at once where one is to be in flight.
+  static constexpr std::uint32_t kOfACore = 1U << 7, kSteps = 1U << 11;
   static constexpr std::uint32_t kLinesAsked = 1U << 24;  ///< before the same come again
 
   HostChains table_;
