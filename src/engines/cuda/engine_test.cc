@@ -39,7 +39,8 @@ struct Setup {
 class CudaEngineOnAFake : public testing::TestWithParam<Setup> {
  protected:
   MasterOptions options() const {
-    return {.wish = {.streams = GetParam().streams, .gather = GetParam().gather, .access = GetParam().access}};
+    return {.wish = {.streams = GetParam().streams, .gather = GetParam().gather, .access = GetParam().access},
+            .patience = std::chrono::minutes(1)};  // a fake device is as slow as the machine that it shares
   }
   FakeWorld world_;
 };
