@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/sanitizer_scale.h"
 #include "control/route_generator.h"
 #include "rivals/rte_fib.h"
 
@@ -77,7 +78,7 @@ std::string generated(const Options& options) {
 constexpr std::array<std::uint16_t, 21> kIpv6LengthWeights{2, 27, 4, 2,  141, 18, 16, 7,  37, 5,  10,
                                                            9, 84, 6, 14, 6,   90, 10, 19, 20, 473};
 constexpr unsigned kIpv6Shortest = 28;
-constexpr std::uint32_t kIpv6Prefixes = 235'000, kIpv6Targets = 30;
+constexpr std::uint32_t kIpv6Prefixes = 235'000 / kSanitizerScale, kIpv6Targets = 30;
 constexpr double kIpv6RunShare = 0.5;  ///< are followed by another one of the same length
 
 /// What the registries give away from: a /12 each, and 2001::/16.

@@ -6,10 +6,11 @@
 
 namespace penumbra::bench {
 
-control::GeneratedTable forwarding_table(std::vector<std::string> ports, std::uint64_t seed) {
+control::GeneratedTable forwarding_table(std::vector<std::string> ports, std::uint64_t seed, std::uint32_t prefixes) {
   control::RouteGeneratorOptions options;
   options.ports = std::move(ports);
   options.seed = seed;
+  options.prefixes = prefixes;
   options.multipath_share = options.blackhole_share = options.unreachable_share = 0;
   control::GeneratedTable table = control::generate_routes(options);
   for (control::Route& route : table.routes.routes) route.metric = 0;

@@ -12,8 +12,9 @@
 
 namespace penumbra::bench {
 
-/// 900,000 generated prefixes, each with one next hop, so that a packet to any of them is sent on.
-control::GeneratedTable forwarding_table(std::vector<std::string> ports, std::uint64_t seed);
+/// Generated prefixes, each with one next hop, so that a packet to any of them is sent on.
+control::GeneratedTable forwarding_table(std::vector<std::string> ports, std::uint64_t seed,
+                                         std::uint32_t prefixes = 900'000);
 
 /// Writes `routes.txt` and `neighbours.txt`. Throws std::runtime_error.
 void write_table(const control::GeneratedTable& table, const std::filesystem::path& folder);

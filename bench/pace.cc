@@ -5,6 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/sanitizer_scale.h"
 #include "bench.h"
 #include "lookup_contender.h"
 #include "random_lines.h"
@@ -12,9 +13,9 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{1} << 30;
-constexpr std::uint32_t kLines = 1U << 23, kLinesAhead = 64;
-constexpr std::uint32_t kMultiplications = 20'000'000;
+constexpr std::size_t kBytes = (std::size_t{1} << 30) / kSanitizerScale;
+constexpr std::uint32_t kLines = (1U << 23) / kSanitizerScale, kLinesAhead = 64;
+constexpr std::uint32_t kMultiplications = 20'000'000 / kSanitizerScale;
 
 }  // namespace
 

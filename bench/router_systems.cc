@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/sanitizer_scale.h"
 #include "frame_fields.h"
 #include "generated_names.h"
 #include "inputs.h"
@@ -24,9 +25,9 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::size_t kCapturedFrames = std::size_t{1} << 18;
-constexpr std::size_t kStations = std::size_t{1} << 16;  ///< half of them on either port
-constexpr std::uint32_t kRoutedNames = 1'000'000;
+constexpr std::size_t kCapturedFrames = (std::size_t{1} << 18) / kSanitizerScale;
+constexpr std::size_t kStations = (std::size_t{1} << 16) / kSanitizerScale;  ///< half of them on either port
+constexpr std::uint32_t kRoutedPrefixes = 900'000 / kSanitizerScale, kRoutedNames = 1'000'000 / kSanitizerScale;
 constexpr std::uint64_t kConsumers = 4000;           ///< stations, so that workers get their frames about evenly
 constexpr std::uint64_t kProducer = 0x0200000000BB;  ///< the MAC address to which all Interests go
 
@@ -137,21 +138,25 @@ RouterSystem RouterSystems::echo() const {
 }
 
 RouterSystem RouterSystems::ipv4() const {
-  return {
-      "ipv4",
-      fmt::format("900,000 generated prefixes, 64-byte frames, destinations uniform over the prefixes, seed {}", seed_),
-      one_port(seed_), kIpv4, write_ipv4_table()};
+  return {.name = "ipv4",
+          .input = fmt::format("{} generated prefixes, 64-byte frames, destinations uniform over the prefixes, seed {}",
+                               kRoutedPrefixes, seed_),
+          .ports = one_port(seed_),
+          .pipeline = kIpv4,
+          .may_leave = write_ipv4_table(),
+          .has_avx512 = true};
 }
 
 RouterSystem RouterSystems::flows() const {
-  return {"flows and ipv4",
-          fmt::format("900,000 generated prefixes, 64-byte frames, each packet of another flow until the source begins "
-                      "anew, seed {}",
-                      seed_),
-          one_port(seed_),
-          fmt::format("  - flows: {{max_flows: 4000000}}\n{}", kIpv4),
-          write_ipv4_table(),
-          2};
+  return {.name = "flows and ipv4",
+          .input = fmt::format("{} generated prefixes, 64-byte frames, each packet of another flow until the source "
+                               "begins anew, seed {}",
+                               kRoutedPrefixes, seed_),
+          .ports = one_port(seed_),
+          .pipeline = fmt::format("  - flows: {{max_flows: 4000000}}\n{}", kIpv4),
+          .may_leave = write_ipv4_table(),
+          .functions = 2,
+          .has_avx512 = true};
 }
 
 RouterSystem RouterSystems::ipv6() const {
@@ -173,11 +178,13 @@ RouterSystem RouterSystems::ipv6() const {
   for (std::size_t i = 0; i < entries.size(); ++i) entries[i].next_hop = static_cast<std::uint16_t>(i % kNextHops);
   const auto drawn = prefix_addresses(table, kCapturedFrames, seed_);
   write_capture(folder_ / "ipv6.pcap", [&](std::size_t i) { return ipv6_frame(drawn.addresses[i]); });
-  return {
-      "ipv6",
-      fmt::format("{}, lookup trie; {} frames of 66 bytes, {}", table.description, kCapturedFrames, drawn.description),
-      "  - {name: port0, device: \"pcap:ipv6.pcap,loop\", promiscuous: true, sink: count}\n",
-      "  - ipv6: {routes: routes6.txt, neighbours: neighbours6.txt}\n", to_next_hops<Ipv6>(entries, std::move(macs))};
+  return {.name = "ipv6",
+          .input = fmt::format("{}, lookup trie; {} frames of 66 bytes, {}", table.description, kCapturedFrames,
+                               drawn.description),
+          .ports = "  - {name: port0, device: \"pcap:ipv6.pcap,loop\", promiscuous: true, sink: count}\n",
+          .pipeline = "  - ipv6: {routes: routes6.txt, neighbours: neighbours6.txt}\n",
+          .may_leave = to_next_hops<Ipv6>(entries, std::move(macs)),
+          .has_avx512 = true};
 }
 
 RouterSystem RouterSystems::l2() const {
@@ -236,7 +243,7 @@ RouterSystem RouterSystems::ndn() const {
 }
 
 MayLeave RouterSystems::write_ipv4_table() const {
-  const control::GeneratedTable table = forwarding_table({"port0"}, seed_);
+  const control::GeneratedTable table = forwarding_table({"port0"}, seed_, kRoutedPrefixes);
   write_table(table, folder_);
   std::map<Ipv4Address, MacAddress> mac_of;
   for (const control::Neighbour& neighbour : table.neighbours) mac_of[neighbour.address] = neighbour.mac;

@@ -16,6 +16,7 @@ struct RouterSystem {
   std::string name, input, ports, pipeline;
   MayLeave may_leave;  ///< whether a packet may leave so: by port, and by what an oracle says of its next hop
   unsigned functions = 1;
+  bool has_avx512 = false;  ///< its look-up is also written by hand for AVX-512, which `scalar` uses
 };
 
 /// Makes them, with their files in a folder, which outlives the makers.
