@@ -31,7 +31,8 @@ namespace {
 
 constexpr const char* kRunFor = "300ms";
 constexpr std::chrono::milliseconds kCheckedFor{100};
-constexpr double kCheckPatience = 120;  ///< seconds, with what the tables take to load
+constexpr double kCheckPatience = 120;        ///< seconds, with what the tables take to load
+constexpr char kPlain[] = "scalar,avx512=0";  ///< the papers' baseline, where `scalar` has a form by hand
 
 /// For so many queues: of cuda-resident's blocks each gets as many as there are for all, but no more than without a
 /// word.
@@ -83,18 +84,19 @@ class CoresBench {
   void check(const RouterSystem& system) {
     const unsigned workers = worker_counts().back();
     std::vector<std::string> runs;
-    for (const EngineInfo& engine : engines()) {
-      const std::string config = write_config(system, choice_of(engine.name, workers * system.functions), workers);
-      const std::string who = fmt::format("{} on {}", system.name, engine.name);
+    const auto check_on = [&](const std::string& engine, Availability (*probe)()) {
+      const std::string config = write_config(system, choice_of(engine, workers * system.functions), workers);
+      const std::string who = fmt::format("{} on {}", system.name, engine);
       const auto work = [&] {
-        return engine.probe().available ? run_checked(config, system.may_leave) : nlohmann::json::object();
+        return probe().available ? run_checked(config, system.may_leave) : nlohmann::json::object();
       };
       const nlohmann::json found = run_apart(who, kCheckPatience, work, [] {});
       if (found.contains("error")) throw std::runtime_error(who + ": " + found["error"].get<std::string>());
       if (found.contains("wrong")) throw WrongAnswer(who + ": " + found["wrong"].get<std::string>());
-      if (found.empty()) continue;
-      runs.push_back(fmt::format("{} on {}", found["packets"].get<std::uint64_t>(), engine.name));
-    }
+      if (!found.empty()) runs.push_back(fmt::format("{} on {}", found["packets"].get<std::uint64_t>(), engine));
+    };
+    for (const EngineInfo& engine : engines()) check_on(engine.name, engine.probe);
+    if (system.has_avx512) check_on(kPlain, [] { return Availability{true, "any CPU"}; });
     report_.checked(
         fmt::format("{}: packets of a run by {}, each sent by a port and to a MAC address that are right: {}",
                     system.name, workers_in_words(workers), fmt::join(runs, ", ")));
@@ -119,10 +121,14 @@ class CoresBench {
 
   void compare(const RouterSystem& system, unsigned workers) {
     std::vector<Contender> turns;
+    const auto add = [&](const std::string& engine) {
+      const std::string choice = choice_of(engine, workers * system.functions);
+      if (choice != engine) report_.note(fmt::format("{}, {} workers: {}", system.name, workers, choice));
+      turns.push_back({engine, [path = write_config(system, choice, workers)] { return rate(path); }});
+    };
     for (const EngineInfo* engine : engines_here()) {
-      const std::string choice = choice_of(engine->name, workers * system.functions);
-      if (choice != engine->name) report_.note(fmt::format("{}, {} workers: {}", system.name, workers, choice));
-      turns.push_back({engine->name, [path = write_config(system, choice, workers)] { return rate(path); }});
+      add(engine->name);
+      if (engine->name == "scalar" && system.has_avx512) add(kPlain);
     }
     report_.compare(system.name + ", " + workers_in_words(workers), "M packets/s",
                     interleave(turns, options_.rounds, FirstRound::measured), "scalar",
