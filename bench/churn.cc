@@ -247,7 +247,8 @@ void run_measured(const control::RouterConfig& config, const Network& network, c
   const auto drive = [&] {
     series = interleave(
         {{"no changes",
-          [&] { return slice([] { std::this_thread::sleep_for(std::chrono::duration<double>(kSliceSeconds)); }); }},
+          [&] { return slice([] { std::this_thread::sleep_for(std::chrono::duration<double>(kSliceSeconds)); }); },
+          Role::limit},
          {"changes", [&] { return slice([&churner] { churner.run(kSliceSeconds); }); }}},
         pairs);
   };

@@ -219,7 +219,7 @@ void measure_changes(const RuleStructure& structure, const std::string& engine, 
     for (const double end = now() + kSliceFor; now() < end;) reader.classify_next();
   };
   const auto beside_changes = [&] { beside_work([&] { changer.run(kSliceFor); }, [&] { reader.classify_next(); }); };
-  const auto series = interleave({{"no changes", [&] { return reader.rate_during(for_a_while); }},
+  const auto series = interleave({{"no changes", [&] { return reader.rate_during(for_a_while); }, Role::limit},
                                   {"changes", [&] { return reader.rate_during(beside_changes); }}},
                                  options.rounds);
   report.compare(name + ", without and with changes by turns", "M headers/s/core", series, "no changes");

@@ -48,10 +48,10 @@ double loads_in_turn(const dir24_8_view& view, std::span<const std::uint32_t> ad
 void compare_bounds(Dir24_8& table, const InputAddresses& set, unsigned rounds, Report& report) {
   const dir24_8_view view = *static_cast<const dir24_8_view*>(table.table().view());
   const std::span addresses(set.addresses);
-  const std::vector<Series> series =
-      interleave({{"prefetched", [&] { return prefetches(view, addresses); }},
-                  {"loaded one after the other", [&] { return loads_in_turn(view, addresses.first(kInTurn)); }}},
-                 rounds);
+  const std::vector<Series> series = interleave(
+      {{"prefetched", [&] { return prefetches(view, addresses); }, Role::limit},
+       {"loaded one after the other", [&] { return loads_in_turn(view, addresses.first(kInTurn)); }, Role::limit}},
+      rounds);
   report.compare(set.name + ", bound: the cache line of tbl24 for each address and nothing else", "M/s/core", series,
                  "");
 }
