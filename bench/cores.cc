@@ -175,13 +175,13 @@ void run_e22(const Options& options, Report& report) {
                         .measurement = "E8",
                         .measures = "whole routers by function, engine and number of workers",
                         .needs = "4 GiB of memory",
-                        .cost = {.once = 10, .a_round = 6.5, .is_of_each_router = true, .once_on_gpu = 30},
+                        .cost = {.once = 12, .a_round = 6.5, .is_of_each_router = true, .once_on_gpu = 30},
                         .run = &run_e8}),
     register_benchmark({.name = "cores",
                         .measurement = "E22",
                         .measures = "accounting for flows and forwarding them, by engine and number of workers",
                         .needs = "4 GiB of memory",
-                        .cost = {.once = 3, .a_round = 1.9, .is_of_each_router = true, .once_on_gpu = 7},
+                        .cost = {.once = 4, .a_round = 1.9, .is_of_each_router = true, .once_on_gpu = 7},
                         .run = &run_e22})};
 
 }  // namespace
