@@ -38,6 +38,12 @@ std::optional<double> place_in(const PlaceOf& place, const std::vector<Finding>&
   return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
+/// At an end of what was measured it is not known how much further the place lies.
+std::string_view how_open(const PlaceOf& place, double where, const std::vector<Finding>& findings) {
+  if (place.kind == PlaceOf::Kind::last && findings.back().place == Place(where)) return " or more";
+  return place.kind == PlaceOf::Kind::first && findings.front().place == Place(where) ? " or less" : "";
+}
+
 }  // namespace
 
 std::optional<Beside> beside(const PaperNumber& number, const std::optional<double>& place,
@@ -52,9 +58,9 @@ std::optional<Beside> beside(const PaperNumber& number, const std::optional<doub
   if (number.place_of) {
     std::erase_if(found, [&first](const Finding& each) { return each.plot != first.plot; });
     auto where = place_in(*number.place_of, found);
-    const bool is_open = number.place_of->kind == PlaceOf::Kind::last && where && found.back().place == Place(*where);
+    const std::string_view open = where ? how_open(*number.place_of, *where, found) : "";
     if (where) *where *= number.scale;
-    return Beside{where, fmt::format("{} over {}", what, first.to), is_open};
+    return Beside{where, fmt::format("{} over {}", what, first.to), open};
   }
   const std::string at_place = place_name(first.place, first.plot->x_unit);
   if (!place && !at_place.empty()) what += " at " + at_place;
@@ -62,7 +68,7 @@ std::optional<Beside> beside(const PaperNumber& number, const std::optional<doub
   if (number.scale != 1) {
     what += fmt::format(" ({} {} to each of the {})", figure(number.scale), number.unit, first.plot->unit);
   }
-  return Beside{first.value.median * number.scale, what, false};
+  return Beside{first.value.median * number.scale, what, ""};
 }
 
 }  // namespace penumbra::report

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/papers.h"
@@ -15,7 +16,7 @@ namespace penumbra::report {
 struct Beside {
   std::optional<double> value;  ///< in the paper's unit; none if the place that is asked for is not there
   std::string what;             ///< of ours it is
-  bool is_open = false;         ///< a place past which nothing was measured, so that it may be more
+  std::string_view open;  ///< " or more" at a place past which nothing was measured, " or less" at the first; or empty
 };
 
 /// One machine's; none if its results lack it. `place` goes before the target's own. `plots` are those of all

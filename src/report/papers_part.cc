@@ -16,7 +16,7 @@ std::string cell_of(const std::optional<Beside>& ours, double value) {
   if (!ours) return "<td>" + element("small", "not measured") + "</td>";
   if (!ours->value) return "<td>" + element("small", "no such place") + "</td>";
   const std::string times = value == 0 ? "" : element("small", figure(*ours->value / value) + " times");
-  return fmt::format("<td class=\"number\">{}{} {}</td>", figure(*ours->value), ours->is_open ? " or more" : "", times);
+  return fmt::format("<td class=\"number\">{}{} {}</td>", figure(*ours->value), ours->open, times);
 }
 
 /// The machines that have anything of what a paper's numbers are held against.

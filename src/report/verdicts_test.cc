@@ -181,17 +181,20 @@ TEST(ReportBeside, TheGreatestOfSeveralFigures) {
   EXPECT_EQ(value(R"({"of": "tuple", "greatest": true})"), 30);
 }
 
-TEST(ReportBeside, PastTheLastPlaceItMayBeMore) {
+TEST(ReportBeside, AtAnEndOfWhatWasMeasuredItMayLieBeyond) {
   const std::vector<Plot> plots{
-      plot_of_curves({curve("gopt", {{10, 4}, {100, 2}}), curve("plain", {{10, 1}, {100, 1}})})};
-  const auto is_open = [&plots](const std::string& at_least) {
-    const auto found =
-        beside(number(R"({"of": "gopt", "to": "plain", "place_of": "last", "at_least": )" + at_least + "}"),
-               std::nullopt, plots, 0);
-    return found && found->is_open;
+      plot_of_curves({curve("gopt", {{1, 2}, {10, 4}, {100, 2}}), curve("plain", {{1, 1}, {10, 1}, {100, 1}})})};
+  const auto open = [&plots](const std::string& place_of, const std::string& at_least) {
+    const auto found = beside(
+        number(R"({"of": "gopt", "to": "plain", "place_of": ")" + place_of + R"(", "at_least": )" + at_least + "}"),
+        std::nullopt, plots, 0);
+    return found ? std::string(found->open) : "nothing";
   };
-  EXPECT_TRUE(is_open("2"));
-  EXPECT_FALSE(is_open("3"));
+  EXPECT_EQ(open("last", "2"), " or more");
+  EXPECT_EQ(open("last", "3"), "");
+  EXPECT_EQ(open("first", "2"), " or less");
+  EXPECT_EQ(open("first", "3"), "");
+  EXPECT_EQ(open("first", "5"), "") << "there is no such place";
 }
 
 TEST(ReportBeside, PlacesThatFiguresPointOut) {
