@@ -30,7 +30,7 @@ def efficiency(folder, documents, prices=None):
 def test_prices(tmp_path):
     found = {**rates(contender("scalar", 16.0)), "watts": {"processors": 100.0}}
     text = efficiency(tmp_path, [document("AMD EPYC 9654", [found])], PRICES)
-    assert "ipv4 scalar, 1 16 M packets/s 8 0.16" in text and "a shop" in text
+    assert "E8 ipv4 scalar, workers: 1 16 M packets/s 8 0.16" in text and "a shop" in text
     assert "Nothing was measured" not in text, "there is a table"
 
 
@@ -43,30 +43,47 @@ def test_watts_are_those_of_the_measurement(tmp_path):
         return efficiency(tmp_path, [document("x", [other, {**measured, "watts": watts}]), document("y", [measured])])
 
     both = by({"processors": 100.0, "gpus": 60.0})
-    assert "16 M packets/s no price 0.16" in both and "48 M packets/s no price 0.3" in both
+    assert "A: E8 ipv4 scalar, workers: 1 16 M packets/s 0.16" in both and "48 M packets/s 0.3" in both
+    assert "per 1000 dollars" not in both and "no price" not in both, "there are none, which is said once"
     assert "matches x and y: penumbra report --prices FILE" in both and "of what got its rates is known: B." in both
     gpus = by({"gpus": 60.0})
-    assert "16 M packets/s" not in gpus, "there is neither a price nor power"
-    assert "48 M packets/s no price 0.8 of the GPU alone" in gpus
+    assert "16 M packets/s no meter of the processor was read" in gpus, "it is told what is missing beside a GPU"
+    assert "48 M packets/s 0.8 of the GPU alone" in gpus
     processors = by({"processors": 100.0})
-    assert "16 M packets/s no price 0.16" in processors and "48 M packets/s" not in processors
+    assert "16 M packets/s 0.16" in processors and "48 M packets/s no meter of the GPU was read" in processors
     unknown = by(100.0)  # as documents of older programs have it
-    assert "16 M packets/s" not in unknown
-    assert "48 M packets/s no price 0.48 , by meters not named" in unknown or "0.48, by meters not named" in unknown
+    assert "16 M packets/s no meter of the processor was read" in unknown
+    assert "48 M packets/s 0.48, by meters not named" in unknown
+
+
+def test_places_have_their_axis_and_unit(tmp_path):
+    plot = {"measurement": "E15", "title": "as much as goes", "x": "maximum delay", "x_unit": "us", "at": 20}
+    found = entry("load", ["E15"], [comparison("t", "M look-ups/s", [contender("4 workers", 16.0)], plot)])
+    text = efficiency(tmp_path, [document("x", [{**found, "watts": {"processors": 100.0}}])])
+    assert "E15 as much as goes 4 workers, maximum delay: 20 us 16 M look-ups/s 0.16" in text
+
+
+def test_of_some_prices_those_that_lack_are_told(tmp_path):
+    """A GPU without a price beside a processor with one."""
+    found = rates(contender("scalar", 16.0), contender("cuda", 48.0))
+    prices = 'prices: [{part: "EPYC", dollars: 2000, source: "a shop"}]\n'
+    text = efficiency(tmp_path, [document("AMD EPYC 9654", [found], gpu="NVIDIA H200")], prices)
+    assert "16 M packets/s 8 no meter of the processor was read" in text
+    assert "48 M packets/s no price no meter was read" in text
 
 
 def test_a_gpu_without_a_meter_of_its_own(tmp_path):
     """It stands in the table for its price, beside which the page says what was not read."""
     found = {**rates(contender("scalar", 16.0), contender("cuda", 48.0)), "watts": {"processors": 100.0}}
     text = efficiency(tmp_path, [document("AMD EPYC 9654", [found], gpu="NVIDIA H200")], PRICES)
-    assert "ipv4 cuda, 1 48 M packets/s 8 no meter of the GPU was read" in text
+    assert "ipv4 cuda, workers: 1 48 M packets/s 8 no meter of the GPU was read" in text
 
 
 def test_who_has_no_rates_is_not_missed(tmp_path):
     """A machine with watts, whose benchmarks have no plot of a rate."""
     found = {**rates(contender("scalar", 16.0)), "watts": {"processors": 100.0}}
     text = efficiency(tmp_path, [document("x", [found]), document("y", [copies(50)])])
-    assert "16 M packets/s no price 0.16" in text and "Not in the table" not in text
+    assert "16 M packets/s 0.16" in text and "Not in the table" not in text
 
 
 def test_bad_prices(tmp_path):

@@ -88,23 +88,48 @@ std::string per_dollar(double value, const std::optional<double>& dollars) {
   return element("td", figure(1000 * value / *dollars), "class=\"number\"");
 }
 
-std::string rows_of(const Context& context, const Plot& plot, const Panel& panel) {
-  const Document& document = context.documents[panel.document];
-  const Watts watts = watts_of(document, plot);
-  std::string rows;
-  for (const bool on_gpu : {false, true}) {
-    const auto best = best_of_ours(document, panel, on_gpu);
-    const auto dollars = dollars_of(document, context.prices, on_gpu);
-    if (!best) continue;
-    const double value = best->point->value.median;
-    const PerWatt by_power = per_watt(value, watts, on_gpu);
-    if (!dollars && !by_power.is_known) continue;
-    rows += "<tr>" + element("th", context.machines[panel.document].prefix() + plot.title, "scope=\"row\"") +
-            element("td", fmt::format("{}, {}", best->curve->name, place_name(best->point->place, plot.x_unit))) +
-            element("td", fmt::format("{} {}", figure(value), plot.unit), "class=\"number\"") +
-            per_dollar(value, dollars) + cell_of(by_power) + "</tr>";
+/// "gopt, workers: 15", "1 worker, maximum delay: 20 us".
+std::string name_of(const Best& best, const Plot& plot) {
+  const std::string place = place_name(best.point->place, plot.x_unit);
+  const std::string unit = plot.x_unit.empty() || plot.x_unit == "B" ? "" : " " + plot.x_unit;
+  return fmt::format("{}, {}{}{}{}", best.curve->name, plot.x, plot.x.empty() ? "" : ": ", place, unit);
+}
+
+/// The best of a plot on one machine, by its processor or its GPU.
+struct Row {
+  const Plot* plot = nullptr;
+  std::size_t document = 0;
+  Best best;
+  std::optional<double> dollars;
+  PerWatt by_power;
+};
+
+std::vector<Row> rows_of(const Context& context) {
+  std::vector<Row> rows;
+  for (const Plot& plot : context.plots) {
+    if (plot.is_table || !matches(kRates, plot.unit)) continue;
+    for (const Panel& panel : plot.panels) {
+      const Document& document = context.documents[panel.document];
+      for (const bool on_gpu : {false, true}) {
+        const auto best = best_of_ours(document, panel, on_gpu);
+        if (!best) continue;
+        rows.push_back({&plot, panel.document, *best, dollars_of(document, context.prices, on_gpu),
+                        per_watt(best->point->value.median, watts_of(document, plot), on_gpu)});
+      }
+    }
   }
   return rows;
+}
+
+/// Without the column of dollars where no price at all is known.
+std::string text_of(const Context& context, const Row& row, bool has_prices) {
+  const Plot& plot = *row.plot;
+  const double value = row.best.point->value.median;
+  const std::string& section = plot.measurement.empty() ? plot.benchmark : plot.measurement;
+  const std::string name = fmt::format("{}{} {}", context.machines[row.document].prefix(), section, plot.title);
+  return "<tr>" + element("th", name, "scope=\"row\"") + element("td", name_of(row.best, plot)) +
+         element("td", fmt::format("{} {}", figure(value), plot.unit), "class=\"number\"") +
+         (has_prices ? per_dollar(value, row.dollars) : "") + cell_of(row.by_power) + "</tr>";
 }
 
 /// The parts of the machines that no price is known of.
@@ -124,16 +149,16 @@ std::string missing_prices(const Context& context) {
       enumerate(parts));
 }
 
-/// The machines that have rates, and neither a price nor power for one of them.
-std::string machines_left_out(const Context& context, const std::set<std::size_t>& with_rates,
-                              const std::set<std::size_t>& in_table) {
-  std::vector<std::string> names;
-  for (const std::size_t machine : with_rates) {
-    if (!in_table.contains(machine)) names.push_back(context.machines[machine].short_name());
+/// The machines that have rates, and neither a price nor power for any of them.
+std::string machines_left_out(const Context& context, const std::vector<Row>& rows,
+                              const std::set<std::size_t>& shown) {
+  std::set<std::string> names;
+  for (const Row& row : rows) {
+    if (!shown.contains(row.document)) names.insert(context.machines[row.document].short_name());
   }
-  if (names.empty() || in_table.empty()) return "";
+  if (names.empty()) return "";
   return fmt::format(" Not in the table, for neither a price nor the power of what got its rates is known: {}.",
-                     enumerate(names));
+                     enumerate({names.begin(), names.end()}));
 }
 
 std::string known_prices(const Context& context) {
@@ -153,16 +178,16 @@ std::string known_prices(const Context& context) {
 }  // namespace
 
 std::string efficiency_part(const Context& context) {
+  const std::vector<Row> all = rows_of(context);
+  // A machine with a price or power for anything has all of its rows: what lacks both says so there.
+  std::set<std::size_t> shown;
+  for (const Row& row : all) {
+    if (row.dollars || row.by_power.is_known) shown.insert(row.document);
+  }
+  const bool has_prices = std::ranges::any_of(all, [](const Row& row) { return row.dollars.has_value(); });
   std::string rows;
-  std::set<std::size_t> with_rates, in_table;
-  for (const Plot& plot : context.plots) {
-    if (plot.is_table || !matches(kRates, plot.unit)) continue;
-    for (const Panel& panel : plot.panels) {
-      with_rates.insert(panel.document);
-      const std::string more = rows_of(context, plot, panel);
-      if (!more.empty()) in_table.insert(panel.document);
-      rows += more;
-    }
+  for (const Row& row : all) {
+    if (shown.contains(row.document)) rows += text_of(context, row, has_prices);
   }
   if (rows.empty()) {
     return element(
@@ -171,18 +196,19 @@ std::string efficiency_part(const Context& context) {
         "prices, and docs/report.md says how.",
         "class=\"nothing\"");
   }
-  const std::string note =
-      "The best of ours on a CPU and on a GPU in each plot. Dollars are those of the whole processor, for a GPU of "
-      "both; watts are the mean while the whole benchmark ran, whatever ran in it, and for a GPU those of both, for a "
+  std::string note = "The best of ours on a CPU and on a GPU in each plot. ";
+  if (has_prices) note += "Dollars are those of the whole processor, for a GPU of both. ";
+  note +=
+      "Watts are the mean while the whole benchmark ran, whatever ran in it, and for a GPU those of both, for a "
       "processor feeds it.";
+  const std::string_view dollars = has_prices ? "<th scope=\"col\">per 1000 dollars</th>" : "";
   return "<div class=\"comparison\"><h4>Throughput per dollar and per watt</h4>" +
-         element("p", note + known_prices(context) + missing_prices(context) +
-                          machines_left_out(context, with_rates, in_table)) +
-         scrolling(
-             "<table><thead><tr><th scope=\"col\">plot</th><th scope=\"col\">best</th><th scope=\"col\">rate</th>"
-             "<th scope=\"col\">per 1000 dollars</th><th scope=\"col\">per watt</th></tr></thead><tbody>" +
-                 rows + "</tbody></table>",
-             "Throughput per dollar and per watt") +
+         element("p", note + known_prices(context) + missing_prices(context) + machines_left_out(context, all, shown)) +
+         scrolling(fmt::format("<table><thead><tr><th scope=\"col\">plot</th><th scope=\"col\">best</th>"
+                               "<th scope=\"col\">rate</th>{}<th scope=\"col\">per watt</th></tr></thead><tbody>{}"
+                               "</tbody></table>",
+                               dollars, rows),
+                   "Throughput per dollar and per watt") +
          "</div>";
 }
 
