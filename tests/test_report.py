@@ -90,6 +90,26 @@ def test_what_is_not_there_says_why(tree):
     assert "Nothing was measured: it was not asked for." in text_of(section(tree, "E21"))
 
 
+def test_the_list_says_what_a_machine_lacks(tree):
+    (row,) = [text_of(row) for row in tree.iter(f"{HTML}tr") if text_of(row).startswith("E1 ")]
+    assert "not here: no NVIDIA driver (the benchmark gpu)" in row
+
+
+def test_papers_lead_to_their_sections(tree):
+    nav = next(tree.iter(f"{HTML}nav"))
+    for paper in ("PacketShader (SIGCOMM 2010)", "G-Opt (NSDI 2015)", "APUNet (NSDI 2017)"):
+        assert [text_of(each) for each in nav.iter(f"{HTML}dt")].count(paper) == 1
+    assert re.search(r"figure 8, section 3.3.1 \u2192 E6[;\s]", text_of(nav))
+    links = [each.get("href") for places in nav.iter(f"{HTML}dd") for each in places.iter(f"{HTML}a")]
+    assert set(links) == {f"#{name}" for name in MEASUREMENTS}
+
+
+def test_names_are_explained(tree):
+    header = text_of(next(tree.iter(f"{HTML}header")))
+    for word in ("scalar", "gopt", "cuda-resident", "auto", "mapped=0", "slots", "avx512=0", "tuple", "rival", "bar"):
+        assert word in header
+
+
 def test_what_is_missing_beside_figures_says_why(tmp_path):
     """E22 has three benchmarks: what came of one does not hide what became of the others."""
     plot = {"measurement": "E22", "title": "flows and ipv4", "x": "workers", "x_unit": "", "at": 1}

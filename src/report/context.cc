@@ -87,11 +87,11 @@ std::vector<Reason> Context::lacks(const std::string& measurement, std::size_t d
     if (std::ranges::find(all, reason.text(), &Reason::text) == all.end()) all.push_back(reason);
   }
   if (!all.empty() || has_figures(measurement, document)) return all;
-  if (!entries.empty()) return {{"the benchmark ran, but compared nothing for it (its notes may say why)", ""}};
+  if (!entries.empty()) return {{"the benchmark ran, but compared nothing for it (its notes may say why)", "", ""}};
   for (const Planned& planned : documents[document].planned) {
-    if (planned.measurement == measurement) return {{"not yet available", "it waits for " + planned.waits_for}};
+    if (planned.measurement == measurement) return {{"not yet available", "it waits for " + planned.waits_for, ""}};
   }
-  return {{"it was not asked for", ""}};
+  return {{"it was not asked for", "", ""}};
 }
 
 bool Context::belongs_to(const Entry& entry, const std::string& measurement) {
@@ -107,10 +107,13 @@ bool Context::is_of_papers(const Entry& entry) {
 
 Reason reason_of(const std::string& benchmark, const Nothing& nothing) {
   if (nothing.kind == Nothing::Kind::absent) {
-    return {fmt::format("the machine lacks something for the benchmark {}", benchmark), nothing.what};
+    // Reasons go on with what to do about it.
+    const std::string lack = nothing.what.substr(0, nothing.what.find(": "));
+    return {fmt::format("the machine lacks something for the benchmark {}", benchmark), nothing.what,
+            lack.empty() ? "" : fmt::format("{} (the benchmark {})", lack, benchmark)};
   }
   const bool is_error = nothing.kind == Nothing::Kind::error;
-  return {fmt::format("the benchmark {} {}", benchmark, is_error ? "failed" : "was left out"), nothing.what};
+  return {fmt::format("the benchmark {} {}", benchmark, is_error ? "failed" : "was left out"), nothing.what, ""};
 }
 
 }  // namespace penumbra::report

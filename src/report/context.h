@@ -27,7 +27,10 @@ struct MachineName {
 struct Reason {
   std::string what;  ///< "the benchmark load failed"
   std::string why;   ///< "an answer was wrong"; empty if `what` says all
+  std::string lack;  ///< "no NVIDIA driver", of what the machine lacks; may be empty
   std::string text() const { return why.empty() ? what : what + ": " + why; }
+  /// In a list.
+  std::string short_text() const { return lack.empty() ? what : "not here: " + lack; }
 };
 
 struct Context {

@@ -33,7 +33,7 @@ std::string facts(const Context& context, std::size_t number) {
 std::string state(const Context& context, const std::string& measurement, std::size_t document) {
   std::string text;
   for (const Reason& reason : context.lacks(measurement, document)) {
-    text += element("span", reason.what, "class=\"nothing\"");
+    text += element("span", reason.short_text(), "class=\"nothing\"");
   }
   if (!context.has_figures(measurement, document)) return "<td>" + text + "</td>";
   if (const PaperMeasurement* papers = context.papers_of(measurement)) {
@@ -70,6 +70,24 @@ std::string links_to_others(const Context& context) {
                        : "<p>Benchmarks that belong to no measurement of the papers: " + enumerate(links) + ".</p>";
 }
 
+/// Where each figure and table of a paper has its section here.
+std::string papers_index(const Context& context) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> papers;
+  for (const PaperMeasurement& measurement : context.papers) {
+    for (const Paper& paper : measurement.papers) {
+      auto found = std::ranges::find(papers, paper.paper, &std::pair<std::string, std::vector<std::string>>::first);
+      if (found == papers.end()) found = papers.insert(papers.end(), {paper.paper, {}});
+      found->second.push_back(
+          fmt::format("{0} \u2192 <a href=\"#{1}\">{1}</a>", escape(paper.where), measurement.measurement));
+    }
+  }
+  std::string items;
+  for (const auto& [paper, places] : papers) {
+    items += fmt::format("<dt>{}</dt><dd>{}</dd>", escape(paper), fmt::join(places, "; "));
+  }
+  return items.empty() ? "" : "<h3>By paper</h3><dl>" + items + "</dl>";
+}
+
 }  // namespace
 
 std::string overview(const Context& context) {
@@ -85,7 +103,7 @@ std::string overview(const Context& context) {
   return "<section aria-labelledby=\"machines\"><h2 id=\"machines\">Machines</h2><div class=\"machines\">" + machines +
          "</div></section>\n<nav aria-labelledby=\"measurements\"><h2 id=\"measurements\" "
          "tabindex=\"-1\">Measurements</h2>" +
-         scrolling(table, "All measurements") + links_to_others(context) + "</nav>\n";
+         scrolling(table, "All measurements") + links_to_others(context) + papers_index(context) + "</nav>\n";
 }
 
 }  // namespace penumbra::report

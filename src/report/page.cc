@@ -13,15 +13,36 @@ constexpr std::string_view kExplanation =
     "<details><summary>How to read the plots</summary>"
     "<p>A point is the median over the rounds, the bar through it goes from the least to the greatest sample. "
     "With one or two samples that says little: where spreads are compared, such a point&#39;s is taken as at least "
-    "15% of its median to either side. Solid "
-    "lines are ours; dashed ones are rivals, somebody else&#39;s programs or ours written the way that others write "
-    "them; dotted ones are limits, what the machine can do at most. Hollow diamonds are a paper&#39;s own figures, on "
+    "15% of its median to either side. Filled "
+    "marks and solid lines are ours; hollow marks and dashed lines are rivals, somebody else&#39;s programs or ours "
+    "written the way that others write "
+    "them; dotted ones are limits, what the machine can do at most. Where there are more curves than colours, those of "
+    "one kind share a colour and differ in marks and dashes. Where curves lie on each other, the lower ones are wider "
+    "and their marks larger. Hollow diamonds are a paper&#39;s own figures, on "
     "its own hardware, in the colour of what of ours they are held against. An axis is logarithmic, and says so, where "
     "its values span more than 16 times. Plots of several "
     "machines share their axes. Ratios are medians of the ratios round by round.</p>"
     "<p>Beside the plots stands what the papers measured and concluded. Whether a conclusion holds is computed from "
     "the figures on this page, by a rule that is written down for each (bench/papers in the source). Every point of a "
     "plot is also in the table below it.</p></details>";
+
+/// For who is new here: what stands in legends without a word of explanation. docs/ has the rest.
+constexpr std::string_view kWords =
+    "<details><summary>What the names mean: gopt, cuda, mapped=0, tuple, bar, limit ...</summary><dl>"
+    "<dt>scalar</dt><dd>the engine that runs a function as it is written, on a core of the CPU, or by hand-written "
+    "vector code where there is some (avx512=0: without that)</dd>"
+    "<dt>gopt</dt><dd>the same on a core, rewritten by our compiler so that a batch&#39;s reads of memory overlap</dd>"
+    "<dt>cuda</dt><dd>a GPU, with a kernel started for each batch; mapped=0: on copies of the batch, mapped=1: on the "
+    "host&#39;s memory itself</dd>"
+    "<dt>cuda-resident</dt><dd>a GPU, with one kernel that never stops and takes batches from shared memory; "
+    "slots: batches in flight of a worker; blocks: of all workers</dd>"
+    "<dt>auto</dt><dd>the choice among these: a core under little load, a GPU where it gets more done</dd>"
+    "<dt>linear, tuple, bloom, fast</dt><dd>structures for rules: all are tried; a table for each mask; the same with "
+    "a "
+    "Bloom filter before each; a few tables for cores</dd>"
+    "<dt>worker, batch</dt><dd>a thread of the router on a core of its own; the packets that are looked up at once</dd>"
+    "<dt>bar, limit, rival</dt><dd>what we promised to reach; what the machine can do at most; what we are held "
+    "against</dd></dl></details>";
 
 }  // namespace
 
@@ -40,8 +61,8 @@ std::string page(const Context& context) {
       "repeated on {}, with the papers&#39; numbers "
       "beside.</p>\n{}</header>\n<main>\n{}{}{}</main>\n</body>\n</html>\n",
       built_in_file("chart.css"), built_in_file("page.css"),
-      context.documents.size() == 1 ? "one machine" : counted(context.documents.size(), "machine"), kExplanation,
-      overview(context), sections, other_sections(context));
+      context.documents.size() == 1 ? "one machine" : counted(context.documents.size(), "machine"),
+      std::string(kExplanation).append(kWords), overview(context), sections, other_sections(context));
 }
 
 }  // namespace penumbra::report
