@@ -25,7 +25,8 @@ const wide = [...document.querySelectorAll('body *')].filter(each => !each.close
   box(each).right > frame.clientWidth + 1).map(start);
 const hidden = [...document.querySelectorAll('.scroll:has(> .papers)')].filter(each =>
   each.scrollWidth > each.clientWidth + 1).map(each => each.getAttribute('aria-label'));
-const clipped = [], overlapping = [];
+const GAP = 0.45;  // of a box's height: half of the letters' size
+const clipped = [], overlapping = [], touching = [];
 for (const chart of document.querySelectorAll('svg.chart')) {
   const edge = box(chart), texts = [...chart.querySelectorAll('text')], boxes = texts.map(box);
   boxes.forEach((one, i) => {
@@ -35,15 +36,16 @@ for (const chart of document.querySelectorAll('svg.chart')) {
     }
     for (let j = 0; j < i; ++j) {
       const other = boxes[j];  // boxes have room above and below their letters
-      if (Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1 &&
-          Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > one.height / 4) {
-        overlapping.push(`${texts[j].textContent} | ${texts[i].textContent}`);
-      }
+      const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+      const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+      const both = `${texts[j].textContent} | ${texts[i].textContent}`;
+      if (across > 1 && down > one.height / 4) overlapping.push(both);
+      if (-across < GAP * one.height && down > one.height / 2) touching.push(both);
     }
   });
 }
 document.title = JSON.stringify({width: frame.clientWidth, scroll: frame.scrollWidth,
-  wide, hidden, clipped, overlapping,
+  wide, hidden, clipped, overlapping, touching,
   texts: document.querySelectorAll('svg.chart text').length,
   stops: document.querySelectorAll('a[href], summary, [tabindex="0"]').length,
   loaded: performance.getEntriesByType('resource').length});
@@ -72,7 +74,7 @@ def kept(folder):
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: chromium)")
 @pytest.mark.parametrize("make", [made_up, kept])
 def test_in_a_browser(make, tmp_path):
-    """It fits, no text in a plot is cut off or lies on another, it says nothing on the console, loads nothing."""
+    """It fits, no text in a plot is cut off, lies on another or touches it, it says nothing on the console, loads nothing."""
     make(tmp_path)
     (tmp_path / "probe.html").write_text((tmp_path / "report.html").read_text().replace("</body>", PROBE))
     read = "onload=\"this.nextSibling.textContent = this.contentDocument.title\""
@@ -96,4 +98,5 @@ def test_in_a_browser(make, tmp_path):
         assert found["scroll"] <= found["width"], found
         assert found["wide"] == [] and found["loaded"] == 0 and found["stops"] > 40
         assert found["texts"] > 40 and found["clipped"] == [] and found["overlapping"] == []
+        assert found["touching"] == [], "labels beside each other have a gap"
     assert probes[-1]["hidden"] == [], "columns that nobody sees who does not scroll"

@@ -121,6 +121,19 @@ TEST(ReportMarkup, ShortensByLetters) {
   EXPECT_EQ(shortened("", 3), "");
 }
 
+TEST(ReportMarkup, WrapsAtSpacesAndCommas) {
+  EXPECT_THAT(wrapped("abc", 3, 2), ElementsAre("abc"));
+  EXPECT_THAT(wrapped("ab cd", 3, 2), ElementsAre("ab", "cd"));
+  EXPECT_THAT(wrapped("abc de", 3, 2), ElementsAre("abc", "de")) << "a space may stand behind a full line";
+  EXPECT_THAT(wrapped("ab,cd,ef", 6, 2), ElementsAre("ab,cd,", "ef"));
+  EXPECT_THAT(wrapped("1,000 items", 6, 2), ElementsAre("1,000", "items"));
+  EXPECT_THAT(wrapped("1,000,000 x", 3, 2), ElementsAre("1,\u2026")) << "numbers stay whole";
+  EXPECT_THAT(wrapped("ab cd ef", 3, 2), ElementsAre("ab", "cd\u2026"));
+  EXPECT_THAT(wrapped("ab cd ef", 3, 3), ElementsAre("ab", "cd", "ef"));
+  EXPECT_THAT(wrapped("\u00e4\u00f6 \u00fc", 2, 2), ElementsAre("\u00e4\u00f6", "\u00fc"));
+  EXPECT_THAT(wrapped("", 3, 2), ElementsAre(""));
+}
+
 TEST(ReportPrices, TheFirstPatternThatMatches) {
   const PriceList prices = PriceList::built_in();
   ASSERT_NE(prices.find("Intel(R) Xeon(R) CPU E5-2680 0 @ 2.70GHz"), nullptr);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "report/marks.h"
 #include "report/markup.h"
 
 namespace penumbra::report {
@@ -18,40 +20,17 @@ constexpr std::size_t kRowLabelLetters = 24, kMostXTicks = 5, kMostYTicks = 6;
 // What a letter takes of labels of rows, of names of axes, and of names that are too long for their axis: rather more
 // than less, for fonts differ.
 constexpr double kRowLetterWidth = 7, kNameLetterWidth = 7.8, kLongNameLetterWidth = 6.3;
-constexpr double kMarker = 3.6, kCap = 3;
+constexpr double kCap = 3;
+constexpr std::size_t kMostRowLabelLines = 2;
+constexpr double kRowLabelLine = 13;
+/// Between two labels of a horizontal axis: 0.6 of the letters' size.
+constexpr double kBetweenLabels = 7;
+/// By how much marks and lines grow for each that lies on them, so that all of them are seen; and up to how many.
+constexpr double kMarkerRim = 1.4, kLineWidth = 2, kLineRim = 2;
+constexpr std::size_t kMostOnTop = 4;
 
-/// One of the shapes around a point.
-std::string marker(std::size_t shape, double x, double y) {
-  const double r = kMarker;
-  switch (shape) {
-    case 0:
-      return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>", x, y, r);
-    case 1:
-      return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>", x - r, y - r, 2 * r,
-                         2 * r);
-    case 2:
-      return fmt::format("<path d=\"M{:.1f} {:.1f}l{:.1f} {:.1f}h{:.1f}z\"/>", x, y - 1.2 * r, 1.2 * r, 2.1 * r,
-                         -2.4 * r);
-    case 3:
-      return fmt::format("<path d=\"M{:.1f} {:.1f}l{:.1f} {:.1f}l{:.1f} {:.1f}l{:.1f} {:.1f}z\"/>", x, y - 1.4 * r,
-                         1.2 * r, 1.4 * r, -1.2 * r, 1.4 * r, -1.2 * r, -1.4 * r);
-    case 4:
-      return fmt::format("<path d=\"M{:.1f} {:.1f}l{:.1f} {:.1f}h{:.1f}z\"/>", x, y + 1.2 * r, 1.2 * r, -2.1 * r,
-                         -2.4 * r);
-    default:
-      return fmt::format("<path class=\"open\" d=\"M{:.1f} {:.1f}h{:.1f}M{:.1f} {:.1f}v{:.1f}\"/>", x - 1.3 * r, y,
-                         2.6 * r, x, y - 1.3 * r, 2.6 * r);
-  }
-}
-
-std::string text_at(double x, double y, std::string_view anchor, std::string_view text, std::string_view kind = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>", x, y, anchor,
-                     kind.empty() ? "" : fmt::format(" class=\"{}\"", kind), escape(text));
-}
-
-std::string line(std::string_view kind, double x1, double y1, double x2, double y2) {
-  return fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>", kind, x1, y1, x2,
-                     y2);
+double size_under(std::size_t others) {
+  return kMarkerSize + kMarkerRim * static_cast<double>(std::min(others, kMostOnTop));
 }
 
 double along(const Scale& scale, double value, double from, double to) {
@@ -69,22 +48,55 @@ std::string axis_name(const std::string& name, const std::string& unit) {
   return name.empty() ? unit : fmt::format("{} ({})", name, unit);
 }
 
-}  // namespace
-
-Looks::Look Looks::of(const std::string& curve, Role role) {
-  auto& numbers = role == Role::limit ? limits_ : numbers_;
-  const std::size_t number = numbers.try_emplace(curve, numbers.size()).first->second;
-  return {number % kColours, (number + number / kColours) % kShapes};
+bool have_room(const std::vector<Tick>& ticks, const std::vector<double>& columns) {
+  for (std::size_t i = 1; i < ticks.size(); ++i) {
+    const auto letters = static_cast<double>(letters_of(ticks[i - 1].label) + letters_of(ticks[i].label));
+    if (columns[i] - columns[i - 1] < letters * kRowLetterWidth / 2 + kBetweenLabels) return false;
+  }
+  return true;
 }
 
-Chart::Chart(const Plot& plot, std::vector<PaperSeries> papers, Looks& looks)
+/// Of a horizontal axis: as many as have room for their labels, which stand around a tick's `column`.
+template <class Column>
+std::vector<Tick> ticks_with_room(const Scale& scale, std::string_view unit, std::size_t most, const Column& column) {
+  for (; most > 1; --most) {
+    std::vector<Tick> all = ticks(scale, unit, most);
+    std::vector<double> columns;
+    std::ranges::transform(all, std::back_inserter(columns), column);
+    if (have_room(all, columns)) return all;
+  }
+  return ticks(scale, unit, most);
+}
+
+/// Wide lines beneath a curve, wherever others lie on it. Limits go without: they are of one colour.
+std::string rims(const std::vector<Dot>& dots, const std::vector<std::size_t>& stretches) {
+  std::string all;
+  for (std::size_t begin = 0; begin < stretches.size();) {
+    std::size_t end = begin;
+    std::string path = fmt::format("M{:.1f} {:.1f}", dots[begin].x, dots[begin].y);
+    for (; end < stretches.size() && stretches[end] == stretches[begin]; ++end) {
+      path += fmt::format("L{:.1f} {:.1f}", dots[end + 1].x, dots[end + 1].y);
+    }
+    if (stretches[begin] > 0) {
+      const double width = kLineWidth + kLineRim * static_cast<double>(std::min(stretches[begin], kMostOnTop));
+      all += fmt::format("<path class=\"rim\" style=\"stroke-width:{:.1f}\" d=\"{}\"/>", width, path);
+    }
+    begin = end;
+  }
+  return all;
+}
+
+}  // namespace
+
+Chart::Chart(const Plot& plot, std::vector<PaperSeries> papers, const Looks& looks)
     : plot_(plot), papers_(std::move(papers)), looks_(looks), places_(plot.places()), by_words_(plot.is_by_words()) {
-  if (has_rows()) papers_.clear();
+  const auto is_of_rows = [this](const Panel& panel) { return has_rows(panel); };
+  if (std::ranges::all_of(plot.panels, is_of_rows)) papers_.clear();
   std::vector<double> values, numbers;
   for (const Panel& panel : plot.panels) {
-    is_large_ = is_large_ || (!has_rows() && panel.curves.size() > kMostCurvesOfSmall);
+    is_large_ = is_large_ || (!has_rows(panel) && panel.curves.size() > kMostCurvesOfSmall);
+    if (has_rows(panel)) rows_left_ = std::max(rows_left_, longest_row_label(panel) + 2 * kBesideRowLabel);
     for (const Curve& curve : panel.curves) {
-      looks_.of(curve.name, curve.role);
       for (const Point& point : curve.points) {
         values.insert(values.end(), {point.value.least, point.value.median, point.value.most});
       }
@@ -101,7 +113,6 @@ Chart::Chart(const Plot& plot, std::vector<PaperSeries> papers, Looks& looks)
   }
   x_ = place_scale(numbers);
   y_ = value_scale(values);
-  rows_left_ = longest_row_label() + 2 * kBesideRowLabel;
 }
 
 double Chart::width() const {
@@ -120,16 +131,39 @@ double Chart::row_column(double value) const {
   return along(y_, value, rows_left_, width() - kRight - 8);
 }
 
-double Chart::longest_row_label() const {
+std::vector<Place> Chart::places_of(const Panel& panel) const {
+  std::vector<Place> some;
+  std::ranges::copy_if(places_, std::back_inserter(some), [&panel](const Place& place) {
+    return std::ranges::any_of(panel.curves, [&place](const Curve& curve) { return curve.at(place) != nullptr; });
+  });
+  return some;
+}
+
+double Chart::longest_row_label(const Panel& panel) const {
   std::size_t letters = 0;
-  if (places_.size() == 1) {
-    for (const Panel& panel : plot_.panels) {
-      for (const Curve& curve : panel.curves) letters = std::max(letters, letters_of(curve.name));
+  const auto add = [&letters](const std::string& name) {
+    for (const std::string& part : wrapped(name, kRowLabelLetters, kMostRowLabelLines)) {
+      letters = std::max(letters, letters_of(part));
     }
+  };
+  const std::vector<Place> places = places_of(panel);
+  if (places.size() == 1) {
+    for (const Curve& curve : panel.curves) add(curve.name);
   } else {
-    for (const Place& place : places_) letters = std::max(letters, letters_of(place_name(place, plot_.x_unit)));
+    for (const Place& place : places) add(place_name(place, plot_.x_unit));
   }
-  return std::max(kLeastRowLabel, static_cast<double>(std::min(letters, kRowLabelLetters)) * kRowLetterWidth);
+  return std::max(kLeastRowLabel, static_cast<double>(letters) * kRowLetterWidth);
+}
+
+std::string Chart::row_label(double middle, const std::string& name) const {
+  const auto lines = wrapped(name, kRowLabelLetters, kMostRowLabelLines);
+  double y = middle + 4 - kRowLabelLine * (static_cast<double>(lines.size()) - 1) / 2;
+  std::string marks;
+  for (const std::string& each : lines) {
+    marks += text_at(rows_left_ - kBesideRowLabel, y, "end", each);
+    y += kRowLabelLine;
+  }
+  return lines.back().ends_with(kEllipsis) ? fmt::format("<g>{}{}</g>", element("title", name), marks) : marks;
 }
 
 std::string Chart::name_below(double left, double y, const std::string& name) const {
@@ -141,11 +175,12 @@ std::string Chart::name_below(double left, double y, const std::string& name) co
   return text_at(right, y, "end", shortened(name, most), "name long");
 }
 
-std::string Chart::curve_marks(const Curve& curve) const {
+std::string Chart::curve_marks(const Curve& curve, const std::vector<Dot>& dots, const Covered& under) const {
   const Looks::Look look = looks_.of(curve.name, curve.role);
-  std::string bars, dots, path;
-  for (const Point& point : curve.points) {
-    const double x = column(std::get<double>(point.place)), y = height_of(point.value.median);
+  std::string bars, markers, path;
+  for (std::size_t i = 0; i < dots.size(); ++i) {
+    const Point& point = curve.points[i];
+    const auto [x, y] = dots[i];
     const double low = height_of(point.value.least), high = height_of(point.value.most);
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, y);
     if (low - high > 1) {
@@ -153,10 +188,11 @@ std::string Chart::curve_marks(const Curve& curve) const {
           fmt::format("<path class=\"spread\" d=\"M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {1:.1f}h{4}M{3:.1f} {2:.1f}h{4}\"/>",
                       x, low, high, x - kCap, 2 * kCap);
     }
-    dots += fmt::format("<g>{}{}</g>", tip(curve, point, plot_), marker(look.shape, x, y));
+    markers +=
+        fmt::format("<g>{}{}</g>", tip(curve, point, plot_), marker(look.shape, x, y, size_under(under.dots[i])));
   }
-  return fmt::format("<g class=\"c{} {}\">{}<path class=\"line\" d=\"{}\"/>{}</g>", look.colour, name_of(curve.role),
-                     bars, path, dots);
+  return fmt::format("<g class=\"{}\">{}{}<path class=\"line\" d=\"{}\"/>{}</g>", look.classes(curve.role), bars,
+                     curve.role == Role::limit ? "" : rims(dots, under.stretches), path, markers);
 }
 
 std::string Chart::paper_look(const PaperSeries& series) const {
@@ -187,17 +223,25 @@ Drawing Chart::draw_lines(const Panel& panel) const {
     const double y = height_of(tick.value);
     marks += line("grid", kLeft, y, right, y) + text_at(kLeft - 6, y + 4, "end", tick.label);
   }
-  for (const Tick& tick : ticks(x_, plot_.x_unit, kMostXTicks)) {
+  const auto label_column = [this](const Tick& tick) {  // all of it is seen
+    return std::min(column(tick.value), width() - static_cast<double>(letters_of(tick.label)) * kLetterWidth / 2);
+  };
+  for (const Tick& tick : ticks_with_room(x_, plot_.x_unit, kMostXTicks, label_column)) {
     const double x = column(tick.value);
-    const double rightmost =
-        width() - static_cast<double>(letters_of(tick.label)) * kLetterWidth / 2;  // all of it is seen
-    marks +=
-        line("tick", x, bottom, x, bottom + 4) + text_at(std::min(x, rightmost), bottom + 18, "middle", tick.label);
+    marks += line("tick", x, bottom, x, bottom + 4) + text_at(label_column(tick), bottom + 18, "middle", tick.label);
   }
   marks += line("axis", kLeft, bottom, right, bottom);
   marks += text_at(4, 14, "start", plot_.unit + (y_.is_log ? " (log)" : ""), "name");
   marks += name_below(kLeft, height() - 8, axis_name(plot_.x, plot_.x_unit) + (x_.is_log ? " (log)" : ""));
-  for (const Curve& curve : panel.curves) marks += curve_marks(curve);
+  std::vector<std::vector<Dot>> dots;
+  for (const Curve& curve : panel.curves) {
+    auto& own = dots.emplace_back();
+    for (const Point& point : curve.points) {
+      own.push_back({column(std::get<double>(point.place)), height_of(point.value.median)});
+    }
+  }
+  const std::vector<Covered> under = covered(dots);
+  for (std::size_t i = 0; i < dots.size(); ++i) marks += curve_marks(panel.curves[i], dots[i], under[i]);
   return {marks + paper_marks(), height()};
 }
 
@@ -212,54 +256,63 @@ std::string Chart::bar_and_dot(const Curve& curve, const Point& point, double y)
         fmt::format("<path class=\"spread\" d=\"M{0:.1f} {1:.1f}H{2:.1f}M{0:.1f} {3:.1f}v{4}M{2:.1f} {3:.1f}v{4}\"/>",
                     least, y, most, y - kCap, 2 * kCap);
   }
-  return fmt::format("<g class=\"c{} {}\">{}{}</g>", look.colour, name_of(curve.role), marks, marker(look.shape, x, y));
+  return fmt::format("<g class=\"{}\">{}{}</g>", look.classes(curve.role), marks, marker(look.shape, x, y));
 }
 
-std::string Chart::rows_name() const {
+std::string Chart::rows_name(const std::vector<Place>& places) const {
   std::string name = axis_name(plot_.x, plot_.x_unit);
-  if (places_.size() != 1) return name;
-  const std::string place = place_name(places_.front(), plot_.x_unit);
+  if (places.size() != 1) return name;
+  const std::string place = place_name(places.front(), plot_.x_unit);
   return name.empty() || place.empty() ? name + place : fmt::format("{}: {}", name, place);
 }
 
 Drawing Chart::draw_rows(const Panel& panel) const {
+  const std::vector<Place> places = places_of(panel);
+  const auto height_of_label = [](const std::string& name) {
+    return static_cast<double>(wrapped(name, kRowLabelLetters, kMostRowLabelLines).size()) * kRowLabelLine;
+  };
   std::string marks;
-  const double row = places_.size() > 1 ? kRowHeight : kSingleRowHeight;
   double y = kTop + 6;
-  for (const Place& place : places_) {
+  for (const Place& place : places) {
     const double begin = y;
+    std::vector<const Curve*> there;
     for (const Curve& curve : panel.curves) {
-      const Point* point = curve.at(place);
-      if (point == nullptr) continue;
-      y += row;
-      marks += bar_and_dot(curve, *point, y - row / 2);
-      if (places_.size() == 1) {
-        marks += text_at(rows_left_ - kBesideRowLabel, y - row / 2 + 4, "end", shortened(curve.name, kRowLabelLetters));
+      if (curve.at(place) != nullptr) there.push_back(&curve);
+    }
+    if (places.size() == 1) {
+      for (const Curve* curve : there) {
+        const double row = std::max(kSingleRowHeight, height_of_label(curve->name) + 2);
+        marks += bar_and_dot(*curve, *curve->at(place), y + row / 2) + row_label(y + row / 2, curve->name);
+        y += row;
       }
+      continue;
     }
-    if (places_.size() > 1 && y > begin) {
-      const std::string name = place_name(place, plot_.x_unit);
-      marks += fmt::format(
-          "<g>{}{}</g>", element("title", name),
-          text_at(rows_left_ - kBesideRowLabel, (begin + y) / 2 + 4, "end", shortened(name, kRowLabelLetters)));
-      y += kRowGap;
-      marks += line("grid", 0, y - kRowGap / 2, width() - kRight, y - kRowGap / 2);
+    const std::string name = place_name(place, plot_.x_unit);
+    const double rows = static_cast<double>(there.size()) * kRowHeight, all = std::max(rows, height_of_label(name));
+    y += (all - rows) / 2;
+    for (const Curve* curve : there) {
+      marks += bar_and_dot(*curve, *curve->at(place), y + kRowHeight / 2);
+      y += kRowHeight;
     }
+    marks += row_label(begin + all / 2, name);
+    y = begin + all + kRowGap;
+    marks += line("grid", 0, y - kRowGap / 2, width() - kRight, y - kRowGap / 2);
   }
   std::string axes;
-  for (const Tick& tick : ticks(y_, "", kMostYTicks - 1)) {
-    const double x = row_column(tick.value);
+  const auto tick_column = [this](const Tick& tick) { return row_column(tick.value); };
+  for (const Tick& tick : ticks_with_room(y_, "", kMostYTicks - 1, tick_column)) {
+    const double x = tick_column(tick);
     axes += line("grid", x, kTop, x, y + 2) + text_at(x, y + 18, "middle", tick.label);
   }
   axes += line("axis", rows_left_, kTop, rows_left_, y + 2);
   const auto most_letters = static_cast<std::size_t>(width() / kNameLetterWidth);
-  axes += text_at(4, 14, "start", shortened(rows_name(), most_letters), "name");
+  axes += text_at(4, 14, "start", shortened(rows_name(places), most_letters), "name");
   axes += name_below(rows_left_, y + 42, plot_.unit + (y_.is_log ? " (log)" : ""));
   return {axes + marks, y + 50};
 }
 
 Drawing Chart::draw(const Panel& panel) const {
-  return has_rows() ? draw_rows(panel) : draw_lines(panel);
+  return has_rows(panel) ? draw_rows(panel) : draw_lines(panel);
 }
 
 std::vector<LegendKey> Chart::legend() const {
@@ -268,8 +321,8 @@ std::vector<LegendKey> Chart::legend() const {
     for (const Curve& curve : panel.curves) {
       if (std::ranges::find(keys, curve.name, &LegendKey::name) != keys.end()) continue;
       const Looks::Look look = looks_.of(curve.name, curve.role);
-      keys.push_back({fmt::format("<g class=\"c{} {}\"><path class=\"line\" d=\"M1 7H33\"/>{}</g>", look.colour,
-                                  name_of(curve.role), marker(look.shape, 17, 7)),
+      keys.push_back({fmt::format("<g class=\"{}\"><path class=\"line\" d=\"M1 7H33\"/>{}</g>",
+                                  look.classes(curve.role), marker(look.shape, 17, 7)),
                       curve.name, std::string(curve.role == Role::ours ? "" : name_of(curve.role))});
     }
   }

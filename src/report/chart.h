@@ -4,11 +4,12 @@
 // from the page's style, so that they suit light, dark and paper.
 #pragma once
 
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "report/covered.h"
+#include "report/looks.h"
 #include "report/plots.h"
 #include "report/scale.h"
 
@@ -19,20 +20,6 @@ struct PaperSeries {
   std::string name;
   std::string curve;  ///< which of ours they are held against; empty if several are meant
   std::vector<std::pair<double, double>> points;
-};
-
-/// How curves look: one of a name looks the same in all plots that share this. No two of the first 36 look alike.
-/// Limits have a colour of their own and are counted apart, so that they take none from the others.
-class Looks {
- public:
-  static constexpr std::size_t kColours = 6, kShapes = 6;
-  struct Look {
-    std::size_t colour = 0, shape = 0;
-  };
-  Look of(const std::string& curve, Role role = Role::ours);
-
- private:
-  std::map<std::string, std::size_t> numbers_, limits_;
 };
 
 /// SVG elements that begin at (0, 0).
@@ -54,7 +41,7 @@ inline constexpr double kLetterWidth = 6.3;
 /// What all panels of a plot share.
 class Chart {
  public:
-  Chart(const Plot& plot, std::vector<PaperSeries> papers, Looks& looks);
+  Chart(const Plot& plot, std::vector<PaperSeries> papers, const Looks& looks);
 
   /// With more lines than can be told apart in a small drawing.
   bool is_large() const { return is_large_; }
@@ -67,24 +54,27 @@ class Chart {
   std::vector<LegendKey> legend() const;
 
  private:
-  bool has_rows() const { return by_words_ || places_.size() < 2; }
+  /// Where places are words, or there is just one: lines would show nothing.
+  bool has_rows(const Panel& panel) const { return by_words_ || places_of(panel).size() < 2; }
+  std::vector<Place> places_of(const Panel& panel) const;
   Drawing draw_lines(const Panel& panel) const;
   Drawing draw_rows(const Panel& panel) const;
-  std::string rows_name() const;  ///< what rows stand for; with one place, that
-  double longest_row_label() const;
+  std::string rows_name(const std::vector<Place>& places) const;  ///< what rows stand for; with one place, that
+  double longest_row_label(const Panel& panel) const;
+  std::string row_label(double middle, const std::string& name) const;
   std::string name_below(double left, double y, const std::string& name) const;  ///< of the horizontal axis
   double height() const;
   double column(double place) const;
   double height_of(double value) const;
   double row_column(double value) const;
   std::string paper_look(const PaperSeries& series) const;
-  std::string curve_marks(const Curve& curve) const;
+  std::string curve_marks(const Curve& curve, const std::vector<Dot>& dots, const Covered& under) const;
   std::string paper_marks() const;
   std::string bar_and_dot(const Curve& curve, const Point& point, double y) const;
 
   const Plot& plot_;
   std::vector<PaperSeries> papers_;
-  Looks& looks_;
+  const Looks& looks_;
   std::vector<Place> places_;
   bool by_words_, is_large_ = false;
   double rows_left_ = 0;  ///< where labels of rows end

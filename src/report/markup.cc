@@ -20,6 +20,22 @@ bool is_no_character(std::string_view text) {
   return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF");
 }
 
+bool is_digit(char letter) {
+  return std::isdigit(static_cast<unsigned char>(letter)) != 0;
+}
+
+/// Where a line of so many letters may end; 0 if nowhere.
+std::size_t end_of_line(std::string_view text, std::size_t letters) {
+  std::size_t end = 0, count = 0;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    if (continues_a_letter(text[i])) continue;
+    if (text[i] == ' ' && i > 0) end = i;
+    if (++count > letters) break;
+    if (text[i] == ',' && !is_digit(text[i + 1])) end = i + 1;
+  }
+  return end;
+}
+
 }  // namespace
 
 std::string escape(std::string_view text) {
@@ -60,10 +76,22 @@ std::string shortened(std::string_view text, std::size_t letters) {
     if (++count == letters && end + 1 < text.size()) {
       std::size_t next = end + 1;
       while (next < text.size() && continues_a_letter(text[next])) ++next;
-      if (next < text.size()) return std::string(text.substr(0, end)) + "\u2026";
+      if (next < text.size()) return std::string(text.substr(0, end)).append(kEllipsis);
     }
   }
   return std::string(text);
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t letters, std::size_t lines) {
+  std::vector<std::string> all;
+  while (all.size() + 1 < lines && letters_of(text) > letters) {
+    const std::size_t end = end_of_line(text, letters);
+    if (end == 0) break;
+    all.emplace_back(text.substr(0, end));
+    text.remove_prefix(text[end] == ' ' ? end + 1 : end);
+  }
+  all.push_back(shortened(text, letters));
+  return all;
 }
 
 std::string as_id(std::string_view text) {

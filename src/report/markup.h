@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace penumbra::report {
 
@@ -15,6 +16,9 @@ std::string escape(std::string_view text);
 std::size_t letters_of(std::string_view text);
 /// The first letters of it, with an ellipsis in place of the rest; not escaped. Letters are those of UTF-8.
 std::string shortened(std::string_view text, std::size_t letters);
+inline constexpr std::string_view kEllipsis = "\u2026";
+/// In lines of so many letters at most, broken at spaces and behind commas; the last line is shortened.
+std::vector<std::string> wrapped(std::string_view text, std::size_t letters, std::size_t lines);
 /// What may be an id and a link's target: letters and digits as they are, anything else in hexadecimal.
 std::string as_id(std::string_view text);
 

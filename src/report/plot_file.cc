@@ -78,7 +78,7 @@ std::string text_line(double y, double width, double letter_width, std::string_v
   return element("text", shortened(text, letters), fmt::format("x=\"0\" y=\"{:.1f}\"{}", y, attributes));
 }
 
-std::string drawing_of(const Context& context, const Plot& plot, Looks& looks) {
+std::string drawing_of(const Context& context, const Plot& plot, const Looks& looks) {
   const Chart chart(plot, paper_series(plot, context.papers_of(plot.measurement)), looks);
   const std::size_t columns = std::clamp<std::size_t>(plot.panels.size(), 1, kMostSideBySide);
   const double width = static_cast<double>(columns) * (chart.width() + kBetweenPanels) - kBetweenPanels;
@@ -116,11 +116,14 @@ std::vector<PlotFile> plot_files(const Context& context) {
   std::vector<Plot> plots;
   std::ranges::copy_if(context.plots, std::back_inserter(plots), [](const Plot& plot) { return !plot.is_table; });
   const std::vector<std::string> names = names_of(plots);
+  std::map<std::string, std::vector<const Plot*>> sections;
+  for (const Plot& plot : plots) sections[section_of(plot)].push_back(&plot);
   std::map<std::string, Looks> looks;  // of each section, as in the page
+  for (const auto& [section, of_section] : sections) looks.emplace(section, of_section);
   std::vector<PlotFile> files;
   files.reserve(plots.size());
   for (std::size_t i = 0; i < plots.size(); ++i) {
-    files.push_back({names[i] + ".svg", drawing_of(context, plots[i], looks[section_of(plots[i])])});
+    files.push_back({names[i] + ".svg", drawing_of(context, plots[i], looks.at(section_of(plots[i])))});
   }
   return files;
 }

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "report/legend.h"
+#include "report/test_plots.h"
 
 namespace penumbra::report {
 namespace {
@@ -95,14 +96,13 @@ Plot plot_of(const std::vector<std::string>& curves, const std::vector<Place>& p
 }
 
 std::string drawing_of(const Plot& plot, const std::vector<PaperSeries>& papers = {}) {
-  Looks looks;
-  return Chart(plot, papers, looks).draw(plot.panels.front()).marks;
+  return Chart(plot, papers, Looks({&plot})).draw(plot.panels.front()).marks;
 }
 
 TEST(ReportCharts, AreLargeWhereTheyHaveManyLines) {
-  Looks looks;
   const std::vector<std::string> names{"a", "b", "c", "d", "e", "f", "g", "h"};
   const Plot many = plot_of(names, {1.0, 2.0}), few = plot_of({"a"}, {1.0, 2.0}), rows = plot_of(names, {1.0});
+  const Looks looks({&many, &few, &rows});
   EXPECT_TRUE(Chart(many, {}, looks).is_large());
   EXPECT_GT(Chart(many, {}, looks).width(), Chart(few, {}, looks).width());
   EXPECT_FALSE(Chart(rows, {}, looks).is_large()) << "there each has a row";
@@ -126,10 +126,46 @@ TEST(ReportCharts, PapersHaveTheColourOfWhatTheyAreHeldAgainst) {
   EXPECT_THAT(drawing_of(plot, {{"p", "", {{1, 2}}}}), HasSubstr("<g class=\"paper\">"));
 }
 
-TEST(ReportCharts, LimitsTakeNoColourFromOthers) {
-  Looks looks;
-  EXPECT_EQ(looks.of("a limit", Role::limit).shape, 0U);
-  EXPECT_EQ(looks.of("ours").colour, 0U);
+TEST(ReportCharts, LongLabelsOfRowsHaveTwoLines) {
+  const Plot plot = plot_of({"a"}, {"bare kernel, a number in each 16 bytes", "few"});
+  EXPECT_THAT(drawing_of(plot), HasSubstr(">bare kernel, a number in</text>"));
+  EXPECT_THAT(drawing_of(plot), HasSubstr(">each 16 bytes</text>"));
+  EXPECT_THAT(drawing_of(plot), Not(HasSubstr("\u2026")));
+}
+
+/// The other machine's lines go on.
+TEST(ReportCharts, OnePlaceOfAMachineIsDrawnAsRows) {
+  Plot plot = plot_of({"gopt", "scalar"}, {1.0, 4.0});
+  plot.x = "workers";
+  plot.panels.push_back(plot_of({"gopt", "scalar"}, {1.0}).panels.front());
+  plot.panels.back().document = 1;
+  const Looks looks({&plot});
+  const Chart chart(plot, {}, looks);
+  EXPECT_THAT(chart.draw(plot.panels[0]).marks, HasSubstr("class=\"line\""));
+  const std::string rows = chart.draw(plot.panels[1]).marks;
+  EXPECT_THAT(rows, Not(HasSubstr("class=\"line\"")));
+  EXPECT_THAT(rows, HasSubstr(">workers: 1</text>"));
+  EXPECT_THAT(rows, HasSubstr(">scalar</text>"));
+}
+
+TEST(ReportCharts, CurvesUnderOthersHaveARim) {
+  const Plot same = plot_of({"gopt", "scalar"}, {1.0, 4.0}), one = plot_of({"gopt"}, {1.0, 4.0});
+  EXPECT_THAT(drawing_of(same), HasSubstr("class=\"rim\""));
+  EXPECT_THAT(drawing_of(same), HasSubstr("r=\"5.0\""));
+  EXPECT_THAT(drawing_of(one), Not(HasSubstr("class=\"rim\"")));
+  EXPECT_THAT(drawing_of(one), HasSubstr("r=\"3.6\""));
+}
+
+/// "1,000" and "2,000" once stood as "1,0002,000".
+TEST(ReportCharts, LabelsOfAnAxisHaveAGap) {
+  const auto drawing = [](const std::string& row) {
+    Plot plot = plot_of({"a"}, {row, "others"});
+    plot.panels.front().curves.front().points = {point_at(row, 20), point_at("others", 1900)};
+    return drawing_of(plot);
+  };
+  EXPECT_THAT(drawing("short"), HasSubstr(">2,000</text>"));
+  EXPECT_THAT(drawing("as long as a label may be"), Not(HasSubstr(">2,000</text>")));
+  EXPECT_THAT(drawing("as long as a label may be"), HasSubstr(">1,000</text>"));
 }
 
 TEST(ReportLegends, HaveAsManyLinesAsTheyNeed) {

@@ -70,7 +70,7 @@ std::string_view class_of(const Plot& plot, const Chart& chart) {
   return plot.panels.size() > 1 ? " class=\"wide\"" : "";
 }
 
-std::string figure_of_plot(const Context& context, const Plot& plot, const PaperMeasurement* papers, Looks& looks,
+std::string figure_of_plot(const Context& context, const Plot& plot, const PaperMeasurement* papers, const Looks& looks,
                            const std::string& id, const std::string& heading) {
   const Chart chart(plot, paper_series(plot, papers), looks);
   std::string panels, says, tables;
@@ -134,11 +134,15 @@ std::string table_of(const Context& context, const Plot& table) {
 
 std::string plots_part(const Context& context, const std::vector<Plot>& plots, const PaperMeasurement* papers,
                        const std::string& id) {
-  Looks looks;
+  std::vector<const Plot*> drawn;
+  for (const Plot& plot : plots) {
+    if (!plot.is_table) drawn.push_back(&plot);
+  }
+  const Looks looks(drawn);
   std::string figures, tables;
   std::size_t number = 0, count = 0;
   std::map<std::string, std::size_t> uses;  // of a title
-  for (const Plot& plot : plots) uses[plot.title] += plot.is_table ? 0 : 1;
+  for (const Plot* plot : drawn) ++uses[plot->title];
   for (const Plot& plot : plots) {
     if (plot.is_table) {
       tables += table_of(context, plot);

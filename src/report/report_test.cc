@@ -3,10 +3,6 @@
 // Documents, plots and sentences. The page as a whole is tests/test_report.py's.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <set>
-
-#include "report/chart.h"
 #include "report/context.h"
 #include "report/crossings.h"
 #include "report/document.h"
@@ -262,17 +258,6 @@ TEST(ReportPlots, WhatATextIsAbout) {
   EXPECT_EQ(measurement_of(entry, "XE11"), "E1");
   entry.measurements.clear();
   EXPECT_EQ(measurement_of(entry, "E1"), "");
-}
-
-TEST(ReportLooks, AreUnlikeEachOther) {
-  Looks looks;
-  std::set<std::pair<std::size_t, std::size_t>> seen;
-  for (std::size_t i = 0; i < Looks::kColours * Looks::kShapes; ++i) {
-    const Looks::Look look = looks.of(std::to_string(i));
-    EXPECT_TRUE(seen.emplace(look.colour, look.shape).second) << i;
-  }
-  EXPECT_EQ(looks.of("7").colour, 1U) << "a curve keeps its look";
-  EXPECT_EQ(looks.of("7").shape, 2U);
 }
 
 }  // namespace
