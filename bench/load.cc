@@ -66,7 +66,7 @@ class LoadBench {
     for (const EngineInfo& info : engines()) {
       if (info.probe().available) open(info.name, info.at_once);
     }
-    const double most = most_on_cpu();
+    const double most = rate_of_overloaded_cpu();
     report_.note(
         fmt::format("load 1 is {:.2f} M look-ups/s, what the best CPU engine got done of twice as many", most * 1e-6));
     double least_ratio = 1e9;
@@ -84,7 +84,8 @@ class LoadBench {
                       place("latency of a chunk's oldest packet"));
       for (const double others : ratios_to_auto(figures.rates)) least_ratio = std::min(least_ratio, 1 / others);
       if (load == kLoads.front()) light_ratio_ = 1 / best_cpu(ratios);
-      if (load > 1) done.push_back(fmt::format("{:.2f} at load {}", most_on_cpu(figures.rates) * 1e6 / most, load));
+      if (load > 1)
+        done.push_back(fmt::format("{:.2f} at load {}", greatest_median_on_cpu(figures.rates) * 1e6 / most, load));
     }
     report_.note(fmt::format("of load 1 the best CPU engine got done {}: what is above that is overload for it",
                              fmt::join(done, ", ")));
@@ -172,7 +173,7 @@ class LoadBench {
 
   /// Look-ups a second that the best CPU engine gets done of more than it can: by turns, and of each its median, as in
   /// measure().
-  double most_on_cpu() {
+  double rate_of_overloaded_cpu() const {
     double most = 0;
     for (const Loaded& each : loaded_) {
       if (each.at_once) most = std::max(most, each.only().run(LoadedWorker::kNoLimit).rate);
@@ -182,17 +183,19 @@ class LoadBench {
       const auto work = [&each, rate = kSaturating * most] { return each.only().run(rate).rate; };
       if (each.at_once) contenders.push_back({each.choice, work});
     }
-    double best = 0;
-    for (const Series& each : interleave(contenders, kTimes)) best = std::max(best, spread(each.samples).median);
-    return best;
+    return greatest_median(interleave(contenders, kTimes));
   }
-  /// The best of CPU engines' medians.
-  double most_on_cpu(const std::vector<Series>& rates) const {
-    double most = 0;
+  double greatest_median_on_cpu(const std::vector<Series>& of_all_engines) const {
+    std::vector<Series> on_cpu;
     for (std::size_t i = 0; i < loaded_.size(); ++i) {
-      if (loaded_[i].at_once) most = std::max(most, spread(rates[i].samples).median);
+      if (loaded_[i].at_once) on_cpu.push_back(of_all_engines[i]);
     }
-    return most;
+    return greatest_median(on_cpu);
+  }
+  static double greatest_median(const std::vector<Series>& all) {
+    double greatest = 0;
+    for (const Series& each : all) greatest = std::max(greatest, spread(each.samples).median);
+    return greatest;
   }
 
   /// Of each other engine's rate.

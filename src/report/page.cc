@@ -37,9 +37,8 @@ constexpr std::string_view kWords =
     "<dt>cuda-resident</dt><dd>a GPU, with one kernel that never stops and takes batches from shared memory; "
     "slots: batches in flight of a worker; blocks: of all workers</dd>"
     "<dt>auto</dt><dd>the choice among these: a core under little load, a GPU where it gets more done</dd>"
-    "<dt>linear, tuple, bloom, fast</dt><dd>structures for rules: all are tried; a table for each mask; the same with "
-    "a "
-    "Bloom filter before each; a few tables for cores</dd>"
+    "<dt>linear, tuple, bloom, fast</dt><dd>structures for rules: all are tried; a table for each mask; these "
+    "with a Bloom filter before each; a few tables for cores</dd>"
     "<dt>worker, batch</dt><dd>a thread of the router on a core of its own; the packets that are looked up at once</dd>"
     "<dt>bar, limit, rival</dt><dd>what we promised to reach; what the machine can do at most; what we are held "
     "against</dd></dl></details>";

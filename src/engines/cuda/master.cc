@@ -18,8 +18,8 @@ constexpr std::uint64_t kEnoughItems = 65'536;  ///< a launch of as many does no
 /// of 4 MiB to more. Wider keys a warp asks for line by line, and copies win earlier (penumbra bench gpu: E11, E1).
 constexpr std::size_t kLeastCopied = std::size_t{2} << 20;
 constexpr std::size_t kLeastCopiedOfWide = std::size_t{512} << 10;
-constexpr std::size_t kWide = 4;       ///< bytes of an element, more than these
-constexpr unsigned kUsualStreams = 8;  ///< more than any plan that is measured has
+constexpr std::size_t kNarrowElementBytes = 4;  ///< at most
+constexpr unsigned kUsualStreams = 8;           ///< more than any plan that is measured has
 
 }  // namespace
 
@@ -298,7 +298,7 @@ Master::Group* Master::group_of(const Shader& shader, const Table& table) {
   group->table = *copies;
   group->plan = options_.wish.applied_to(Plan());
   group->item_bytes = std::max(sum_of(shader.input_bytes), sum_of(shader.output_bytes));
-  group->least_copied = std::ranges::max(shader.input_bytes) > kWide ? kLeastCopiedOfWide : kLeastCopied;
+  group->least_copied = std::ranges::max(shader.input_bytes) > kNarrowElementBytes ? kLeastCopiedOfWide : kLeastCopied;
   group->ring.resize(kMostWaiting + kTaken);
   return last_group_ = groups_.emplace_back(std::move(group)).get();
 }

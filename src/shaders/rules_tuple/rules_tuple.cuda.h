@@ -2,6 +2,7 @@
 //
 // Tuple search (rules_tuple.shader.h) for a GPU, which may read its keys over the bus (docs/cuda.md). Here a key is
 // read once and stays in registers. What the compiler makes of the one source reads it anew for each group of classes.
+// The loop stands here again, for the one source's is inside of `foreach`, which takes keys where they are.
 #pragma once
 
 #include <cstdint>
