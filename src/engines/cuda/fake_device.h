@@ -2,7 +2,8 @@
 //
 // For tests: a device without a GPU. What a stream was given is done when the master asks whether it is done, not
 // before, and the streams take turns at random: so whoever touches memory too early, or gives it away too early, gets
-// wrong answers. The device's memory is not the host's. It fails when it is told to.
+// wrong answers. The device's memory is not the host's. It fails when it is told to. As with a GPU, no kernel that
+// never ends may run during some of its calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,6 +25,7 @@
 
 #include "cuda/device.h"
 #include "cuda/engine.h"
+#include "cuda/standstill.h"
 #include "penumbra/shader_entry.h"
 #include "variants.h"
 
@@ -55,6 +57,7 @@ class FakeDevice final : public Device {
     ++faults_.opened;
   }
   ~FakeDevice() override {
+    const Standstill standstill;
     for (unsigned i = 0; i < streams_.size(); ++i) {
       while (!streams_[i].empty()) do_next(i);
     }
@@ -64,6 +67,7 @@ class FakeDevice final : public Device {
   std::string name() const override { return "fake"; }
 
   std::byte* allocate(std::size_t bytes) override {
+    const Standstill standstill;
     if (faults_.no_memory) throw DeviceError("out of memory", false);
     auto memory = std::make_unique<std::byte[]>(bytes);
     std::memset(memory.get(), 0xA5, bytes);
@@ -71,12 +75,19 @@ class FakeDevice final : public Device {
     memory_.emplace(address, std::move(memory));
     return address;
   }
-  void release(std::byte* memory) noexcept override { EXPECT_EQ(memory_.erase(memory), 1U); }
+  void release(std::byte* memory) noexcept override {
+    const Standstill standstill;
+    EXPECT_EQ(memory_.erase(memory), 1U);
+  }
   std::byte* share(std::byte* host, std::size_t bytes) override {
+    const Standstill standstill;
     EXPECT_TRUE(shared_.emplace(host, bytes).second);
     return host;
   }
-  void unshare(std::byte* host) noexcept override { EXPECT_EQ(shared_.erase(host), 1U); }
+  void unshare(std::byte* host) noexcept override {
+    const Standstill standstill;
+    EXPECT_EQ(shared_.erase(host), 1U);
+  }
 
   void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
     EXPECT_TRUE(is_shared(host, bytes));

@@ -173,6 +173,20 @@ TEST_F(ResidentFaults, ARefusedKernelIsTriedAgain) {
   EXPECT_THAT(notes(), Not(HasSubstr("lost:")));
 }
 
+/// Closing the device would wait for it.
+TEST_F(ResidentFaults, AKernelThatMayBeRunningIsGivenUp) {
+  run_until_the_kernel_answers();
+  faults_.telling->fails = true;
+  {
+    const cuda::Standstill others_call;
+  }
+  EXPECT_EQ(faults_.abandoned, 1);
+  EXPECT_EQ(world_.faults.destroyed, 0);
+  run([] { return true; });
+  EXPECT_THAT(notes(), HasSubstr("an injected failure to end the kernel"));
+  EXPECT_THAT(notes(), HasSubstr("shaders run on the CPU\n"));
+}
+
 TEST_F(ResidentFaults, AnAbsentGpuIsLookedForAgain) {
   world_.faults.absent = true;
   run([] { return true; });

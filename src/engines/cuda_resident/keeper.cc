@@ -188,7 +188,12 @@ void Keeper::resume() {
     }
   }
   if (watches_.empty() || !residence_.begin()) return;
-  device_->start(seen_roster_, static_cast<std::uint32_t>(watches_.size()));
+  try {
+    device_->start(seen_roster_, static_cast<std::uint32_t>(watches_.size()));
+  } catch (const DeviceError&) {
+    residence_.end();
+    throw;
+  }
   runs_ = true;
   for (const Watch& each : watches_) const_cast<SlotRow*>(each.row)->is_served.store(true, std::memory_order_release);
 }

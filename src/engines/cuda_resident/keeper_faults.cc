@@ -100,7 +100,7 @@ void Keeper::lose(const DeviceError& error) {
     try {
       pause();
     } catch (const DeviceError& second) {
-      is_final_ = second.is_final();
+      is_final_ = true;  // the kernel may be running, and to close the device is to wait for its end
       what += std::string("; then ") + second.what();
     }
   }
@@ -122,10 +122,10 @@ void Keeper::lose(const DeviceError& error) {
     if (runs_) tell_to_end(*device_);
     cuda::keep_for_good(std::move(device_), roster_, ranges_);
   }
-  memory_.reset();
-  device_.reset();
   runs_ = false;
   residence_.end();
+  memory_.reset();
+  device_.reset();
 }
 
 }  // namespace penumbra::cuda_resident
