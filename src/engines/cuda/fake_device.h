@@ -25,6 +25,7 @@
 
 #include "cuda/device.h"
 #include "cuda/engine.h"
+#include "cuda/loss.h"
 #include "cuda/standstill.h"
 #include "penumbra/shader_entry.h"
 #include "variants.h"
@@ -43,6 +44,7 @@ struct FakeFaults {
   std::atomic<int> opened{0}, destroyed{0}, abandoned{0};
   std::atomic<int> most_segments{0};                                       ///< of a launch so far
   std::array<std::atomic<int>, 2> launches{};                              ///< of each device
+  std::array<Loss, 2> losses{};                                            ///< likewise
   std::atomic<const std::byte*> copied_from{nullptr}, copied_to{nullptr};  ///< on the host, last
 };
 
@@ -54,20 +56,28 @@ class FakeDevice final : public Device {
   FakeDevice(unsigned device, unsigned streams, FakeFaults& faults)
       : index_(device), faults_(faults), streams_(streams) {
     if (faults_.absent || faults_.absent_device == static_cast<int>(device)) throw DeviceError("there is none", false);
+    throw_if_lost();
     ++faults_.opened;
   }
   ~FakeDevice() override {
     const Standstill standstill;
+    expect_that_it_returns();
     for (unsigned i = 0; i < streams_.size(); ++i) {
       while (!streams_[i].empty()) do_next(i);
     }
     ++faults_.destroyed;
   }
-  void abandon(const std::string& /*reason*/) noexcept override { ++faults_.abandoned; }
+  void abandon(const std::string& reason) noexcept override {
+    faults_.losses[index_].tell(reason);
+    ++faults_.abandoned;
+  }
+  void throw_if_lost() const override { faults_.losses[index_].throw_if_told(); }
   std::string name() const override { return "fake"; }
 
   std::byte* allocate(std::size_t bytes) override {
     const Standstill standstill;
+    throw_if_lost();
+    expect_that_it_returns();
     if (faults_.no_memory) throw DeviceError("out of memory", false);
     auto memory = std::make_unique<std::byte[]>(bytes);
     std::memset(memory.get(), 0xA5, bytes);
@@ -77,15 +87,19 @@ class FakeDevice final : public Device {
   }
   void release(std::byte* memory) noexcept override {
     const Standstill standstill;
+    expect_that_it_returns();
     EXPECT_EQ(memory_.erase(memory), 1U);
   }
   std::byte* share(std::byte* host, std::size_t bytes) override {
     const Standstill standstill;
+    throw_if_lost();
+    expect_that_it_returns();
     EXPECT_TRUE(shared_.emplace(host, bytes).second);
     return host;
   }
   void unshare(std::byte* host) noexcept override {
     const Standstill standstill;
+    expect_that_it_returns();
     EXPECT_EQ(shared_.erase(host), 1U);
   }
 
@@ -135,6 +149,10 @@ class FakeDevice final : public Device {
   }
 
  private:
+  /// A call that waits until nothing runs on the GPU.
+  void expect_that_it_returns() const {
+    EXPECT_FALSE(faults_.losses[index_].is_told()) << "this may never return";
+  }
   static void run(const Shader& shader, const void* view, const Segment& segment) {
     Batch batch;
     batch.items = segment.items;

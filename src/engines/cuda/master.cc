@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <utility>
+
+#include "cuda/standstill.h"
 
 namespace penumbra::cuda {
 namespace {
@@ -56,7 +59,10 @@ void Master::unshare(const SharedMemory& memory) {
   ask([this, &memory] {
     const auto known = std::ranges::find(memories_, &memory, &std::shared_ptr<SharedMemory>::get);
     if (--(*known)->users > 0) return;
-    if (device_ != nullptr) let_go(**known);
+    if (device_ != nullptr) {
+      let_go(**known);
+      memory_->throw_if_lost();  // the GPU may go on with the memory, which is kept for it then
+    }
     memories_.erase(known);
   });
 }
@@ -64,7 +70,7 @@ void Master::unshare(const SharedMemory& memory) {
 void Master::add(TableCopies& table) {
   ask([this, &table] {
     tables_.push_back(&table);
-    if (device_ != nullptr) table.begin(*device_, copy_stream(), options_.patience);
+    if (device_ != nullptr) table.begin(*memory_, copy_stream(), options_.patience);
   });
 }
 
@@ -75,10 +81,17 @@ bool Master::submit(Job& job) noexcept {
 }
 
 void Master::close() {
-  if (device_ != nullptr && !comes_to_an_end()) {
-    lose(DeviceError("what the GPU was given last has not come to its end", true));
+  std::optional<Standstill> standstill;  // closing the device is one
+  try {
+    if (device_ != nullptr) {
+      standstill.emplace();
+      wait_for_the_end();
+    }
+  } catch (const DeviceError& error) {
+    lose(error);
   }
   for (TableCopies* table : tables_) table->end();
+  memory_.reset();
   device_.reset();
 }
 
@@ -86,6 +99,7 @@ bool Master::turn() {
   if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
   bool worked = take();
   if (device_ == nullptr) return worked;
+  memory_->throw_if_lost();
   worked = finish() || worked;
   worked = advance_tables() || worked;
   return launch() || worked;

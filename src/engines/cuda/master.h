@@ -26,6 +26,7 @@
 #include "cuda/device_thread.h"
 #include "cuda/inbox.h"
 #include "cuda/plan.h"
+#include "cuda/quiet_memory.h"
 #include "cuda/staging.h"
 #include "cuda/table_copies.h"
 
@@ -144,7 +145,7 @@ class Master final : public DeviceThread {
   void reach(SharedMemory& memory);
   void let_go(SharedMemory& memory) noexcept;
   void give_up(Job& job);
-  bool comes_to_an_end() noexcept;
+  void wait_for_the_end();
 
   const std::function<std::unique_ptr<Device>(unsigned)> open_;
   const MasterOptions options_;
@@ -154,6 +155,7 @@ class Master final : public DeviceThread {
 
   // The master's own.
   std::unique_ptr<Device> device_;
+  std::unique_ptr<QuietMemory> memory_;  ///< the device's
   std::vector<std::shared_ptr<SharedMemory>> memories_;
   std::vector<TableCopies*> tables_;
   std::vector<Lane> lanes_;

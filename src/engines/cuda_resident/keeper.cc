@@ -2,6 +2,7 @@
 #include "cuda_resident/keeper.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -64,8 +65,9 @@ void Keeper::remove(const SlotRow& row) {
       rows_.erase(known);
     }
     if (device_ != nullptr) {
-      pause();  // if that fails the GPU may go on with the range, which is kept for it then
+      pause();
       let_go(*kept->range);
+      memory_->throw_if_lost();  // the GPU may go on with the range, which is kept for it then
     }
     std::erase(ranges_, kept->range);
   });
@@ -91,8 +93,8 @@ void Keeper::unshare(const SharedRange& range) {
     const auto known = std::ranges::find(ranges_, &range, &std::shared_ptr<SharedRange>::get);
     if (--(*known)->users > 0) return;
     if (device_ != nullptr) {
-      pause();  // likewise
       let_go(**known);
+      memory_->throw_if_lost();  // likewise
     }
     ranges_.erase(known);
   });
@@ -120,9 +122,13 @@ void Keeper::begin(TableLease& table) {
 }
 
 void Keeper::close() {
+  std::optional<cuda::Standstill> standstill;  // closing the device is one
   try {
-    pause();
-    if (device_ != nullptr && !copies_end()) throw DeviceError("a copy of a table has not come to its end", true);
+    if (device_ != nullptr) {
+      quieten();
+      standstill.emplace();
+      memory_->throw_if_lost();
+    }
   } catch (const DeviceError& error) {
     lose(error);
   }
@@ -134,7 +140,7 @@ void Keeper::close() {
 bool Keeper::turn() {
   if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
   if (device_ == nullptr) return false;
-  memory_->check();
+  memory_->throw_if_lost();
   const bool worked = advance_tables();
   if (runs_ && device_->has_ended()) throw DeviceError("the kernel has ended by itself", false);
   if (has_fresh_rows() || !cuda::Residence::is_allowed()) pause();
@@ -201,6 +207,7 @@ void Keeper::resume() {
 /// Ends the kernel; what stands in slots, or comes into them, waits until it is resumed.
 void Keeper::pause() {
   if (!runs_) return;
+  device_->memory().throw_if_lost();
   device_->stop();
   const auto deadline = Clock::now() + options_.patience;
   while (!device_->has_ended()) {

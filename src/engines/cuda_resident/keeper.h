@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "cuda/device_thread.h"
+#include "cuda/quiet_memory.h"
 #include "cuda/standstill.h"
 #include "cuda_resident/device.h"
 #include "cuda_resident/leases.h"
-#include "cuda_resident/paused_memory.h"
 #include "cuda_resident/slots.h"
 
 namespace penumbra::cuda_resident {
@@ -94,7 +94,7 @@ class Keeper final : public cuda::DeviceThread {
   void begin(TableLease& table);
   void resume();
   void pause();
-  bool copies_end() noexcept;
+  void quieten();
   bool has_fresh_rows() const noexcept;
   void watch();
 
@@ -110,7 +110,7 @@ class Keeper final : public cuda::DeviceThread {
 
   // The keeper's own.
   std::unique_ptr<ResidentDevice> device_;
-  std::unique_ptr<PausedMemory> memory_;
+  std::unique_ptr<cuda::QuietMemory> memory_;
   const std::shared_ptr<HugeMemory> roster_ = std::make_shared<HugeMemory>(sizeof(Roster));
   const Roster* seen_roster_ = nullptr;
   std::vector<std::shared_ptr<SharedRange>> ranges_;

@@ -3,6 +3,7 @@
 // How the keeper comes by its device, how it sees that the device lives, and what it does when it loses it.
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -38,7 +39,7 @@ void Keeper::open() {
   try {
     device_ = backend_.open(index_, whole_warps_);
     groups_ = std::min(options_.blocks, device_->most_slots());
-    memory_ = std::make_unique<PausedMemory>(device_->memory(), [this] { pause(); });
+    memory_ = std::make_unique<cuda::QuietMemory>(device_->memory(), [this] { quieten(); });
     seen_roster_ = reinterpret_cast<const Roster*>(memory_->share(roster_->data(), roster_->bytes()));
     for (const auto& range : ranges_) reach(*range);
     for (TableLease* table : leases_) begin(*table);
@@ -88,8 +89,9 @@ void Keeper::watch() {
   }
 }
 
-bool Keeper::copies_end() noexcept {
-  return cuda::comes_to_an_end(device_->memory(), kTableStream, {}, options_.patience);
+void Keeper::quieten() {
+  pause();
+  cuda::wait_for_the_end(device_->memory(), kTableStream, {}, options_.patience);
 }
 
 /// Workers see that their rows are not served any more, and take back what the groups have not answered.
@@ -104,9 +106,13 @@ void Keeper::lose(const DeviceError& error) {
       what += std::string("; then ") + second.what();
     }
   }
-  if (device_ != nullptr && !is_final_ && !copies_end()) {
-    is_final_ = true;
-    what += "; then a copy of a table has not come to its end";
+  std::optional<cuda::Standstill> standstill;  // closing the device is one; who cannot end a kernel loses the GPU
+  if (device_ != nullptr && !is_final_) {
+    standstill.emplace();
+    if (!cuda::comes_to_an_end(device_->memory(), kTableStream, {}, options_.patience)) {
+      is_final_ = true;
+      what += "; then a copy of a table has not come to its end";
+    }
   }
   retry_at_ = Clock::now() + options_.retry_after;
   {
