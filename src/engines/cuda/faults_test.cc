@@ -143,6 +143,71 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
   EXPECT_THAT(all(engine.notes()), HasSubstr("lost: "));
 }
 
+/// What waits until nothing runs on the GPU does not wait for a launch that never ends.
+class CudaStuckLaunch : public CudaFaults {
+ protected:
+  CudaStuckLaunch() {
+    engine_.use_table(world_.modulo);
+    {
+      ShaderQueue first(engine_, world_.modulo_shader(), world_.modulo);
+      run(first, [this] { return faults_.launches[0] > 0; });
+    }
+    queue_ = engine_.open_queue();
+  }
+  /// With a batch whose launch does not end from then on.
+  template <class Action>
+  void expect_that_it_returns(const Action& action) {
+    faults_.stuck = true;
+    const int launches = faults_.launches[0];
+    Batch batch = world_.modulo_batch(in_, out_);
+    ASSERT_EQ(queue_->submit(batch), EngineQueue::Submitted::queued);
+    while (faults_.launches[0] == launches) std::this_thread::yield();
+    action();
+    while (queue_->poll() == nullptr) std::this_thread::yield();
+    for (std::size_t i = 0; i < in_.size(); ++i) ASSERT_EQ(out_[i], in_[i] % FakeWorld::kModulus) << i;
+    EXPECT_EQ(faults_.abandoned, 1);
+    EXPECT_EQ(faults_.destroyed, 0);
+    EXPECT_THAT(all(engine_.notes()), HasSubstr("not come to its end in 300 ms"));
+  }
+
+  /// Another table than that of the launch, of so many bytes.
+  void publish(std::size_t bytes) {
+    growing_.publish(View{{FakeWorld::kModulus}, memory_.data()}, {{offsetof(View, data), memory_.data(), bytes}});
+  }
+
+  struct View {
+    echo_view itself;
+    const std::byte* data;
+  };
+  const std::vector<std::byte> memory_{2'000};
+  Table growing_{"growing"};
+  std::vector<std::uint16_t> out_ = std::vector<std::uint16_t>(in_.size());
+  CudaEngine engine_{world_.backend(), impatient_};
+  std::unique_ptr<EngineQueue> queue_;
+};
+
+TEST_F(CudaStuckLaunch, KeepsNoTableThatGrowsFromItsOwner) {
+  engine_.use_table(growing_);
+  for (int i = 0; i < 2; ++i) {  // after the second time both copies on the GPU have memory
+    publish(1'000);
+    Batch batch = world_.modulo_batch(in_, out_);
+    batch.table = &growing_;
+    ASSERT_EQ(queue_->submit(batch), EngineQueue::Submitted::queued);
+    while (queue_->poll() == nullptr) std::this_thread::yield();
+  }
+  expect_that_it_returns([&] { publish(2'000); });
+}
+
+TEST_F(CudaStuckLaunch, KeepsNoWorkerThatSharesMemory) {
+  const SharedColumns columns(50'000);
+  expect_that_it_returns([&] { queue_->share(columns.memory()); });
+}
+
+TEST_F(CudaStuckLaunch, KeepsNoQueueFromBeingClosed) {
+  std::unique_ptr<EngineQueue> other = engine_.open_queue();
+  expect_that_it_returns([&] { other.reset(); });
+}
+
 /// A table that the GPU has, and whose copies never end from now on.
 struct StuckCopies {
   StuckCopies(FakeWorld& world, const MasterOptions& options) : engine(world.backend(), options) {

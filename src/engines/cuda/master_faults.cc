@@ -14,7 +14,7 @@ namespace penumbra::cuda {
 void Master::open() {
   try {
     device_ = open_(copy_stream() + 1);
-    memory_ = std::make_unique<QuietMemory>(*device_, [] {});
+    memory_ = std::make_unique<QuietMemory>(*device_, [this] { wait_for_the_end(); });
     for (const auto& memory : memories_) reach(*memory);
     for (TableCopies* table : tables_) table->begin(*memory_, copy_stream(), options_.patience);
     const std::lock_guard lock(words_mutex_);

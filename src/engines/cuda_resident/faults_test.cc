@@ -126,6 +126,17 @@ TEST_F(ImpatientResidentFaults, ADriverThatDoesNotComeBackKeepsNobodyWaiting) {
   faults_.telling->hangs = false;
 }
 
+TEST_F(ImpatientResidentFaults, AStandstillThatDoesNotEndKeepsNobodyWaiting) {
+  run_until_the_kernel_answers();
+  {
+    const cuda::Standstill others_call;
+    run([this] { return notes().find("the kernel has stood still for 300 ms") != std::string::npos; });
+  }
+  run_until_the_kernel_answers();
+  EXPECT_EQ(world_.faults.opened, 1);
+  EXPECT_THAT(notes(), Not(HasSubstr("stood still")));
+}
+
 TEST_F(ResidentFaults, LateAnswersAreStillTheGpus) {
   faults_.late_microseconds = 2'000;
   run_until_the_kernel_answers();

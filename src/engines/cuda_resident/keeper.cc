@@ -202,6 +202,8 @@ void Keeper::resume() {
   }
   runs_ = true;
   for (const Watch& each : watches_) const_cast<SlotRow*>(each.row)->is_served.store(true, std::memory_order_release);
+  const std::lock_guard lock(words_mutex_);
+  failure_.clear();
 }
 
 /// Ends the kernel; what stands in slots, or comes into them, waits until it is resumed.
@@ -219,6 +221,7 @@ void Keeper::pause() {
     std::this_thread::yield();
   }
   runs_ = false;
+  paused_ = Clock::now();
   residence_.end();
 }
 

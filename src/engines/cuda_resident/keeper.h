@@ -97,6 +97,8 @@ class Keeper final : public cuda::DeviceThread {
   void quieten();
   bool has_fresh_rows() const noexcept;
   void watch();
+  void watch_groups(Clock::time_point now);
+  void watch_standstill(Clock::time_point now);
 
   const Backend& backend_;
   const unsigned index_;
@@ -117,7 +119,7 @@ class Keeper final : public cuda::DeviceThread {
   std::vector<std::shared_ptr<SlotRow>> rows_;
   std::vector<TableLease*> leases_;
   std::vector<Watch> watches_;
-  Clock::time_point watched_;
+  Clock::time_point watched_, paused_;
   std::uint32_t groups_;  ///< at most: no more than the GPU that was opened last holds
   bool runs_ = false, is_final_ = false;
   Clock::time_point retry_at_;

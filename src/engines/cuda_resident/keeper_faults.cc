@@ -65,11 +65,31 @@ void Keeper::let_go(SharedRange& range) noexcept {
   if (range.seen.exchange(nullptr, std::memory_order_relaxed) != nullptr) memory_->unshare(range.host->data());
 }
 
-/// Throws a DeviceError if a group shows no life, or does not answer.
 void Keeper::watch() {
   const auto now = Clock::now();
-  if (!runs_ || now - watched_ < options_.patience / 8) return;
+  if (now - watched_ < options_.patience / 8) return;
   watched_ = now;
+  if (runs_) {
+    watch_groups(now);
+  } else {
+    watch_standstill(now);
+  }
+}
+
+/// What another thread asks of the driver takes long, or never returns: workers do not wait for that. They take back
+/// what stands in their slots, as when the GPU is lost, and wipe these for the time when the kernel may go on.
+void Keeper::watch_standstill(Clock::time_point now) {
+  const auto is_served = [](const auto& row) { return row->is_served.load(std::memory_order_relaxed); };
+  if (now - paused_ < options_.patience || std::ranges::none_of(rows_, is_served)) return;
+  openings_.fetch_add(1, std::memory_order_release);
+  for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
+  const std::lock_guard lock(words_mutex_);
+  failure_ = "the kernel has stood still for " + std::to_string(options_.patience.count()) +
+             " ms, for others of this process that call the driver; shaders run on the CPU until it goes on";
+}
+
+/// Throws a DeviceError if a group shows no life, or does not answer.
+void Keeper::watch_groups(Clock::time_point now) {
   const auto lack = [this](std::size_t group, const char* what) {
     return DeviceError("group " + std::to_string(group) + " of the kernel " + what + " for " +
                            std::to_string(options_.patience.count()) +
