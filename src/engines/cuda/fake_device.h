@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -42,9 +43,10 @@ struct FakeFaults {
   std::atomic<bool> fault_is_late{false};  ///< not the launch fails, but the question whether it is done
   std::atomic<bool> stuck{false};          ///< nothing is ever done
   std::atomic<int> opened{0}, destroyed{0}, abandoned{0};
-  std::atomic<int> most_segments{0};                                       ///< of a launch so far
-  std::array<std::atomic<int>, 2> launches{};                              ///< of each device
-  std::array<Loss, 2> losses{};                                            ///< likewise
+  std::atomic<std::uint64_t> turns{0};         ///< of a thread, at each of which it asks whether its device is lost
+  std::atomic<int> most_segments{0};           ///< of a launch so far
+  std::array<std::atomic<int>, 2> launches{};  ///< of each device
+  std::array<Loss, 2> losses{};                ///< likewise
   std::atomic<const std::byte*> copied_from{nullptr}, copied_to{nullptr};  ///< on the host, last
 };
 
@@ -71,7 +73,10 @@ class FakeDevice final : public Device {
     faults_.losses[index_].tell(reason);
     ++faults_.abandoned;
   }
-  void throw_if_lost() const override { faults_.losses[index_].throw_if_told(); }
+  void throw_if_lost() const override {
+    ++faults_.turns;
+    faults_.losses[index_].throw_if_told();
+  }
   std::string name() const override { return "fake"; }
 
   std::byte* allocate(std::size_t bytes) override {

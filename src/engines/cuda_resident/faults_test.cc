@@ -154,6 +154,21 @@ TEST_F(ResidentFaults, AKernelThatEndsIsStartedAnewOnWipedSlots) {
   EXPECT_EQ(faults_.abandoned, 0);
 }
 
+/// As under `auto`, whose workers may have no batch for the GPU for long.
+TEST_F(ResidentFaults, AKeeperWhoseWorkersWipeNoSlotsSleeps) {
+  run_until_the_kernel_answers();
+  faults_.ends = true;
+  while (world_.faults.opened == 1) std::this_thread::sleep_for(milliseconds(1));
+  std::uint64_t turns = 0;
+  const auto take_some_time = [&] {
+    const std::uint64_t before = world_.faults.turns;
+    std::this_thread::sleep_for(milliseconds(200));
+    turns = world_.faults.turns - before;
+  };
+  repeat(take_some_time, [&] { return turns < 200; });
+  run_until_the_kernel_answers();
+}
+
 /// What a worker knew of a table on the device of before is of memory that is not there any more.
 TEST_F(ResidentFaults, AWorkerThatWasIdleMeanwhileLooksUpInTheNewCopy) {
   engine_.use_table(table_.table());

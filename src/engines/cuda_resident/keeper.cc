@@ -143,8 +143,8 @@ bool Keeper::turn() {
   memory_->throw_if_lost();
   const bool worked = advance_tables();
   if (runs_ && device_->has_ended()) throw DeviceError("the kernel has ended by itself", false);
-  if (has_fresh_rows() || !cuda::Residence::is_allowed()) pause();
-  if (!runs_) resume();
+  if (has_unserved_rows() || !cuda::Residence::is_allowed()) pause();
+  if (!runs_ && has_rows_to_serve()) resume();
   watch();
   return worked;
 }
@@ -175,17 +175,19 @@ bool Keeper::is_read(std::uint32_t copy) const noexcept {
 }
 
 bool Keeper::has_nothing_to_do() const {
-  return !has_fresh_rows() && (runs_ == cuda::Residence::is_allowed() || rows_.empty() || device_ == nullptr) &&
+  const bool is_allowed = cuda::Residence::is_allowed();
+  const bool is_as_wanted = runs_ ? is_allowed && !has_unserved_rows() : !is_allowed || !has_rows_to_serve();
+  return (device_ == nullptr || is_as_wanted) &&
          std::ranges::none_of(leases_, [](const TableLease* table) { return table->has_work(); });
 }
 
-/// Starts the kernel on the slots that are fresh, unless there are none, or no kernel may run now.
+/// Starts the kernel on the slots that are fresh, of which there are some, unless no kernel may run now.
 void Keeper::resume() {
   auto* const roster = reinterpret_cast<Roster*>(roster_->data());
   const auto now = Clock::now();
   watches_.clear();
   for (const auto& row : rows_) {
-    if (row->fresh_for.load(std::memory_order_acquire) != openings()) continue;
+    if (!is_fresh(*row)) continue;
     auto* const slots = reinterpret_cast<Slot*>(row->range->seen.load(std::memory_order_relaxed));
     for (std::uint32_t i = 0; i < row->count; ++i) {
       const auto group = watches_.size();
@@ -193,7 +195,7 @@ void Keeper::resume() {
       watches_.push_back({row.get(), i, std::atomic_ref(roster->beats[group]).load(), 0, now, now});
     }
   }
-  if (watches_.empty() || !residence_.begin()) return;
+  if (!residence_.begin()) return;
   try {
     device_->start(seen_roster_, static_cast<std::uint32_t>(watches_.size()));
   } catch (const DeviceError&) {
@@ -225,11 +227,19 @@ void Keeper::pause() {
   residence_.end();
 }
 
-bool Keeper::has_fresh_rows() const noexcept {
-  return device_ != nullptr && std::ranges::any_of(rows_, [this](const auto& row) {
-           return !row->is_served.load(std::memory_order_relaxed) &&
-                  row->fresh_for.load(std::memory_order_acquire) == openings();
-         });
+/// Whether its worker has wiped the slots for the device that is open now.
+bool Keeper::is_fresh(const SlotRow& row) const noexcept {
+  return row.fresh_for.load(std::memory_order_acquire) == openings();
+}
+
+/// Rows of workers that have no batch for this engine may stay unwiped for long.
+bool Keeper::has_rows_to_serve() const noexcept {
+  return std::ranges::any_of(rows_, [this](const auto& row) { return is_fresh(*row); });
+}
+
+bool Keeper::has_unserved_rows() const noexcept {
+  return std::ranges::any_of(
+      rows_, [this](const auto& row) { return !row->is_served.load(std::memory_order_relaxed) && is_fresh(*row); });
 }
 
 std::string Keeper::device_name() const {

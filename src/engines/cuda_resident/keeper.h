@@ -95,7 +95,9 @@ class Keeper final : public cuda::DeviceThread {
   void resume();
   void pause();
   void quieten();
-  bool has_fresh_rows() const noexcept;
+  bool is_fresh(const SlotRow& row) const noexcept;
+  bool has_rows_to_serve() const noexcept;
+  bool has_unserved_rows() const noexcept;
   void watch();
   void watch_groups(Clock::time_point now);
   void watch_standstill(Clock::time_point now);
