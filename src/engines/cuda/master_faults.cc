@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "cuda/abandoned.h"
 #include "cuda/master.h"
@@ -63,10 +62,7 @@ void Master::lose(const DeviceError& error) {
   }
   if (is_final_ && device_ != nullptr) {
     device_->abandon(error.what());
-    std::vector<std::shared_ptr<const HugeMemory>> stagings;
-    stagings.reserve(tables_.size());
-    for (const TableCopies* table : tables_) stagings.push_back(table->staging());
-    keep_for_good(std::move(device_), memories_, std::move(stagings));
+    keep_for_good(std::move(device_), tables_, memories_);
   }
   memory_.reset();
   device_.reset();

@@ -146,7 +146,7 @@ void Keeper::lose(const DeviceError& error) {
   if (is_final_ && device_ != nullptr) {
     device_->abandon(what);
     if (runs_) tell_to_end(*device_);
-    cuda::keep_for_good(std::move(device_), roster_, ranges_);
+    cuda::keep_for_good(std::move(device_), leases_, roster_, ranges_);
   }
   runs_ = false;
   residence_.end();

@@ -3,6 +3,7 @@
 // The engines `cuda` and `cuda-resident` on one GPU, as members of `auto`, say: who loses it speaks for both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <chrono>
 #include <cstddef>
@@ -94,6 +95,23 @@ TEST(OneGpuOfTwoEngines, IsNotClosedWhenAThirdHasLostIt) {
   TwoEngines both;
   both.world.faults.losses[0].tell("another's reason");
   both.expect_that_the_end_does_not_close_it();
+}
+
+/// It may still read what tables are copied from.
+TEST(AGpuThatIsLost, KeepsTheStagingMemoryOfItsTables) {
+  cuda::FakeWorld world;
+  KernelFaults kernel;
+  cuda::ChangingTable table;
+  {
+    ResidentEngine engine(fake_backend(world, kernel), ResidentOptions{});
+    engine.use_table(table.table());
+    const auto queue = engine.open_queue();
+    while (world.faults.copied_from == nullptr) std::this_thread::yield();
+    world.faults.losses[0].tell("a reason");
+  }
+  constexpr std::uintptr_t kPage = 4096;
+  const auto page = reinterpret_cast<std::uintptr_t>(world.faults.copied_from.load()) / kPage * kPage;
+  EXPECT_EQ(msync(reinterpret_cast<void*>(page), kPage, MS_ASYNC), 0) << "the memory is not there any more";
 }
 
 }  // namespace
