@@ -69,6 +69,9 @@ bool breaks_the_context(cudaError_t error) {
     case cudaErrorLaunchTimeout:
     case cudaErrorAssert:
     case cudaErrorECCUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorExternalDevice:
     case cudaErrorContextIsDestroyed:
     case cudaErrorDevicesUnavailable:
     case cudaErrorCudartUnloading:
