@@ -168,8 +168,9 @@ bool Master::take() {
 void Master::put_into_group(Job& job, Clock::time_point now) {
   Group* const group = device_ != nullptr && is_reached(job) ? group_of(*job.shader, *job.table) : nullptr;
   if (group == nullptr) return give_up(job);
-  group->at(group->tail++) = {&job, group->table->wanted(), job.is_hurried ? Clock::time_point() : now};
+  group->at(group->tail++) = {&job, group->table->wanted(), now};
   group->items += job.items;
+  group->hurried += job.is_hurried ? 1 : 0;
   ++waiting_;
 }
 
@@ -187,10 +188,11 @@ bool Master::launch() {
   return launched;
 }
 
-/// Whether the group's jobs have waited long enough, or are so many that waiting would not make a better launch.
+/// Whether the group's jobs have waited long enough, or one of them is not to wait, or they are so many that waiting
+/// would not make a better launch.
 bool Master::is_ripe(Group& group) const {
   if (group.head == group.tail) return false;
-  return options_.max_delay.count() == 0 || group.tail - group.head >= group.plan.gather ||
+  return options_.max_delay.count() == 0 || group.hurried > 0 || group.tail - group.head >= group.plan.gather ||
          group.items >= kEnoughItems || Clock::now() - group.at(group.head).since >= options_.max_delay;
 }
 
@@ -202,6 +204,7 @@ bool Master::launch(Group& group, unsigned lane_index) {
          group.table->shows(group.at(group.head).state)) {
     Job* const job = group.at(group.head++).job;
     group.items -= job->items;
+    group.hurried -= job->is_hurried ? 1 : 0;
     lane.jobs.push_back(job);
   }
   if (lane.jobs.empty()) return false;

@@ -89,7 +89,7 @@ class Master final : public DeviceThread {
   struct Waiting {
     Job* job = nullptr;
     std::uint64_t state = 0;  ///< of the table: what the job has to see
-    Clock::time_point since;  ///< it came; only if there is a max_delay, and the job is not hurried
+    Clock::time_point since;  ///< it came; only if there is a max_delay
   };
   /// Jobs that one launch can gather.
   struct Group {
@@ -102,6 +102,7 @@ class Master final : public DeviceThread {
     std::vector<Waiting> ring;
     std::size_t head = 0, tail = 0;  ///< these count on for ever
     std::uint64_t items = 0;         ///< of all jobs in the ring
+    std::size_t hurried = 0;         ///< of these jobs
     bool is_waited_for = false;      ///< finish() has found a launch of it that has not ended
     Waiting& at(std::size_t position) { return ring[position % ring.size()]; }
   };

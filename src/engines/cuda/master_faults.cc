@@ -78,6 +78,7 @@ void Master::lose(const DeviceError& error) {
   for (const auto& group : groups_) {
     while (group->head < group->tail) give_up(*group->at(group->head++).job);
     group->items = 0;
+    group->hurried = 0;
     group->flying = 0;
     group->is_waited_for = false;
   }
