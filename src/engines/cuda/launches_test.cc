@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
+#include <thread>
 #include <vector>
 
 #include "cuda/engine.h"
@@ -87,6 +87,39 @@ TEST_F(CudaLaunches, WaitForNoMoreIfAPieceOfALongBatchIsAmongThem) {
   ASSERT_NO_FATAL_FAILURE(wait_for(waits));
   ASSERT_NO_FATAL_FAILURE(wait_for(hurries));
 }
+
+struct Length {
+  const char* name;
+  const char* shader;
+  std::uint32_t items;  ///< whole pieces
+  bool is_copied;
+};
+
+class CudaLaunchesByLength : public CudaLaunches, public testing::WithParamInterface<Length> {};
+
+TEST_P(CudaLaunchesByLength, CopyWhatReadingItOverTheBusTakesLongerFor) {
+  open({.wish = {.streams = 1, .gather = kMostSegments, .access = Access::by_length}});
+  queue_->share(memory_);
+  Batch first = batch("narrow", 64), columns = batch(GetParam().shader, GetParam().items);
+  ASSERT_EQ(queue_->submit(first), EngineQueue::Submitted::queued);
+  ASSERT_NO_FATAL_FAILURE(wait_for(first));  // the table is there
+  faults_.stuck = true;                      // so that all pieces of the second batch wait, and are launched together
+  ASSERT_EQ(queue_->submit(first), EngineQueue::Submitted::queued);
+  while (faults_.launches[0] == 1) std::this_thread::yield();
+  ASSERT_EQ(queue_->submit(columns), EngineQueue::Submitted::queued);
+  faults_.stuck = false;
+  ASSERT_NO_FATAL_FAILURE(wait_for(first));
+  ASSERT_NO_FATAL_FAILURE(wait_for(columns));
+  EXPECT_EQ(faults_.launches[0], 3);
+  EXPECT_EQ(faults_.copied_from == memory_->data(), GetParam().is_copied);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengths, CudaLaunchesByLength,
+                         testing::Values(Length{"NarrowOf1MiB", "narrow", 4 * 65'536, false},
+                                         Length{"NarrowOf2MiB", "narrow", 8 * 65'536, true},
+                                         Length{"WideOf256KiB", "wide", 16'384, false},
+                                         Length{"WideOf512KiB", "wide", 2 * 16'384, true}),
+                         [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace
 }  // namespace penumbra::cuda
