@@ -24,7 +24,9 @@ namespace {
 
 using conformance::ShaderQueue;
 using std::chrono::milliseconds;
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 class CudaFaults : public testing::Test {
  protected:
@@ -105,6 +107,25 @@ TEST_P(CudaLaunchFault, InTheMiddleOfALargeBatchLosesNoneOfIt) {
 
 INSTANTIATE_TEST_SUITE_P(When, CudaLaunchFault, testing::Bool(),
                          [](const auto& each) { return each.param ? "Late" : "AtOnce"; });
+
+TEST_F(CudaFaults, ABatchThatCameBackInPiecesIsCountedOnce) {
+  CudaEngine engine(world_.backend(), impatient_);
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  run(queue, [this] { return faults_.launches[0] > 0; });
+  faults_.stuck = true;
+  const std::vector<std::uint32_t> in = world_.numbers(250'000);
+  std::vector<std::uint16_t> out(in.size());
+  queue({in.data()}, {out.data()}, in.size(), static_cast<std::uint32_t>(in.size()));
+  EXPECT_THAT(engine.notes(), Contains("1 batches came back from a lost GPU, for the CPU"));
+}
+
+TEST_F(CudaFaults, ABatchOnATableThatTheGpuDoesNotHaveIsLostWithNone) {
+  CudaEngine engine(world_.backend(), options_);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  run_once(queue);
+  EXPECT_THAT(all(engine.notes()), Not(HasSubstr("came back")));
+}
 
 TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUp) {
   CudaEngine engine(world_.backend(), impatient_);

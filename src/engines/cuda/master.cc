@@ -166,8 +166,9 @@ bool Master::take() {
 }
 
 void Master::put_into_group(Job& job, Clock::time_point now) {
-  Group* const group = device_ != nullptr && is_reached(job) ? group_of(*job.shader, *job.table) : nullptr;
-  if (group == nullptr) return give_up(job);
+  if (device_ == nullptr) return give_back(job, Job::State::lost);
+  Group* const group = is_reached(job) ? group_of(*job.shader, *job.table) : nullptr;
+  if (group == nullptr) return give_back(job, Job::State::on_cpu);
   group->at(group->tail++) = {&job, group->table->wanted(), now};
   group->items += job.items;
   group->hurried += job.is_hurried ? 1 : 0;
@@ -215,6 +216,7 @@ bool Master::launch(Group& group, unsigned lane_index) {
   lane.copy = group.table->enter();
   lane.since = Clock::now();
   send(lane, lane_index);
+  if (is_calibrating_) return true;
   launches_.fetch_add(1, std::memory_order_relaxed);
   batches_.fetch_add(lane.jobs.size(), std::memory_order_relaxed);
   return true;

@@ -78,6 +78,8 @@ class Master final : public DeviceThread {
   bool accepts() const noexcept { return accepts_.load(std::memory_order_relaxed); }
   /// Takes a job with its inputs in place, or gives false: there is no room. Some time later its state says more.
   bool submit(Job& job) noexcept;
+  /// Of a batch that came back, or a piece of it, because the GPU was lost.
+  void count_given_up() noexcept { given_up_.fetch_add(1, std::memory_order_relaxed); }
 
   Doorbell& doorbell() { return doorbell_; }
   /// What it works on and what it has done, a line each. Any thread.
@@ -145,7 +147,7 @@ class Master final : public DeviceThread {
   unsigned copy_stream() const { return static_cast<unsigned>(lanes_.size()); }  ///< behind those of launches
   void reach(SharedMemory& memory);
   void let_go(SharedMemory& memory) noexcept;
-  void give_up(Job& job);
+  static void give_back(Job& job, Job::State state) noexcept { job.state.store(state, std::memory_order_release); }
   void wait_for_the_end();
 
   const std::function<std::unique_ptr<Device>(unsigned)> open_;
@@ -166,7 +168,7 @@ class Master final : public DeviceThread {
   std::vector<unsigned> flying_;  ///< lanes in flight, oldest first
   std::size_t next_group_ = 0;
   std::array<Segment, kMostSegments> segments_;
-  bool is_final_ = false;
+  bool is_final_ = false, is_calibrating_ = false;
   Clock::time_point retry_at_;
 
   std::atomic<std::uint64_t> launches_{0}, batches_{0}, given_up_{0};

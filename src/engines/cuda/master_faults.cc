@@ -72,11 +72,11 @@ void Master::lose(const DeviceError& error) {
   }
   for (TableCopies* table : tables_) table->end();
   for (Lane& lane : lanes_) {
-    for (Job* job : lane.jobs) give_up(*job);
+    for (Job* job : lane.jobs) give_back(*job, Job::State::lost);
     lane.jobs.clear();
   }
   for (const auto& group : groups_) {
-    while (group->head < group->tail) give_up(*group->at(group->head++).job);
+    while (group->head < group->tail) give_back(*group->at(group->head++).job, Job::State::lost);
     group->items = 0;
     group->hurried = 0;
     group->flying = 0;
@@ -84,11 +84,6 @@ void Master::lose(const DeviceError& error) {
   }
   waiting_ = 0;
   flying_.clear();
-}
-
-void Master::give_up(Job& job) {
-  given_up_.fetch_add(1, std::memory_order_relaxed);
-  job.state.store(Job::State::on_cpu, std::memory_order_release);
 }
 
 }  // namespace penumbra::cuda

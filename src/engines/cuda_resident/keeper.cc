@@ -264,7 +264,9 @@ std::vector<std::string> Keeper::notes() const {
   }
   if (by_gpu > 0) lines.push_back(std::to_string(by_gpu) + " batches by the kernel");
   if (by_cpu > 0) lines.push_back(std::to_string(by_cpu) + " batches on the CPU: the GPU was not ready for them");
-  if (given_up > 0) lines.push_back(std::to_string(given_up) + " batches came back from a lost GPU, for the CPU");
+  if (given_up > 0)
+    lines.push_back(std::to_string(given_up) +
+                    " batches came back from a lost GPU, or from one at a standstill, for the CPU");
   if (!failure_.empty()) lines.push_back(failure_);
   return lines;
 }
