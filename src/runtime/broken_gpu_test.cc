@@ -13,6 +13,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cuda/engine.h"
@@ -20,6 +21,7 @@
 #include "cuda/runtime.h"
 #include "runtime/broken_kernels_test.h"
 #include "runtime/failing_gpu_test.h"
+#include "shaders/echo/echo.shader.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -92,6 +94,26 @@ class Hoarder {
 /// To break the process' context by, whoever uses it.
 cudaStream_t stream_beside = nullptr;
 
+/// Has another engine of the process lose the GPU, while the router's use it.
+void lose_beside() {
+  static Table table("echo");
+  table.publish(echo_view{1}, {});
+  const std::unique_ptr<Engine> engine = make({});
+  engine->use_table(table);
+  const auto queue = engine->open_queue();
+  const std::vector<std::uint32_t> in(64);
+  std::vector<std::uint16_t> out(in.size());
+  Batch batch;
+  batch.shader = engine->find_shader("echo");
+  batch.table = &table;
+  batch.items = static_cast<std::uint32_t>(in.size());
+  batch.inputs = {in.data()};
+  batch.outputs = {out.data()};
+  broken = launch_endless;
+  if (queue->submit(batch) == EngineQueue::Submitted::done) return;
+  while (queue->poll() == nullptr) std::this_thread::yield();
+}
+
 void prepare() {
   EXPECT_EQ(cudaStreamCreateWithFlags(&stream_beside, cudaStreamNonBlocking), cudaSuccess);
   EXPECT_EQ(load_broken_kernels(), cudaSuccess);
@@ -125,7 +147,8 @@ std::ostream& operator<<(std::ostream& out, const Case& of) {
 class RouterOnABrokenGpuDeathTest : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    const std::string engine = std::string(GetParam().engine) == kBroken ? "cuda" : GetParam().engine;
+    const std::string own = GetParam().engine;
+    const std::string engine = own == kBroken || own == "auto" ? "cuda" : own;
     const Availability found = std::ranges::find(engines(), engine, &EngineInfo::name)->probe();
     if (!found.available) GTEST_SKIP() << found.reason;
   }
@@ -159,7 +182,8 @@ INSTANTIATE_TEST_SUITE_P(
                          },
                          gpu_is_back},
                     Case{"ContextBreaksUnderTheResidentKernel", "cuda-resident", prepare,
-                         [] { EXPECT_EQ(launch_trap(stream_beside), cudaSuccess); }, is_lost_for_ever}),
+                         [] { EXPECT_EQ(launch_trap(stream_beside), cudaSuccess); }, is_lost_for_ever},
+                    Case{"KernelNeverEndsBesideAuto", "auto", prepare, lose_beside, is_lost_for_ever}),
     [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace

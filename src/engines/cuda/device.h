@@ -56,7 +56,8 @@ struct Piece {
   std::size_t bytes = 0;
 };
 
-/// All but the destructor, release() and unshare() throw DeviceError. The device is then to be destroyed.
+/// All but the destructor, release() and unshare() throw DeviceError. The device is then to be destroyed, or abandoned
+/// if the failure is final.
 class Device {
  public:
   Device() = default;
@@ -66,6 +67,8 @@ class Device {
   virtual ~Device() = default;
   /// In place of the destructor, which may never return: nothing will be asked of it any more, for this reason.
   virtual void abandon(const std::string& reason) noexcept = 0;
+  /// Throws a final DeviceError if anyone of this process has abandoned the GPU; asks only memory, for every turn.
+  virtual void throw_if_lost() const = 0;
 
   /// What it is, for people.
   virtual std::string name() const = 0;

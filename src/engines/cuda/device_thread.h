@@ -11,6 +11,7 @@
 #include <functional>
 #include <future>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -73,5 +74,14 @@ class DeviceThread {
   std::thread thread_;
   cpu_set_t workers_{};  ///< cores; the thread's own
 };
+
+/// What was opened first of several threads' devices, which are alike; empty: nothing yet.
+template <class Threads>
+std::string first_device_name(const Threads& threads) {
+  for (const auto& thread : threads) {
+    if (std::string name = thread->device_name(); !name.empty()) return name;
+  }
+  return {};
+}
 
 }  // namespace penumbra::cuda

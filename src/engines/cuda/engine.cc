@@ -126,7 +126,7 @@ std::vector<EngineFinding> CudaEngine::findings() const {
 
 std::string CudaEngine::conditions() const {
   const std::string wish = wish_.text();
-  return masters_.front()->device_name() + (wish.empty() ? "" : ", " + wish);
+  return first_device_name(masters_) + (wish.empty() ? "" : ", " + wish);
 }
 
 std::vector<std::string> CudaEngine::notes() const {

@@ -245,6 +245,7 @@ TEST(CudaEngineOnTwoGpus, WorksOnOneWhileTheOtherIsAbsent) {
   EXPECT_EQ(world.faults.launches[0], 0);
   EXPECT_GT(world.faults.launches[1], 0);
   EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 0: lost: there is none")));
+  EXPECT_EQ(engine.conditions(), "fake") << "what was measured holds for a GPU like the other one";
 }
 
 TEST(CudaEngine, OpensNoDeviceBeforeItsFirstQueue) {

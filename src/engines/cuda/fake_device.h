@@ -2,7 +2,8 @@
 //
 // For tests: a device without a GPU. What a stream was given is done when the master asks whether it is done, not
 // before, and the streams take turns at random: so whoever touches memory too early, or gives it away too early, gets
-// wrong answers. The device's memory is not the host's. It fails when it is told to.
+// wrong answers. The device's memory is not the host's. It fails when it is told to. As with a GPU, no kernel that
+// never ends may run during some of its calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -24,6 +26,8 @@
 
 #include "cuda/device.h"
 #include "cuda/engine.h"
+#include "cuda/loss.h"
+#include "cuda/standstill.h"
 #include "penumbra/shader_entry.h"
 #include "variants.h"
 
@@ -39,8 +43,10 @@ struct FakeFaults {
   std::atomic<bool> fault_is_late{false};  ///< not the launch fails, but the question whether it is done
   std::atomic<bool> stuck{false};          ///< nothing is ever done
   std::atomic<int> opened{0}, destroyed{0}, abandoned{0};
-  std::atomic<int> most_segments{0};                                       ///< of a launch so far
-  std::array<std::atomic<int>, 2> launches{};                              ///< of each device
+  std::atomic<std::uint64_t> turns{0};         ///< of a thread, at each of which it asks whether its device is lost
+  std::atomic<int> most_segments{0};           ///< of a launch so far
+  std::array<std::atomic<int>, 2> launches{};  ///< of each device
+  std::array<Loss, 2> losses{};                ///< likewise
   std::atomic<const std::byte*> copied_from{nullptr}, copied_to{nullptr};  ///< on the host, last
 };
 
@@ -52,18 +58,31 @@ class FakeDevice final : public Device {
   FakeDevice(unsigned device, unsigned streams, FakeFaults& faults)
       : index_(device), faults_(faults), streams_(streams) {
     if (faults_.absent || faults_.absent_device == static_cast<int>(device)) throw DeviceError("there is none", false);
+    throw_if_lost();
     ++faults_.opened;
   }
   ~FakeDevice() override {
+    const Standstill standstill;
+    expect_that_it_returns();
     for (unsigned i = 0; i < streams_.size(); ++i) {
       while (!streams_[i].empty()) do_next(i);
     }
     ++faults_.destroyed;
   }
-  void abandon(const std::string& /*reason*/) noexcept override { ++faults_.abandoned; }
+  void abandon(const std::string& reason) noexcept override {
+    faults_.losses[index_].tell(reason);
+    ++faults_.abandoned;
+  }
+  void throw_if_lost() const override {
+    ++faults_.turns;
+    faults_.losses[index_].throw_if_told();
+  }
   std::string name() const override { return "fake"; }
 
   std::byte* allocate(std::size_t bytes) override {
+    const Standstill standstill;
+    throw_if_lost();
+    expect_that_it_returns();
     if (faults_.no_memory) throw DeviceError("out of memory", false);
     auto memory = std::make_unique<std::byte[]>(bytes);
     std::memset(memory.get(), 0xA5, bytes);
@@ -71,12 +90,23 @@ class FakeDevice final : public Device {
     memory_.emplace(address, std::move(memory));
     return address;
   }
-  void release(std::byte* memory) noexcept override { EXPECT_EQ(memory_.erase(memory), 1U); }
+  void release(std::byte* memory) noexcept override {
+    const Standstill standstill;
+    expect_that_it_returns();
+    EXPECT_EQ(memory_.erase(memory), 1U);
+  }
   std::byte* share(std::byte* host, std::size_t bytes) override {
+    const Standstill standstill;
+    throw_if_lost();
+    expect_that_it_returns();
     EXPECT_TRUE(shared_.emplace(host, bytes).second);
     return host;
   }
-  void unshare(std::byte* host) noexcept override { EXPECT_EQ(shared_.erase(host), 1U); }
+  void unshare(std::byte* host) noexcept override {
+    const Standstill standstill;
+    expect_that_it_returns();
+    EXPECT_EQ(shared_.erase(host), 1U);
+  }
 
   void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
     EXPECT_TRUE(is_shared(host, bytes));
@@ -124,6 +154,11 @@ class FakeDevice final : public Device {
   }
 
  private:
+  /// A call that waits until nothing runs on the GPU.
+  void expect_that_it_returns() const {
+    const bool is_in_flight = std::ranges::any_of(streams_, [](const auto& each) { return !each.empty(); });
+    EXPECT_FALSE(faults_.losses[index_].is_told() || (faults_.stuck && is_in_flight)) << "this may never return";
+  }
   static void run(const Shader& shader, const void* view, const Segment& segment) {
     Batch batch;
     batch.items = segment.items;

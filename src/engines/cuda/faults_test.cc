@@ -24,7 +24,9 @@ namespace {
 
 using conformance::ShaderQueue;
 using std::chrono::milliseconds;
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 class CudaFaults : public testing::Test {
  protected:
@@ -106,6 +108,25 @@ TEST_P(CudaLaunchFault, InTheMiddleOfALargeBatchLosesNoneOfIt) {
 INSTANTIATE_TEST_SUITE_P(When, CudaLaunchFault, testing::Bool(),
                          [](const auto& each) { return each.param ? "Late" : "AtOnce"; });
 
+TEST_F(CudaFaults, ABatchThatCameBackInPiecesIsCountedOnce) {
+  CudaEngine engine(world_.backend(), impatient_);
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  run(queue, [this] { return faults_.launches[0] > 0; });
+  faults_.stuck = true;
+  const std::vector<std::uint32_t> in = world_.numbers(250'000);
+  std::vector<std::uint16_t> out(in.size());
+  queue({in.data()}, {out.data()}, in.size(), static_cast<std::uint32_t>(in.size()));
+  EXPECT_THAT(engine.notes(), Contains("1 batches came back from a lost GPU, for the CPU"));
+}
+
+TEST_F(CudaFaults, ABatchOnATableThatTheGpuDoesNotHaveIsLostWithNone) {
+  CudaEngine engine(world_.backend(), options_);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  run_once(queue);
+  EXPECT_THAT(all(engine.notes()), Not(HasSubstr("came back")));
+}
+
 TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUp) {
   CudaEngine engine(world_.backend(), impatient_);
   engine.use_table(world_.modulo);
@@ -141,6 +162,71 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
   EXPECT_EQ(faults_.abandoned, 1);
   EXPECT_EQ(faults_.destroyed, 0);
   EXPECT_THAT(all(engine.notes()), HasSubstr("lost: "));
+}
+
+/// What waits until nothing runs on the GPU does not wait for a launch that never ends.
+class CudaStuckLaunch : public CudaFaults {
+ protected:
+  CudaStuckLaunch() {
+    engine_.use_table(world_.modulo);
+    {
+      ShaderQueue first(engine_, world_.modulo_shader(), world_.modulo);
+      run(first, [this] { return faults_.launches[0] > 0; });
+    }
+    queue_ = engine_.open_queue();
+  }
+  /// With a batch whose launch does not end from then on.
+  template <class Action>
+  void expect_that_it_returns(const Action& action) {
+    faults_.stuck = true;
+    const int launches = faults_.launches[0];
+    Batch batch = world_.modulo_batch(in_, out_);
+    ASSERT_EQ(queue_->submit(batch), EngineQueue::Submitted::queued);
+    while (faults_.launches[0] == launches) std::this_thread::yield();
+    action();
+    while (queue_->poll() == nullptr) std::this_thread::yield();
+    for (std::size_t i = 0; i < in_.size(); ++i) ASSERT_EQ(out_[i], in_[i] % FakeWorld::kModulus) << i;
+    EXPECT_EQ(faults_.abandoned, 1);
+    EXPECT_EQ(faults_.destroyed, 0);
+    EXPECT_THAT(all(engine_.notes()), HasSubstr("not come to its end in 300 ms"));
+  }
+
+  /// Another table than that of the launch, of so many bytes.
+  void publish(std::size_t bytes) {
+    growing_.publish(View{{FakeWorld::kModulus}, memory_.data()}, {{offsetof(View, data), memory_.data(), bytes}});
+  }
+
+  struct View {
+    echo_view itself;
+    const std::byte* data;
+  };
+  const std::vector<std::byte> memory_{2'000};
+  Table growing_{"growing"};
+  std::vector<std::uint16_t> out_ = std::vector<std::uint16_t>(in_.size());
+  CudaEngine engine_{world_.backend(), impatient_};
+  std::unique_ptr<EngineQueue> queue_;
+};
+
+TEST_F(CudaStuckLaunch, KeepsNoTableThatGrowsFromItsOwner) {
+  engine_.use_table(growing_);
+  for (int i = 0; i < 2; ++i) {  // after the second time both copies on the GPU have memory
+    publish(1'000);
+    Batch batch = world_.modulo_batch(in_, out_);
+    batch.table = &growing_;
+    ASSERT_EQ(queue_->submit(batch), EngineQueue::Submitted::queued);
+    while (queue_->poll() == nullptr) std::this_thread::yield();
+  }
+  expect_that_it_returns([&] { publish(2'000); });
+}
+
+TEST_F(CudaStuckLaunch, KeepsNoWorkerThatSharesMemory) {
+  const SharedColumns columns(50'000);
+  expect_that_it_returns([&] { queue_->share(columns.memory()); });
+}
+
+TEST_F(CudaStuckLaunch, KeepsNoQueueFromBeingClosed) {
+  std::unique_ptr<EngineQueue> other = engine_.open_queue();
+  expect_that_it_returns([&] { other.reset(); });
 }
 
 /// A table that the GPU has, and whose copies never end from now on.

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <utility>
+
+#include "cuda/standstill.h"
 
 namespace penumbra::cuda {
 namespace {
@@ -56,7 +59,10 @@ void Master::unshare(const SharedMemory& memory) {
   ask([this, &memory] {
     const auto known = std::ranges::find(memories_, &memory, &std::shared_ptr<SharedMemory>::get);
     if (--(*known)->users > 0) return;
-    if (device_ != nullptr) let_go(**known);
+    if (device_ != nullptr) {
+      let_go(**known);
+      memory_->throw_if_lost();  // the GPU may go on with the memory, which is kept for it then
+    }
     memories_.erase(known);
   });
 }
@@ -64,7 +70,7 @@ void Master::unshare(const SharedMemory& memory) {
 void Master::add(TableCopies& table) {
   ask([this, &table] {
     tables_.push_back(&table);
-    if (device_ != nullptr) table.begin(*device_, copy_stream(), options_.patience);
+    if (device_ != nullptr) table.begin(*memory_, copy_stream(), options_.patience);
   });
 }
 
@@ -75,10 +81,17 @@ bool Master::submit(Job& job) noexcept {
 }
 
 void Master::close() {
-  if (device_ != nullptr && !comes_to_an_end()) {
-    lose(DeviceError("what the GPU was given last has not come to its end", true));
+  std::optional<Standstill> standstill;  // closing the device is one
+  try {
+    if (device_ != nullptr) {
+      standstill.emplace();
+      wait_for_the_end();
+    }
+  } catch (const DeviceError& error) {
+    lose(error);
   }
   for (TableCopies* table : tables_) table->end();
+  memory_.reset();
   device_.reset();
 }
 
@@ -86,6 +99,7 @@ bool Master::turn() {
   if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
   bool worked = take();
   if (device_ == nullptr) return worked;
+  memory_->throw_if_lost();
   worked = finish() || worked;
   worked = advance_tables() || worked;
   return launch() || worked;
@@ -152,10 +166,12 @@ bool Master::take() {
 }
 
 void Master::put_into_group(Job& job, Clock::time_point now) {
-  Group* const group = device_ != nullptr && is_reached(job) ? group_of(*job.shader, *job.table) : nullptr;
-  if (group == nullptr) return give_up(job);
-  group->at(group->tail++) = {&job, group->table->wanted(), job.is_hurried ? Clock::time_point() : now};
+  if (device_ == nullptr) return give_back(job, Job::State::lost);
+  Group* const group = is_reached(job) ? group_of(*job.shader, *job.table) : nullptr;
+  if (group == nullptr) return give_back(job, Job::State::on_cpu);
+  group->at(group->tail++) = {&job, group->table->wanted(), now};
   group->items += job.items;
+  group->hurried += job.is_hurried ? 1 : 0;
   ++waiting_;
 }
 
@@ -173,10 +189,11 @@ bool Master::launch() {
   return launched;
 }
 
-/// Whether the group's jobs have waited long enough, or are so many that waiting would not make a better launch.
+/// Whether the group's jobs have waited long enough, or one of them is not to wait, or they are so many that waiting
+/// would not make a better launch.
 bool Master::is_ripe(Group& group) const {
   if (group.head == group.tail) return false;
-  return options_.max_delay.count() == 0 || group.tail - group.head >= group.plan.gather ||
+  return options_.max_delay.count() == 0 || group.hurried > 0 || group.tail - group.head >= group.plan.gather ||
          group.items >= kEnoughItems || Clock::now() - group.at(group.head).since >= options_.max_delay;
 }
 
@@ -188,6 +205,7 @@ bool Master::launch(Group& group, unsigned lane_index) {
          group.table->shows(group.at(group.head).state)) {
     Job* const job = group.at(group.head++).job;
     group.items -= job->items;
+    group.hurried -= job->is_hurried ? 1 : 0;
     lane.jobs.push_back(job);
   }
   if (lane.jobs.empty()) return false;
@@ -198,6 +216,7 @@ bool Master::launch(Group& group, unsigned lane_index) {
   lane.copy = group.table->enter();
   lane.since = Clock::now();
   send(lane, lane_index);
+  if (is_calibrating_) return true;
   launches_.fetch_add(1, std::memory_order_relaxed);
   batches_.fetch_add(lane.jobs.size(), std::memory_order_relaxed);
   return true;

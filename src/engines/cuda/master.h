@@ -26,6 +26,7 @@
 #include "cuda/device_thread.h"
 #include "cuda/inbox.h"
 #include "cuda/plan.h"
+#include "cuda/quiet_memory.h"
 #include "cuda/staging.h"
 #include "cuda/table_copies.h"
 
@@ -77,6 +78,8 @@ class Master final : public DeviceThread {
   bool accepts() const noexcept { return accepts_.load(std::memory_order_relaxed); }
   /// Takes a job with its inputs in place, or gives false: there is no room. Some time later its state says more.
   bool submit(Job& job) noexcept;
+  /// Of a batch that came back, or a piece of it, because the GPU was lost.
+  void count_given_up() noexcept { given_up_.fetch_add(1, std::memory_order_relaxed); }
 
   Doorbell& doorbell() { return doorbell_; }
   /// What it works on and what it has done, a line each. Any thread.
@@ -88,7 +91,7 @@ class Master final : public DeviceThread {
   struct Waiting {
     Job* job = nullptr;
     std::uint64_t state = 0;  ///< of the table: what the job has to see
-    Clock::time_point since;  ///< it came; only if there is a max_delay, and the job is not hurried
+    Clock::time_point since;  ///< it came; only if there is a max_delay
   };
   /// Jobs that one launch can gather.
   struct Group {
@@ -101,6 +104,7 @@ class Master final : public DeviceThread {
     std::vector<Waiting> ring;
     std::size_t head = 0, tail = 0;  ///< these count on for ever
     std::uint64_t items = 0;         ///< of all jobs in the ring
+    std::size_t hurried = 0;         ///< of these jobs
     bool is_waited_for = false;      ///< finish() has found a launch of it that has not ended
     Waiting& at(std::size_t position) { return ring[position % ring.size()]; }
   };
@@ -143,8 +147,8 @@ class Master final : public DeviceThread {
   unsigned copy_stream() const { return static_cast<unsigned>(lanes_.size()); }  ///< behind those of launches
   void reach(SharedMemory& memory);
   void let_go(SharedMemory& memory) noexcept;
-  void give_up(Job& job);
-  bool comes_to_an_end() noexcept;
+  static void give_back(Job& job, Job::State state) noexcept { job.state.store(state, std::memory_order_release); }
+  void wait_for_the_end();
 
   const std::function<std::unique_ptr<Device>(unsigned)> open_;
   const MasterOptions options_;
@@ -154,6 +158,7 @@ class Master final : public DeviceThread {
 
   // The master's own.
   std::unique_ptr<Device> device_;
+  std::unique_ptr<QuietMemory> memory_;  ///< the device's
   std::vector<std::shared_ptr<SharedMemory>> memories_;
   std::vector<TableCopies*> tables_;
   std::vector<Lane> lanes_;
@@ -163,7 +168,7 @@ class Master final : public DeviceThread {
   std::vector<unsigned> flying_;  ///< lanes in flight, oldest first
   std::size_t next_group_ = 0;
   std::array<Segment, kMostSegments> segments_;
-  bool is_final_ = false;
+  bool is_final_ = false, is_calibrating_ = false;
   Clock::time_point retry_at_;
 
   std::atomic<std::uint64_t> launches_{0}, batches_{0}, given_up_{0};

@@ -56,13 +56,16 @@ void Master::calibrate(const Shader& shader, const Table& table) {
     if (device_ == nullptr || group == nullptr) return;
     Sample sample(shader, table);  // outlives what may be in flight when the GPU is lost
     memories_.push_back(sample.memory);
+    is_calibrating_ = true;
     try {
       reach(*sample.memory);
       if (is_reached(sample.jobs[0]) && wait_for_table(*group->table)) choose_plan(*group, sample);
       let_go(*sample.memory);
+      memory_->throw_if_lost();
     } catch (const DeviceError& error) {
       lose(error);
     }
+    is_calibrating_ = false;
     std::erase(memories_, sample.memory);
   });
 }

@@ -2,18 +2,20 @@
 //
 // How the master comes by its device, and what it does when it loses it.
 #include <memory>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "cuda/abandoned.h"
 #include "cuda/master.h"
+#include "cuda/standstill.h"
 
 namespace penumbra::cuda {
 void Master::open() {
   try {
     device_ = open_(copy_stream() + 1);
+    memory_ = std::make_unique<QuietMemory>(*device_, [this] { wait_for_the_end(); });
     for (const auto& memory : memories_) reach(*memory);
-    for (TableCopies* table : tables_) table->begin(*device_, copy_stream(), options_.patience);
+    for (TableCopies* table : tables_) table->begin(*memory_, copy_stream(), options_.patience);
     const std::lock_guard lock(words_mutex_);
     name_ = device_->name();
     failure_.clear();
@@ -25,8 +27,8 @@ void Master::open() {
 
 void Master::reach(SharedMemory& memory) {
   try {
-    memory.mapped = device_->share(memory.host->data(), memory.host->bytes());
-    memory.device = device_->allocate(memory.host->bytes());
+    memory.mapped = memory_->share(memory.host->data(), memory.host->bytes());
+    memory.device = memory_->allocate(memory.host->bytes());
   } catch (const DeviceError& error) {
     if (memory.is_needed || error.is_final()) throw;
     return let_go(memory);
@@ -36,19 +38,22 @@ void Master::reach(SharedMemory& memory) {
 
 void Master::let_go(SharedMemory& memory) noexcept {
   memory.is_reached.store(false, std::memory_order_relaxed);
-  if (memory.mapped != nullptr) device_->unshare(memory.host->data());
-  if (memory.device != nullptr) device_->release(memory.device);
+  if (memory.mapped != nullptr) memory_->unshare(memory.host->data());
+  if (memory.device != nullptr) memory_->release(memory.device);
   memory.mapped = memory.device = nullptr;
 }
 
-bool Master::comes_to_an_end() noexcept {
-  return cuda::comes_to_an_end(*device_, copy_stream(), flying_, options_.patience);
+void Master::wait_for_the_end() {
+  cuda::wait_for_the_end(*device_, copy_stream(), flying_, options_.patience);
 }
 
 /// Workers that have not seen yet that the GPU is gone go on submitting: take() gives their jobs back.
 void Master::lose(const DeviceError& error) {
   accepts_.store(false, std::memory_order_relaxed);
-  is_final_ = error.is_final() || (device_ != nullptr && !comes_to_an_end());
+  std::optional<Standstill> standstill;  // closing the device is one; who cannot end a kernel for it loses the GPU
+  if (device_ != nullptr && !error.is_final()) standstill.emplace();
+  is_final_ =
+      error.is_final() || (device_ != nullptr && !comes_to_an_end(*device_, copy_stream(), flying_, options_.patience));
   retry_at_ = Clock::now() + options_.retry_after;
   {
     const std::lock_guard lock(words_mutex_);
@@ -57,11 +62,9 @@ void Master::lose(const DeviceError& error) {
   }
   if (is_final_ && device_ != nullptr) {
     device_->abandon(error.what());
-    std::vector<std::shared_ptr<const HugeMemory>> stagings;
-    stagings.reserve(tables_.size());
-    for (const TableCopies* table : tables_) stagings.push_back(table->staging());
-    keep_for_good(std::move(device_), memories_, std::move(stagings));
+    keep_for_good(std::move(device_), tables_, memories_);
   }
+  memory_.reset();
   device_.reset();
   for (const auto& memory : memories_) {
     memory->is_reached.store(false, std::memory_order_relaxed);
@@ -69,22 +72,18 @@ void Master::lose(const DeviceError& error) {
   }
   for (TableCopies* table : tables_) table->end();
   for (Lane& lane : lanes_) {
-    for (Job* job : lane.jobs) give_up(*job);
+    for (Job* job : lane.jobs) give_back(*job, Job::State::lost);
     lane.jobs.clear();
   }
   for (const auto& group : groups_) {
-    while (group->head < group->tail) give_up(*group->at(group->head++).job);
+    while (group->head < group->tail) give_back(*group->at(group->head++).job, Job::State::lost);
     group->items = 0;
+    group->hurried = 0;
     group->flying = 0;
     group->is_waited_for = false;
   }
   waiting_ = 0;
   flying_.clear();
-}
-
-void Master::give_up(Job& job) {
-  given_up_.fetch_add(1, std::memory_order_relaxed);
-  job.state.store(Job::State::on_cpu, std::memory_order_release);
 }
 
 }  // namespace penumbra::cuda

@@ -143,11 +143,13 @@ Batch* CudaQueue::poll() noexcept {
     if (state == Job::State::done) {
       copy_outputs(job);
     } else {
+      is_given_up_ = is_given_up_ || state == Job::State::lost;
       Batch piece = piece_of(job);
       run_on_cpu(piece);
     }
     take_places_back(job);
     Batch* const batch = job.is_last() ? job.batch : nullptr;
+    if (batch != nullptr && std::exchange(is_given_up_, false)) master_.count_given_up();
     ++head_;
     cut_all();
     if (batch != nullptr) return batch;

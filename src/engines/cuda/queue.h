@@ -67,6 +67,7 @@ class CudaQueue final : public EngineQueue {
   std::array<Job, kJobs> jobs_;
   std::size_t head_ = 0, tail_ = 0;  ///< the oldest job and behind the youngest; these count on for ever
   Cut cut_;
+  bool is_given_up_ = false;  ///< of the oldest batch a piece that is back already: the GPU was lost with it
 };
 
 }  // namespace penumbra::cuda

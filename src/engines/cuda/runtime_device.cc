@@ -20,6 +20,7 @@
 #include "cuda/engine.h"
 #include "cuda/kernels.h"
 #include "cuda/locality.h"
+#include "cuda/loss.h"
 #include "cuda/runtime.h"
 #include "cuda/standstill.h"
 
@@ -28,9 +29,32 @@ namespace {
 
 constexpr int kLeastMajor = 8;  ///< compute capability: what the kernels are compiled for begins there
 
-/// Why a GPU is lost to this process; the others are not.
-std::map<int, std::string> lost_for;
-std::mutex lost_mutex;
+/// Of each GPU that was opened, for as long as the process runs: the others are not lost with one.
+class Losses {
+ public:
+  Loss& of(int gpu) {
+    const std::lock_guard lock(mutex_);
+    return of_gpus_[gpu];
+  }
+  /// What there is to be said of all of them.
+  std::string text() {
+    const std::lock_guard lock(mutex_);
+    std::string text;
+    for (const auto& [gpu, loss] : of_gpus_) {
+      if (loss.is_told()) text += "; lost: " + loss.reason();
+    }
+    return text;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, Loss> of_gpus_;
+};
+
+Losses& losses() {
+  static Losses all;
+  return all;
+}
 
 /// After these the process' context is broken, or there is none: NVIDIA's manual has the process started anew.
 bool breaks_the_context(cudaError_t error) {
@@ -45,6 +69,9 @@ bool breaks_the_context(cudaError_t error) {
     case cudaErrorLaunchTimeout:
     case cudaErrorAssert:
     case cudaErrorECCUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorExternalDevice:
     case cudaErrorContextIsDestroyed:
     case cudaErrorDevicesUnavailable:
     case cudaErrorCudartUnloading:
@@ -99,8 +126,10 @@ class RuntimeDevice final : public Device {
  public:
   /// To be called once; apart from the constructor, so that after a failure the destructor takes back what was made.
   void set_up(int gpu, unsigned streams) {
+    loss_ = &losses().of(gpu);
+    loss_->throw_if_told();
     const Standstill standstill;
-    gpu_ = gpu;
+    loss_->throw_if_told();  // whoever could not end a kernel for this
     check(cudaSetDevice(gpu), "taking the GPU");
     check(cudaGetDeviceProperties(&properties_, gpu), "asking what GPU it is");
     // What would otherwise be loaded in the middle of traffic.
@@ -121,6 +150,7 @@ class RuntimeDevice final : public Device {
   }
   ~RuntimeDevice() override {
     const Standstill standstill;
+    if (loss_ != nullptr && loss_->is_told()) return;  // none of these calls may ever return
     for (const Stream& each : streams_) {
       cudaStreamSynchronize(each.stream);
       if (each.mark != nullptr) cudaEventDestroy(each.mark);
@@ -132,15 +162,14 @@ class RuntimeDevice final : public Device {
     if (flags_ != nullptr) cudaFreeHost(flags_);
     for (const Shared& each : shared_) shared_once().remove(each.host);
   }
-  void abandon(const std::string& reason) noexcept override {
-    const std::lock_guard lock(lost_mutex);
-    lost_for[gpu_] = reason;
-  }
+  void abandon(const std::string& reason) noexcept override { loss_->tell(reason); }
+  void throw_if_lost() const override { loss_->throw_if_told(); }
 
   std::string name() const override { return properties_.name; }
 
   std::byte* allocate(std::size_t bytes) override {
     const Standstill standstill;
+    throw_if_lost();
     void* memory = nullptr;
     check(cudaMalloc(&memory, bytes), "taking memory of the GPU");
     return allocated_.emplace_back(static_cast<std::byte*>(memory));
@@ -152,6 +181,7 @@ class RuntimeDevice final : public Device {
   }
   std::byte* share(std::byte* host, std::size_t bytes) override {
     const Standstill standstill;
+    throw_if_lost();
     shared_once().add(host, bytes);
     Shared& shared = shared_.emplace_back(Shared{host, bytes, 0});
     void* seen = nullptr;
@@ -266,7 +296,7 @@ class RuntimeDevice final : public Device {
     return streams_[stream].stream;
   }
 
-  int gpu_ = 0;
+  Loss* loss_ = nullptr;  ///< the GPU's
   cudaDeviceProp properties_{};
   std::vector<Stream> streams_;
   struct Shared {
@@ -355,10 +385,7 @@ std::string description_of(const cudaDeviceProp& gpu) {
 
 /// A process can lose one.
 Availability probe_gpu() {
-  Availability availability{!found_gpus().gpus.empty(), found_gpus().words};
-  const std::lock_guard lock(lost_mutex);
-  for (const auto& [gpu, reason] : lost_for) availability.reason += "; lost: " + reason;
-  return availability;
+  return {!found_gpus().gpus.empty(), found_gpus().words + losses().text()};
 }
 
 const std::vector<int>& nodes_of_gpus() {
@@ -370,13 +397,8 @@ int number_of_gpu(unsigned index) {
 }
 
 std::unique_ptr<Device> open_gpu(unsigned index, unsigned streams) {
-  const int gpu = number_of_gpu(index);
-  {
-    const std::lock_guard lock(lost_mutex);
-    if (const auto lost = lost_for.find(gpu); lost != lost_for.end()) throw DeviceError(lost->second, true);
-  }
   auto device = std::make_unique<RuntimeDevice>();
-  device->set_up(gpu, streams);
+  device->set_up(number_of_gpu(index), streams);
   return device;
 }
 

@@ -46,7 +46,8 @@ TEST(CudaRuntime, TellsABrokenContextFromWhatMayPass) {
   };
   for (const cudaError_t error :
        {cudaErrorIllegalAddress, cudaErrorLaunchTimeout, cudaErrorLaunchFailure, cudaErrorECCUncorrectable,
-        cudaErrorIllegalInstruction, cudaErrorContextIsDestroyed, cudaErrorAssert}) {
+        cudaErrorIllegalInstruction, cudaErrorContextIsDestroyed, cudaErrorAssert, cudaErrorContained,
+        cudaErrorTensorMemoryLeak, cudaErrorExternalDevice}) {
     EXPECT_TRUE(failure(error).is_final()) << cudaGetErrorName(error);
     EXPECT_THAT(failure(error).what(), HasSubstr(cudaGetErrorName(error)));
     EXPECT_THAT(failure(error).what(), HasSubstr("launching: "));

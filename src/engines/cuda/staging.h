@@ -95,7 +95,8 @@ struct alignas(64) Job {
   enum class State : std::uint8_t {
     on_gpu,  ///< the master's
     done,    ///< the outputs stand in their places
-    on_cpu,  ///< the worker runs it itself
+    on_cpu,  ///< the worker runs it itself: the GPU is not there, or has not what it needs
+    lost,    ///< likewise: the GPU was lost that had it
   };
 
   // All that the master reads of a short batch, in one line: it comes from another core.

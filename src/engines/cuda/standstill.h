@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Some calls of the driver wait until nothing runs on the GPU: giving memory back, sharing the host's, loading kernels,
-// making graphs ready.
-// A kernel that never ends would have them wait for ever. So whoever keeps one ends it for as long as there is such a
-// call in the process, and starts it anew afterwards.
+// making graphs ready. A kernel that never ends would have them wait for ever. So whoever keeps one ends it for as long
+// as there is such a call in the process, and starts it anew afterwards.
 #pragma once
 
 #include "base/doorbell.h"

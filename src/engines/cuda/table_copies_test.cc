@@ -36,6 +36,7 @@ class CountingDevice final : public Device {
  public:
   explicit CountingDevice(FakeFaults& faults) : fake_(0, 1, faults) {}
   void abandon(const std::string& reason) noexcept override { fake_.abandon(reason); }
+  void throw_if_lost() const override { fake_.throw_if_lost(); }
   std::string name() const override { return "counting"; }
   std::byte* allocate(std::size_t bytes) override { return fake_.allocate(bytes); }
   void release(std::byte* memory) noexcept override { fake_.release(memory); }

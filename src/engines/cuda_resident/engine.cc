@@ -84,10 +84,7 @@ std::vector<std::string> ResidentEngine::notes() const {
 }
 
 std::string ResidentEngine::conditions() const {
-  for (const auto& keeper : keepers_) {
-    if (std::string name = keeper->device_name(); !name.empty()) return name;
-  }
-  return {};
+  return cuda::first_device_name(keepers_);
 }
 
 }  // namespace penumbra::cuda_resident

@@ -36,7 +36,7 @@ struct KernelFaults {
   std::atomic<int> started{0}, abandoned{0};
   /// Of the call that tells a kernel to end, which nobody may be waiting for; it may outlive the test.
   struct Telling {
-    std::atomic<bool> hangs{false};
+    std::atomic<bool> hangs{false}, fails{false};
     std::atomic<bool> is_done{false};  ///< for the kernel that was started last
   };
   std::shared_ptr<Telling> telling = std::make_shared<Telling>();
@@ -74,6 +74,7 @@ class FakeResident final : public ResidentDevice {
     }
   }
   void stop() override {
+    if (telling_->fails) throw DeviceError("an injected failure to end the kernel", false);
     while (telling_->hangs && is_abandoned_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     telling_->is_done = true;
     stop_ = true;

@@ -126,6 +126,17 @@ TEST_F(ImpatientResidentFaults, ADriverThatDoesNotComeBackKeepsNobodyWaiting) {
   faults_.telling->hangs = false;
 }
 
+TEST_F(ImpatientResidentFaults, AStandstillThatDoesNotEndKeepsNobodyWaiting) {
+  run_until_the_kernel_answers();
+  {
+    const cuda::Standstill others_call;
+    run([this] { return notes().find("the kernel has stood still for 300 ms") != std::string::npos; });
+  }
+  run_until_the_kernel_answers();
+  EXPECT_EQ(world_.faults.opened, 1);
+  EXPECT_THAT(notes(), Not(HasSubstr("stood still")));
+}
+
 TEST_F(ResidentFaults, LateAnswersAreStillTheGpus) {
   faults_.late_microseconds = 2'000;
   run_until_the_kernel_answers();
@@ -141,6 +152,21 @@ TEST_F(ResidentFaults, AKernelThatEndsIsStartedAnewOnWipedSlots) {
     EXPECT_THAT(notes(), Not(HasSubstr("lost:")));
   }
   EXPECT_EQ(faults_.abandoned, 0);
+}
+
+/// As under `auto`, whose workers may have no batch for the GPU for long.
+TEST_F(ResidentFaults, AKeeperWhoseWorkersWipeNoSlotsSleeps) {
+  run_until_the_kernel_answers();
+  faults_.ends = true;
+  while (world_.faults.opened == 1) std::this_thread::sleep_for(milliseconds(1));
+  std::uint64_t turns = 0;
+  const auto take_some_time = [&] {
+    const std::uint64_t before = world_.faults.turns;
+    std::this_thread::sleep_for(milliseconds(200));
+    turns = world_.faults.turns - before;
+  };
+  repeat(take_some_time, [&] { return turns < 200; });
+  run_until_the_kernel_answers();
 }
 
 /// What a worker knew of a table on the device of before is of memory that is not there any more.
@@ -171,6 +197,20 @@ TEST_F(ResidentFaults, ARefusedKernelIsTriedAgain) {
   faults_.refuses = false;
   run_until_the_kernel_answers();
   EXPECT_THAT(notes(), Not(HasSubstr("lost:")));
+}
+
+/// Closing the device would wait for it.
+TEST_F(ResidentFaults, AKernelThatMayBeRunningIsGivenUp) {
+  run_until_the_kernel_answers();
+  faults_.telling->fails = true;
+  {
+    const cuda::Standstill others_call;
+  }
+  EXPECT_EQ(faults_.abandoned, 1);
+  EXPECT_EQ(world_.faults.destroyed, 0);
+  run([] { return true; });
+  EXPECT_THAT(notes(), HasSubstr("an injected failure to end the kernel"));
+  EXPECT_THAT(notes(), HasSubstr("shaders run on the CPU\n"));
 }
 
 TEST_F(ResidentFaults, AnAbsentGpuIsLookedForAgain) {

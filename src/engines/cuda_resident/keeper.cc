@@ -2,6 +2,7 @@
 #include "cuda_resident/keeper.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -64,8 +65,9 @@ void Keeper::remove(const SlotRow& row) {
       rows_.erase(known);
     }
     if (device_ != nullptr) {
-      pause();  // if that fails the GPU may go on with the range, which is kept for it then
+      pause();
       let_go(*kept->range);
+      memory_->throw_if_lost();  // the GPU may go on with the range, which is kept for it then
     }
     std::erase(ranges_, kept->range);
   });
@@ -91,8 +93,8 @@ void Keeper::unshare(const SharedRange& range) {
     const auto known = std::ranges::find(ranges_, &range, &std::shared_ptr<SharedRange>::get);
     if (--(*known)->users > 0) return;
     if (device_ != nullptr) {
-      pause();  // likewise
       let_go(**known);
+      memory_->throw_if_lost();  // likewise
     }
     ranges_.erase(known);
   });
@@ -120,9 +122,13 @@ void Keeper::begin(TableLease& table) {
 }
 
 void Keeper::close() {
+  std::optional<cuda::Standstill> standstill;  // closing the device is one
   try {
-    pause();
-    if (device_ != nullptr && !copies_end()) throw DeviceError("a copy of a table has not come to its end", true);
+    if (device_ != nullptr) {
+      quieten();
+      standstill.emplace();
+      memory_->throw_if_lost();
+    }
   } catch (const DeviceError& error) {
     lose(error);
   }
@@ -134,11 +140,11 @@ void Keeper::close() {
 bool Keeper::turn() {
   if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
   if (device_ == nullptr) return false;
-  memory_->check();
+  memory_->throw_if_lost();
   const bool worked = advance_tables();
   if (runs_ && device_->has_ended()) throw DeviceError("the kernel has ended by itself", false);
-  if (has_fresh_rows() || !cuda::Residence::is_allowed()) pause();
-  if (!runs_) resume();
+  if (has_unserved_rows() || !cuda::Residence::is_allowed()) pause();
+  if (!runs_ && has_rows_to_serve()) resume();
   watch();
   return worked;
 }
@@ -169,17 +175,19 @@ bool Keeper::is_read(std::uint32_t copy) const noexcept {
 }
 
 bool Keeper::has_nothing_to_do() const {
-  return !has_fresh_rows() && (runs_ == cuda::Residence::is_allowed() || rows_.empty() || device_ == nullptr) &&
+  const bool is_allowed = cuda::Residence::is_allowed();
+  const bool is_as_wanted = runs_ ? is_allowed && !has_unserved_rows() : !is_allowed || !has_rows_to_serve();
+  return (device_ == nullptr || is_as_wanted) &&
          std::ranges::none_of(leases_, [](const TableLease* table) { return table->has_work(); });
 }
 
-/// Starts the kernel on the slots that are fresh, unless there are none, or no kernel may run now.
+/// Starts the kernel on the slots that are fresh, of which there are some, unless no kernel may run now.
 void Keeper::resume() {
   auto* const roster = reinterpret_cast<Roster*>(roster_->data());
   const auto now = Clock::now();
   watches_.clear();
   for (const auto& row : rows_) {
-    if (row->fresh_for.load(std::memory_order_acquire) != openings()) continue;
+    if (!is_fresh(*row)) continue;
     auto* const slots = reinterpret_cast<Slot*>(row->range->seen.load(std::memory_order_relaxed));
     for (std::uint32_t i = 0; i < row->count; ++i) {
       const auto group = watches_.size();
@@ -187,15 +195,23 @@ void Keeper::resume() {
       watches_.push_back({row.get(), i, std::atomic_ref(roster->beats[group]).load(), 0, now, now});
     }
   }
-  if (watches_.empty() || !residence_.begin()) return;
-  device_->start(seen_roster_, static_cast<std::uint32_t>(watches_.size()));
+  if (!residence_.begin()) return;
+  try {
+    device_->start(seen_roster_, static_cast<std::uint32_t>(watches_.size()));
+  } catch (const DeviceError&) {
+    residence_.end();
+    throw;
+  }
   runs_ = true;
   for (const Watch& each : watches_) const_cast<SlotRow*>(each.row)->is_served.store(true, std::memory_order_release);
+  const std::lock_guard lock(words_mutex_);
+  failure_.clear();
 }
 
 /// Ends the kernel; what stands in slots, or comes into them, waits until it is resumed.
 void Keeper::pause() {
   if (!runs_) return;
+  device_->memory().throw_if_lost();
   device_->stop();
   const auto deadline = Clock::now() + options_.patience;
   while (!device_->has_ended()) {
@@ -207,14 +223,23 @@ void Keeper::pause() {
     std::this_thread::yield();
   }
   runs_ = false;
+  paused_ = Clock::now();
   residence_.end();
 }
 
-bool Keeper::has_fresh_rows() const noexcept {
-  return device_ != nullptr && std::ranges::any_of(rows_, [this](const auto& row) {
-           return !row->is_served.load(std::memory_order_relaxed) &&
-                  row->fresh_for.load(std::memory_order_acquire) == openings();
-         });
+/// Whether its worker has wiped the slots for the device that is open now.
+bool Keeper::is_fresh(const SlotRow& row) const noexcept {
+  return row.fresh_for.load(std::memory_order_acquire) == openings();
+}
+
+/// Rows of workers that have no batch for this engine may stay unwiped for long.
+bool Keeper::has_rows_to_serve() const noexcept {
+  return std::ranges::any_of(rows_, [this](const auto& row) { return is_fresh(*row); });
+}
+
+bool Keeper::has_unserved_rows() const noexcept {
+  return std::ranges::any_of(
+      rows_, [this](const auto& row) { return !row->is_served.load(std::memory_order_relaxed) && is_fresh(*row); });
 }
 
 std::string Keeper::device_name() const {
@@ -239,7 +264,9 @@ std::vector<std::string> Keeper::notes() const {
   }
   if (by_gpu > 0) lines.push_back(std::to_string(by_gpu) + " batches by the kernel");
   if (by_cpu > 0) lines.push_back(std::to_string(by_cpu) + " batches on the CPU: the GPU was not ready for them");
-  if (given_up > 0) lines.push_back(std::to_string(given_up) + " batches came back from a lost GPU, for the CPU");
+  if (given_up > 0)
+    lines.push_back(std::to_string(given_up) +
+                    " batches came back from a lost GPU, or from one at a standstill, for the CPU");
   if (!failure_.empty()) lines.push_back(failure_);
   return lines;
 }

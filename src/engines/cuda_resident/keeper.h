@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "cuda/device_thread.h"
+#include "cuda/quiet_memory.h"
 #include "cuda/standstill.h"
 #include "cuda_resident/device.h"
 #include "cuda_resident/leases.h"
-#include "cuda_resident/paused_memory.h"
 #include "cuda_resident/slots.h"
 
 namespace penumbra::cuda_resident {
@@ -94,9 +94,13 @@ class Keeper final : public cuda::DeviceThread {
   void begin(TableLease& table);
   void resume();
   void pause();
-  bool copies_end() noexcept;
-  bool has_fresh_rows() const noexcept;
+  void quieten();
+  bool is_fresh(const SlotRow& row) const noexcept;
+  bool has_rows_to_serve() const noexcept;
+  bool has_unserved_rows() const noexcept;
   void watch();
+  void watch_groups(Clock::time_point now);
+  void watch_standstill(Clock::time_point now);
 
   const Backend& backend_;
   const unsigned index_;
@@ -110,14 +114,14 @@ class Keeper final : public cuda::DeviceThread {
 
   // The keeper's own.
   std::unique_ptr<ResidentDevice> device_;
-  std::unique_ptr<PausedMemory> memory_;
+  std::unique_ptr<cuda::QuietMemory> memory_;
   const std::shared_ptr<HugeMemory> roster_ = std::make_shared<HugeMemory>(sizeof(Roster));
   const Roster* seen_roster_ = nullptr;
   std::vector<std::shared_ptr<SharedRange>> ranges_;
   std::vector<std::shared_ptr<SlotRow>> rows_;
   std::vector<TableLease*> leases_;
   std::vector<Watch> watches_;
-  Clock::time_point watched_;
+  Clock::time_point watched_, paused_;
   std::uint32_t groups_;  ///< at most: no more than the GPU that was opened last holds
   bool runs_ = false, is_final_ = false;
   Clock::time_point retry_at_;

@@ -3,6 +3,7 @@
 // How the keeper comes by its device, how it sees that the device lives, and what it does when it loses it.
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -38,7 +39,7 @@ void Keeper::open() {
   try {
     device_ = backend_.open(index_, whole_warps_);
     groups_ = std::min(options_.blocks, device_->most_slots());
-    memory_ = std::make_unique<PausedMemory>(device_->memory(), [this] { pause(); });
+    memory_ = std::make_unique<cuda::QuietMemory>(device_->memory(), [this] { quieten(); });
     seen_roster_ = reinterpret_cast<const Roster*>(memory_->share(roster_->data(), roster_->bytes()));
     for (const auto& range : ranges_) reach(*range);
     for (TableLease* table : leases_) begin(*table);
@@ -64,11 +65,31 @@ void Keeper::let_go(SharedRange& range) noexcept {
   if (range.seen.exchange(nullptr, std::memory_order_relaxed) != nullptr) memory_->unshare(range.host->data());
 }
 
-/// Throws a DeviceError if a group shows no life, or does not answer.
 void Keeper::watch() {
   const auto now = Clock::now();
-  if (!runs_ || now - watched_ < options_.patience / 8) return;
+  if (now - watched_ < options_.patience / 8) return;
   watched_ = now;
+  if (runs_) {
+    watch_groups(now);
+  } else {
+    watch_standstill(now);
+  }
+}
+
+/// What another thread asks of the driver takes long, or never returns: workers do not wait for that. They take back
+/// what stands in their slots, as when the GPU is lost, and wipe these for the time when the kernel may go on.
+void Keeper::watch_standstill(Clock::time_point now) {
+  const auto is_served = [](const auto& row) { return row->is_served.load(std::memory_order_relaxed); };
+  if (now - paused_ < options_.patience || std::ranges::none_of(rows_, is_served)) return;
+  openings_.fetch_add(1, std::memory_order_release);
+  for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
+  const std::lock_guard lock(words_mutex_);
+  failure_ = "the kernel has stood still for " + std::to_string(options_.patience.count()) +
+             " ms, for others of this process that call the driver; shaders run on the CPU until it goes on";
+}
+
+/// Throws a DeviceError if a group shows no life, or does not answer.
+void Keeper::watch_groups(Clock::time_point now) {
   const auto lack = [this](std::size_t group, const char* what) {
     return DeviceError("group " + std::to_string(group) + " of the kernel " + what + " for " +
                            std::to_string(options_.patience.count()) +
@@ -88,8 +109,9 @@ void Keeper::watch() {
   }
 }
 
-bool Keeper::copies_end() noexcept {
-  return cuda::comes_to_an_end(device_->memory(), kTableStream, {}, options_.patience);
+void Keeper::quieten() {
+  pause();
+  cuda::wait_for_the_end(device_->memory(), kTableStream, {}, options_.patience);
 }
 
 /// Workers see that their rows are not served any more, and take back what the groups have not answered.
@@ -100,13 +122,17 @@ void Keeper::lose(const DeviceError& error) {
     try {
       pause();
     } catch (const DeviceError& second) {
-      is_final_ = second.is_final();
+      is_final_ = true;  // the kernel may be running, and to close the device is to wait for its end
       what += std::string("; then ") + second.what();
     }
   }
-  if (device_ != nullptr && !is_final_ && !copies_end()) {
-    is_final_ = true;
-    what += "; then a copy of a table has not come to its end";
+  std::optional<cuda::Standstill> standstill;  // closing the device is one; who cannot end a kernel loses the GPU
+  if (device_ != nullptr && !is_final_) {
+    standstill.emplace();
+    if (!cuda::comes_to_an_end(device_->memory(), kTableStream, {}, options_.patience)) {
+      is_final_ = true;
+      what += "; then a copy of a table has not come to its end";
+    }
   }
   retry_at_ = Clock::now() + options_.retry_after;
   {
@@ -120,12 +146,12 @@ void Keeper::lose(const DeviceError& error) {
   if (is_final_ && device_ != nullptr) {
     device_->abandon(what);
     if (runs_) tell_to_end(*device_);
-    cuda::keep_for_good(std::move(device_), roster_, ranges_);
+    cuda::keep_for_good(std::move(device_), leases_, roster_, ranges_);
   }
-  memory_.reset();
-  device_.reset();
   runs_ = false;
   residence_.end();
+  memory_.reset();
+  device_.reset();
 }
 
 }  // namespace penumbra::cuda_resident

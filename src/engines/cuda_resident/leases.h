@@ -82,6 +82,7 @@ class TableLease {
     copies_.begin(device, stream, patience);
   }
   void end() noexcept;
+  std::shared_ptr<const HugeMemory> staging() const { return copies_.staging(); }
   bool has_work() const noexcept { return copies_.has_work() || has_former(); }
   /// Goes on with copying, and makes the newest state the one to be read.
   bool advance();
