@@ -67,6 +67,8 @@ class Table {
     static_assert(std::is_trivially_copyable_v<View>, "a view travels to other memories as bytes");
     publish_bytes(&view, sizeof(View), std::move(regions));
   }
+  template <class View>
+  void publish(const View&& view, std::vector<TableRegion> regions) = delete;  ///< it would not live
 
   /// Announces a rewrite of part of a region of the current version.
   void changed(std::size_t region, std::size_t offset, std::size_t bytes) {

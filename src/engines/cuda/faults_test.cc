@@ -192,15 +192,14 @@ class CudaStuckLaunch : public CudaFaults {
   }
 
   /// Another table than that of the launch, of so many bytes.
-  void publish(std::size_t bytes) {
-    growing_.publish(View{{FakeWorld::kModulus}, memory_.data()}, {{offsetof(View, data), memory_.data(), bytes}});
-  }
+  void publish(std::size_t bytes) { growing_.publish(view_, {{offsetof(View, data), memory_.data(), bytes}}); }
 
   struct View {
     echo_view itself;
     const std::byte* data;
   };
   const std::vector<std::byte> memory_{2'000};
+  const View view_{{FakeWorld::kModulus}, memory_.data()};
   Table growing_{"growing"};
   std::vector<std::uint16_t> out_ = std::vector<std::uint16_t>(in_.size());
   CudaEngine engine_{world_.backend(), impatient_};

@@ -43,7 +43,7 @@ class CudaLaunches : public testing::Test {
     using Wider = ShaderEntry<&shade_wide>;
     shaders_.add(Narrow::describe("narrow"), &Narrow::call);
     shaders_.add(Wider::describe("wide"), &Wider::call);
-    table_.publish(Nothing{}, {});
+    table_.publish(view_, {});
   }
   void open(MasterOptions options) {
     options.patience = std::chrono::minutes(1);
@@ -71,6 +71,7 @@ class CudaLaunches : public testing::Test {
 
   FakeFaults faults_;
   FakeShaders shaders_;
+  const Nothing view_{};
   Table table_{"nothing"};
   const std::shared_ptr<HugeMemory> memory_ = std::make_shared<HugeMemory>(2 * kBytes);
   const std::vector<Wide> short_in_ = std::vector<Wide>(kShort);
