@@ -12,6 +12,7 @@
 #include "gpu/resident_exchange.h"
 #include "gpu/tasks.h"
 #include "percentile.h"
+#include "whole_core.h"
 
 namespace penumbra::bench::gpu {
 namespace {
@@ -87,21 +88,28 @@ Latencies of_engine(const std::string& choice, LookupStream& stream, unsigned ro
 
 const Plot kInFlightPlot{"E18", fmt::format("batches of {} in flight, one thread", kLookups), "batches in flight"};
 
-/// Microseconds a batch with so many in flight, from one thread.
-std::vector<Series> costs_in_flight(LookupStream& stream, unsigned rounds) {
-  std::vector<Contender> turns;
-  for (const std::uint32_t in_flight : kDepths) {
-    turns.push_back({fmt::format("{} in flight", in_flight), [&stream, in_flight] {
-                       const std::uint64_t batches = kBatchesOfASample * (1 + in_flight / 8);
-                       const double begin = now();
-                       stream.run(batches, in_flight);
-                       return (now() - begin) * 1e6 / static_cast<double>(batches);
-                     }});
-  }
+/// Microseconds a batch with so many in flight, from one thread, which has its core to itself.
+std::vector<Series> costs_in_flight(const std::string& choice, LookupStream& stream, unsigned rounds, Report& report) {
   std::vector<Series> series;
   run_team(1, [&](unsigned) {
     stream.check(kBatchesOfASample, kMostDepth);
+    WholeCore core;
+    std::vector<Contender> turns;
+    for (const std::uint32_t in_flight : kDepths) {
+      turns.push_back({fmt::format("{} in flight", in_flight), [&stream, &core, in_flight] {
+                         const std::uint64_t batches = kBatchesOfASample * (1 + in_flight / 8);
+                         return core.of([&] {
+                           const double begin = now();
+                           stream.run(batches, in_flight);
+                           return (now() - begin) * 1e6 / static_cast<double>(batches);
+                         });
+                       }});
+    }
     series = interleave(turns, rounds);
+    if (core.shared() > 0) {
+      report.note(fmt::format("{}: for {} of {} samples the thread had but part of its core each time, {} times",
+                              choice, core.shared(), core.samples(), WholeCore::kMostCalls));
+    }
   });
   return series;
 }
@@ -118,7 +126,7 @@ void measure(const std::string& choice, LookupWork& work, unsigned rounds, std::
   LookupStream stream(*opened.engine, work, kLookups, kMostDepth, 0);
   const Latencies latencies = of_engine(choice, stream, rounds);
   all.insert(all.end(), {latencies.medians, latencies.p99s});
-  const std::vector<Series> costs = costs_in_flight(stream, rounds);
+  const std::vector<Series> costs = costs_in_flight(choice, stream, rounds, report);
   Places places{kInFlightPlot, choice, {}};
   for (const std::uint32_t depth : kDepths) places.at.emplace_back(static_cast<double>(depth));
   report.compare(fmt::format("batches of {} by {}, one thread", kLookups, choice), "us a batch", costs, "1 in flight",

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "whole_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "bench.h"
+
+namespace penumbra::bench {
+namespace {
+
+constexpr unsigned kFirstRates = 200;  ///< a tenth of a second: the core is whole in some of them, if it ever is
+constexpr double kRateSeconds = 0.0005;
+constexpr std::uint64_t kTurns = 4096, kAdditions = 8;  ///< of a turn: more than a core begins at once
+
+}  // namespace
+
+WholeCore::WholeCore(std::function<double()> rate) : rate_(std::move(rate)) {
+  for (unsigned i = 0; i < kFirstRates; ++i) is_whole();
+}
+
+double WholeCore::core_rate() {
+  std::uint64_t a = 0, b = 0, c = 0, d = 0;
+  std::uint64_t turns = 0;
+  const double begin = now();
+  double end = begin;
+  do {
+    for (std::uint64_t i = 0; i < kTurns; ++i) {
+      // As it stands here: a compiler would make one addition of all.
+      asm volatile(
+          "add $1, %0\n\tadd $1, %1\n\tadd $1, %2\n\tadd $1, %3\n\t"
+          "add $1, %0\n\tadd $1, %1\n\tadd $1, %2\n\tadd $1, %3"
+          : "+r"(a), "+r"(b), "+r"(c), "+r"(d)
+          :
+          : "cc");
+    }
+    turns += kTurns;
+    end = now();
+  } while (end - begin < kRateSeconds);
+  return static_cast<double>(turns * kAdditions) / (end - begin) * 1e-6;
+}
+
+bool WholeCore::is_whole() {
+  const double rate = rate_();
+  most_ = std::max(most_, rate);
+  return rate >= kWhole * most_;
+}
+
+double WholeCore::of(const std::function<double()>& sample) {
+  ++samples_;
+  double figure = 0;
+  for (unsigned call = 0; call < kMostCalls; ++call) {
+    const bool was_whole = is_whole();
+    figure = sample();
+    if (is_whole() && was_whole) return figure;
+  }
+  ++shared_;
+  return figure;
+}
+
+}  // namespace penumbra::bench

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace penumbra::bench {
+
+/// Samples of one thread whose core was whole meanwhile. A virtual machine's core is often one of the two threads of a
+/// real one, and somebody else's work on the other comes and goes by tenths of a second: what keeps the core busy, and
+/// does not wait for memory, then takes up to twice as long. Whether a sample is taken anew is decided by what the core
+/// did beside it, never by the sample.
+class WholeCore {
+ public:
+  /// Calls of a sample at most; the last one stands.
+  static constexpr unsigned kMostCalls = 8;
+  /// Of the most that the core ever did, so much makes it whole. One of two threads gets half.
+  static constexpr double kWhole = 0.8;
+
+  /// Of the calling thread's core, which is to be the thread's for good. `rate`: how much the core does now.
+  explicit WholeCore(std::function<double()> rate = core_rate);
+
+  /// What `sample` returns, called anew until the core was whole right before and right behind.
+  double of(const std::function<double()>& sample);
+
+  std::uint64_t samples() const { return samples_; }
+  /// Those of which the last call still had but part of the core.
+  std::uint64_t shared() const { return shared_; }
+
+  /// Million additions a second that do not wait for each other, in half a millisecond.
+  static double core_rate();
+
+ private:
+  bool is_whole();
+
+  std::function<double()> rate_;
+  double most_ = 0;
+  std::uint64_t samples_ = 0, shared_ = 0;
+};
+
+}  // namespace penumbra::bench

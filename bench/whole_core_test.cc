@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "whole_core.h"
+
+#include <gtest/gtest.h>
+
+namespace penumbra::bench {
+namespace {
+
+/// A core whose rates are told.
+struct ToldCore {
+  double rate = 100;
+  WholeCore core{[this] { return rate; }};
+};
+
+TEST(WholeCore, TakesTheFirstSampleOfAWholeCore) {
+  ToldCore told;
+  int calls = 0;
+  EXPECT_EQ(told.core.of([&] { return ++calls; }), 1);
+  told.rate = 81;  // less by what a clock varies
+  EXPECT_EQ(told.core.of([&] { return ++calls; }), 2);
+  EXPECT_EQ(told.core.samples(), 2U);
+  EXPECT_EQ(told.core.shared(), 0U);
+}
+
+TEST(WholeCore, TakesASampleAnewThatHadHalfACore) {
+  ToldCore told;
+  int calls = 0;
+  const double figure = told.core.of([&] {
+    // The other thread works from within the first call to within the third one.
+    told.rate = ++calls == 1 || calls == 2 ? 50 : 100;
+    return calls;
+  });
+  EXPECT_EQ(figure, 4) << "the third one began with half a core";
+  EXPECT_EQ(told.core.shared(), 0U);
+}
+
+TEST(WholeCore, SaysThatACoreWasSharedAllTheTime) {
+  ToldCore told;
+  told.rate = 50;
+  unsigned calls = 0;
+  EXPECT_EQ(told.core.of([&] { return ++calls; }), WholeCore::kMostCalls);
+  EXPECT_EQ(told.core.shared(), 1U);
+}
+
+TEST(WholeCore, MeasuresARate) {
+  EXPECT_GT(WholeCore::core_rate(), 0);
+}
+
+}  // namespace
+}  // namespace penumbra::bench
