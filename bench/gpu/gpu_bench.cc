@@ -35,6 +35,8 @@ bool add_gpu(Measure measure, const char* measurement, const char* measures, Cos
     add_gpu(&gpu::measure_lookups, "E11", "look-ups by engine, batch and threads: IPv4, IPv6, flows", {62, 25}, true),
     add_gpu(&gpu::measure_classification, "E14", "packets classified by a GPU, by cores, by the published design",
             {28, 11}, false, true),
+    add_gpu(&gpu::measure_knobs, "E13",
+            "classification by a GPU, by batch, filter, rules, classes and fields (GSwitch, 5-9)", {40, 12}),
     add_gpu(&gpu::measure_latencies, "E18", "32 look-ups from submit to result: copies, zero copy, resident", {6.5, 5},
             true),
     add_gpu(&gpu::measure_group_signals, "E19", "results made visible once a group, or item by item", {1, 0.5}),

@@ -25,6 +25,8 @@ void measure_random_accesses(const Options& options, Report& report);
 void measure_offload(const Options& options, Report& report);
 /// Packets classified by the GPU and by so many cores, and by the published design (GSwitch, figure 6).
 void measure_classification(const Options& options, Report& report);
+/// The same with one knob of the rules turned at a time (GSwitch, figures 5 to 9).
+void measure_knobs(const Options& options, Report& report);
 /// Shaders on data that the GPU has, beside random reads of tables of that size.
 void measure_shaders(const Options& options, Report& report);
 /// Look-ups by engine, batch size and threads beside what the bus can carry (PacketShader, figure 2).

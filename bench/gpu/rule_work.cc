@@ -16,9 +16,13 @@ constexpr std::size_t kBatch = 4096;
 
 RuleWork::RuleWork(const std::string& structure, std::uint64_t seed, const RuleTask& task,
                    std::vector<std::uint32_t> right)
+    : RuleWork([&](GracePeriods& periods) { return make_rule_table(structure, task.fields, seed, periods); }, task,
+               std::move(right)) {}
+
+RuleWork::RuleWork(const MakeTable& make, const RuleTask& task, std::vector<std::uint32_t> right)
     : LookupWork(task.headers.size(), key_bytes_of(task.fields), sizeof(std::uint32_t)),
       right_(std::move(right)),
-      table_(make_rule_table(structure, task.fields, seed, no_readers_)) {
+      table_(make(no_readers_)) {
   fill(*table_, task);
   const RuleKeys keys(task.fields, task.headers);
   std::memcpy(own_keys(), keys.column(0), size() * key_bytes());

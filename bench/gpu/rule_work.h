@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ class RuleWork final : public LookupWork {
  public:
   /// `task` outlives it. `right` are the answers, as place from 1 on of a rule of the task, of all its headers.
   RuleWork(const std::string& structure, std::uint64_t seed, const RuleTask& task, std::vector<std::uint32_t> right);
+  /// The same by a table that `make` makes, which is empty.
+  using MakeTable = std::function<std::unique_ptr<RuleTable>(GracePeriods&)>;
+  RuleWork(const MakeTable& make, const RuleTask& task, std::vector<std::uint32_t> right);
 
   Table& penumbra_table() override { return table_->table(); }
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The knobs of rules that figures 5 to 9 of M. Varvello et al. turn one at a time: Multilayer Packet Classification
+// with Graphics Processing Units (CoNEXT 2014).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/rules/rule_generator.h"
+#include "penumbra/table.h"
+#include "shaders/rules/rule_structures.h"
+
+namespace penumbra::bench {
+
+/// A place in a plot: rules, and how they are searched.
+struct KnobSetting {
+  double at = 0;
+  control::rules::RuleGeneratorOptions rules;
+  std::optional<std::size_t> batch = std::nullopt;          ///< in place of what is usual
+  std::optional<std::uint32_t> filter_bits = std::nullopt;  ///< a rule, of `bloom`, in place of its own choice
+};
+
+/// One knob turned: a plot.
+struct KnobSweep {
+  std::string title, axis;
+  std::vector<KnobSetting> settings;
+  bool is_of_filters = false;  ///< `bloom` alone
+};
+
+/// All of the figures' knobs; `main` ones leave out those that show again what another one shows, of more rules or of
+/// fewer fields.
+enum class Knobs : std::uint8_t { all, main };
+std::vector<KnobSweep> knob_sweeps(Knobs knobs, std::uint64_t seed);
+
+/// Whether a structure has to show something at this place.
+bool has_turn(const RuleStructure& structure, const KnobSweep& sweep, const KnobSetting& setting);
+
+/// A structure's table, empty, as the setting wants it.
+std::unique_ptr<RuleTable> make_table(const RuleStructure& structure, const KnobSetting& setting,
+                                      GracePeriods& grace_periods);
+
+}  // namespace penumbra::bench
