@@ -32,17 +32,17 @@ bool add_gpu(Measure measure, const char* measurement, const char* measures, Cos
             {3, 0.8}),
     add_gpu(&gpu::measure_offload, "E5", "from how many accesses or hashes an item on a GPU is ahead of cores",
             {6, 2.2}),
-    add_gpu(&gpu::measure_lookups, "E11", "look-ups by engine, batch and threads: IPv4, IPv6, flows", {62, 25}, true),
+    add_gpu(&gpu::measure_lookups, "E11", "look-ups by engine, batch and threads: IPv4, IPv6, flows", {50, 28}, true),
     add_gpu(&gpu::measure_classification, "E14", "packets classified by a GPU, by cores, by the published design",
             {28, 11}, false, true),
     add_gpu(&gpu::measure_knobs, "E13",
-            "classification by a GPU, by batch, filter, rules, classes and fields (GSwitch, 5-9)", {40, 12}),
-    add_gpu(&gpu::measure_latencies, "E18", "32 look-ups from submit to result: copies, zero copy, resident", {6.5, 5},
+            "classification by a GPU, by batch, filter, rules, classes and fields (GSwitch, 5-9)", {30, 6.5}),
+    add_gpu(&gpu::measure_latencies, "E18", "32 look-ups from submit to result: copies, zero copy, resident", {8, 7},
             true),
     add_gpu(&gpu::measure_group_signals, "E19", "results made visible once a group, or item by item", {1, 0.5}),
     add_gpu(&gpu::measure_buffers, "E21", "buffers in flight to a kernel that never stops, by number and size",
             {1, 1.7}),
-    add_gpu(&gpu::measure_shaders, "", "shaders on data that the GPU has, beside random reads", {15, 0.5}, true)};
+    add_gpu(&gpu::measure_shaders, "", "shaders on data that the GPU has, beside random reads", {7, 0.5}, true)};
 
 }  // namespace
 }  // namespace penumbra::bench

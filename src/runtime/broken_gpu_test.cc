@@ -96,9 +96,9 @@ cudaStream_t stream_beside = nullptr;
 
 /// Has another engine of the process lose the GPU, while the router's use it.
 void lose_beside() {
-  static const echo_view view{1};
+  static const echo_view kView{1};
   static Table table("echo");
-  table.publish(view, {});
+  table.publish(kView, {});
   const std::unique_ptr<Engine> engine = make({});
   engine->use_table(table);
   const auto queue = engine->open_queue();
