@@ -41,6 +41,9 @@ void measure_offload(const Options& /*options*/, Report& /*report*/) {
 void measure_classification(const Options& /*options*/, Report& /*report*/) {
   refuse();
 }
+void measure_knobs(const Options& /*options*/, Report& /*report*/) {
+  refuse();
+}
 void measure_shaders(const Options& /*options*/, Report& /*report*/) {
   refuse();
 }
