@@ -11,7 +11,9 @@ namespace {
 
 constexpr unsigned kFirstRates = 2000;  ///< a second: the core is whole in some of them, if it ever is
 constexpr double kRateSeconds = 0.0005;
-constexpr std::uint64_t kTurns = 4096, kAdditions = 8;  ///< of a turn: more than a core begins at once
+constexpr std::uint64_t kTurns = 4096;
+constexpr std::uint64_t kAdditions =
+    8;  ///< of a turn, none of which waits for another: more than a core begins at once
 
 }  // namespace
 
@@ -20,17 +22,17 @@ WholeCore::WholeCore(std::function<double()> rate) : rate_(std::move(rate)) {
 }
 
 double WholeCore::core_rate() {
-  std::uint64_t a = 0, b = 0, c = 0, d = 0;
+  std::uint64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
   std::uint64_t turns = 0;
   const double begin = now();
   double end = begin;
   do {
     for (std::uint64_t i = 0; i < kTurns; ++i) {
-      // As it stands here: a compiler would make one addition of all.
+      // As it stands here: a compiler would make one addition of all turns'.
       asm volatile(
           "add $1, %0\n\tadd $1, %1\n\tadd $1, %2\n\tadd $1, %3\n\t"
-          "add $1, %0\n\tadd $1, %1\n\tadd $1, %2\n\tadd $1, %3"
-          : "+r"(a), "+r"(b), "+r"(c), "+r"(d)
+          "add $1, %4\n\tadd $1, %5\n\tadd $1, %6\n\tadd $1, %7"
+          : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), "+r"(g), "+r"(h)
           :
           : "cc");
     }

@@ -3,9 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "report/markup.h"
 
 namespace penumbra::report {
+namespace {
+
+/// Rounded, and without ".0": a page has ten thousand of them.
+std::string tenths(double place) {
+  return fmt::format("{}", std::round(place * 10) / 10);
+}
+
+}  // namespace
 
 std::string marker(std::size_t shape, double x, double y, double size) {
   const double r = size;
@@ -31,13 +41,12 @@ std::string marker(std::size_t shape, double x, double y, double size) {
 }
 
 std::string text_at(double x, double y, std::string_view anchor, std::string_view text, std::string_view kind) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>", x, y, anchor,
+  return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\"{}>{}</text>", tenths(x), tenths(y), anchor,
                      kind.empty() ? "" : fmt::format(" class=\"{}\"", kind), escape(text));
 }
 
 std::string line(std::string_view kind, double x1, double y1, double x2, double y2) {
-  return fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>", kind, x1, y1, x2,
-                     y2);
+  return fmt::format("<path class=\"{}\" d=\"M{} {}L{} {}\"/>", kind, tenths(x1), tenths(y1), tenths(x2), tenths(y2));
 }
 
 }  // namespace penumbra::report
