@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cuda/engine.h"
+#include "cuda/eventually_test.h"
 #include "cuda/fake_device.h"
 #include "cuda/fake_world_test.h"
 #include "engines/conformance.h"
@@ -154,10 +155,10 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
   const int launches = faults_.launches[0];
   Batch batch = world_.modulo_batch(in, out);
   ASSERT_EQ(queue->submit(batch), EngineQueue::Submitted::queued);
-  while (faults_.launches[0] == launches) std::this_thread::yield();
+  ASSERT_TRUE(eventually([&] { return faults_.launches[0] > launches; }));
   faults_.no_memory = true;
   engine.use_table(table.table());
-  while (queue->poll() == nullptr) std::this_thread::yield();
+  ASSERT_TRUE(eventually([&] { return queue->poll() != nullptr; }));
   for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
   EXPECT_EQ(faults_.abandoned, 1);
   EXPECT_EQ(faults_.destroyed, 0);
@@ -182,9 +183,9 @@ class CudaStuckLaunch : public CudaFaults {
     const int launches = faults_.launches[0];
     Batch batch = world_.modulo_batch(in_, out_);
     ASSERT_EQ(queue_->submit(batch), EngineQueue::Submitted::queued);
-    while (faults_.launches[0] == launches) std::this_thread::yield();
+    ASSERT_TRUE(eventually([&] { return faults_.launches[0] > launches; }));
     action();
-    while (queue_->poll() == nullptr) std::this_thread::yield();
+    ASSERT_TRUE(eventually([&] { return queue_->poll() != nullptr; }));
     for (std::size_t i = 0; i < in_.size(); ++i) ASSERT_EQ(out_[i], in_[i] % FakeWorld::kModulus) << i;
     EXPECT_EQ(faults_.abandoned, 1);
     EXPECT_EQ(faults_.destroyed, 0);
@@ -213,7 +214,7 @@ TEST_F(CudaStuckLaunch, KeepsNoTableThatGrowsFromItsOwner) {
     Batch batch = world_.modulo_batch(in_, out_);
     batch.table = &growing_;
     ASSERT_EQ(queue_->submit(batch), EngineQueue::Submitted::queued);
-    while (queue_->poll() == nullptr) std::this_thread::yield();
+    ASSERT_TRUE(eventually([&] { return queue_->poll() != nullptr; }));
   }
   expect_that_it_returns([&] { publish(2'000); });
 }
@@ -245,7 +246,7 @@ struct StuckCopies {
 TEST_F(CudaFaults, ATableCopyThatNeverEndsIsGivenUpAndItsOwnerGoesOn) {
   StuckCopies gpu(world_, impatient_);
   gpu.table.load(1);  // a whole table: the owner waits until the GPU has it
-  while (faults_.abandoned == 0) std::this_thread::sleep_for(milliseconds(5));
+  ASSERT_TRUE(eventually([&] { return faults_.abandoned > 0; }));
   gpu.table.check(*gpu.queue);
   EXPECT_EQ(gpu.table.wrong_state, 0U);
   EXPECT_THAT(all(gpu.engine.notes()), HasSubstr("a copy of the table"));
@@ -307,13 +308,13 @@ TEST_F(CudaFaults, ATableThatChangedMeanwhileIsThereWhenTheGpuIsBack) {
     std::uint16_t next_hop = 0;
     for (int opened = 1; opened <= 3; ++opened) {
       faults_.launches_until_fault = 3;
-      while (faults_.opened == opened) {
+      ASSERT_TRUE(eventually([&] {
         table.change(++next_hop);
         std::this_thread::sleep_for(milliseconds(1));
-      }
+        return faults_.opened > opened;
+      }));
     }
-    const std::size_t seen = table.lookups;
-    while (table.lookups < seen + 5) std::this_thread::yield();
+    ASSERT_TRUE(eventually([&, seen = table.lookups.load()] { return table.lookups >= seen + 5; }));
   });
   EXPECT_EQ(table.wrong_state, 0U);
 }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuda/eventually_test.h"
 #include "cuda/standstill.h"
 #include "cuda_resident/engine.h"
 #include "cuda_resident/fake_resident_test.h"
@@ -105,10 +106,7 @@ INSTANTIATE_TEST_SUITE_P(How, ResidentStuck, testing::Bool(),
 TEST_F(ImpatientResidentFaults, AnIdleKernelThatDiesIsNoticed) {
   run_until_the_kernel_answers();
   faults_.dead = true;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (faults_.abandoned == 0 && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(milliseconds(5));
-  }
+  ASSERT_TRUE(cuda::eventually([this] { return faults_.abandoned > 0; }));
   EXPECT_THAT(notes(), HasSubstr("has shown no life"));
 }
 
@@ -158,7 +156,7 @@ TEST_F(ResidentFaults, AKernelThatEndsIsStartedAnewOnWipedSlots) {
 TEST_F(ResidentFaults, AKeeperWhoseWorkersWipeNoSlotsSleeps) {
   run_until_the_kernel_answers();
   faults_.ends = true;
-  while (world_.faults.opened == 1) std::this_thread::sleep_for(milliseconds(1));
+  ASSERT_TRUE(cuda::eventually([this] { return world_.faults.opened > 1; }));
   std::uint64_t turns = 0;
   const auto take_some_time = [&] {
     const std::uint64_t before = world_.faults.turns;
@@ -236,14 +234,17 @@ TEST_F(ResidentFaults, ATableThatChangedMeanwhileIsThereWhenTheGpuIsBack) {
   table_.check_during(lookups, [&] {
     std::uint16_t next_hop = 0;
     for (int opened = 1; opened <= 3; ++opened) {
-      while (world_.faults.opened == opened) {
+      ASSERT_TRUE(cuda::eventually([&] {
         faults_.ends = true;  // again and again: what ends while the keeper has it end anyway is no failure
         table_.change(++next_hop);
         std::this_thread::sleep_for(milliseconds(1));
-      }
+        return world_.faults.opened > opened;
+      }));
     }
-    const std::size_t before = by_kernel();
-    while (by_kernel() < before + 5) std::this_thread::sleep_for(milliseconds(1));
+    ASSERT_TRUE(cuda::eventually([&, before = by_kernel()] {
+      std::this_thread::sleep_for(milliseconds(1));
+      return by_kernel() >= before + 5;
+    }));
   });
   EXPECT_EQ(table_.wrong_state, 0U);
 }
