@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -200,7 +201,7 @@ TEST_F(ResidentFaults, ARefusedKernelIsTriedAgain) {
 /// Closing the device would wait for it.
 TEST_F(ResidentFaults, AKernelThatMayBeRunningIsGivenUp) {
   run_until_the_kernel_answers();
-  faults_.telling->fails = true;
+  faults_.telling->fails = std::numeric_limits<int>::max();
   {
     const cuda::Standstill others_call;
   }
