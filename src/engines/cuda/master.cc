@@ -99,7 +99,7 @@ bool Master::turn() {
   if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
   bool worked = take();
   if (device_ == nullptr) return worked;
-  memory_->throw_if_lost();
+  memory_->check();
   worked = finish() || worked;
   worked = advance_tables() || worked;
   return launch() || worked;

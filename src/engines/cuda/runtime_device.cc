@@ -176,6 +176,7 @@ class RuntimeDevice final : public Device {
   }
   void release(std::byte* memory) noexcept override {
     const Standstill standstill;
+    if (loss_->is_told()) return;
     cudaFree(memory);
     std::erase(allocated_, memory);
   }
@@ -191,6 +192,7 @@ class RuntimeDevice final : public Device {
   }
   void unshare(std::byte* host) noexcept override {
     const Standstill standstill;
+    if (loss_->is_told()) return;
     shared_once().remove(host);
     std::erase_if(shared_, [host](const Shared& each) { return each.host == host; });
   }

@@ -127,7 +127,7 @@ void Keeper::close() {
     if (device_ != nullptr) {
       quieten();
       standstill.emplace();
-      memory_->throw_if_lost();
+      memory_->check();
     }
   } catch (const DeviceError& error) {
     lose(error);
@@ -140,7 +140,7 @@ void Keeper::close() {
 bool Keeper::turn() {
   if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
   if (device_ == nullptr) return false;
-  memory_->throw_if_lost();
+  memory_->check();
   const bool worked = advance_tables();
   if (runs_ && device_->has_ended()) throw DeviceError("the kernel has ended by itself", false);
   if (has_unserved_rows() || !cuda::Residence::is_allowed()) pause();

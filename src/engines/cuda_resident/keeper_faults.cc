@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cuda/abandoned.h"
+#include "cuda/quiet_memory.h"
 #include "cuda_resident/keeper.h"
 #include "cuda_resident/piece.h"
 
