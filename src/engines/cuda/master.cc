@@ -61,7 +61,7 @@ void Master::unshare(const SharedMemory& memory) {
     if (--(*known)->users > 0) return;
     if (device_ != nullptr) {
       let_go(**known);
-      memory_->throw_if_lost();  // the GPU may go on with the memory, which is kept for it then
+      memory_->check();  // if this throws, the GPU may go on with the memory until lose() has closed it
     }
     memories_.erase(known);
   });

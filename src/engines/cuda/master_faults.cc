@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the master comes by its device, and what it does when it loses it.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -84,6 +85,7 @@ void Master::lose(const DeviceError& error) {
   }
   waiting_ = 0;
   flying_.clear();
+  std::erase_if(memories_, [](const auto& memory) { return memory->users == 0; });
 }
 
 }  // namespace penumbra::cuda

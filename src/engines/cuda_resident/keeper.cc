@@ -64,12 +64,7 @@ void Keeper::remove(const SlotRow& row) {
       kept = std::move(*known);
       rows_.erase(known);
     }
-    if (device_ != nullptr) {
-      pause();
-      let_go(*kept->range);
-      memory_->throw_if_lost();  // the GPU may go on with the range, which is kept for it then
-    }
-    std::erase(ranges_, kept->range);
+    drop(*kept->range);
   });
 }
 
@@ -88,16 +83,18 @@ std::shared_ptr<SharedRange> Keeper::share(std::shared_ptr<const HugeMemory> hos
   return range;
 }
 
-void Keeper::unshare(const SharedRange& range) {
-  ask([this, &range] {
-    const auto known = std::ranges::find(ranges_, &range, &std::shared_ptr<SharedRange>::get);
-    if (--(*known)->users > 0) return;
-    if (device_ != nullptr) {
-      let_go(**known);
-      memory_->throw_if_lost();  // likewise
-    }
-    ranges_.erase(known);
-  });
+void Keeper::unshare(SharedRange& range) {
+  ask([this, &range] { drop(range); });
+}
+
+/// One user of it is gone.
+void Keeper::drop(SharedRange& range) {
+  if (--range.users > 0) return;
+  if (device_ != nullptr) {
+    let_go(range);
+    memory_->check();  // if this throws, the GPU may go on with the range until lose() has closed it
+  }
+  std::erase_if(ranges_, [&range](const auto& each) { return each.get() == &range; });
 }
 
 void Keeper::add(Table& table) {

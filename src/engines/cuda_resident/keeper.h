@@ -50,9 +50,9 @@ class Keeper final : public cuda::DeviceThread {
   /// Slots for a worker. Throws std::runtime_error when no block is left.
   std::shared_ptr<SlotRow> add_row();
   void remove(const SlotRow& row);
-  /// Lets the GPU reach host memory, as often let go as shared.
+  /// Lets the GPU reach host memory, as often unshared as shared.
   std::shared_ptr<SharedRange> share(std::shared_ptr<const HugeMemory> host);
-  void unshare(const SharedRange& range);
+  void unshare(SharedRange& range);
   void add(Table& table);
   /// Waits until the kernel serves the row and has all tables, or the GPU is lost; not longer than its patience.
   void settle(const SlotRow& row) const;
@@ -91,6 +91,7 @@ class Keeper final : public cuda::DeviceThread {
   bool is_read(std::uint32_t copy) const noexcept;
   void reach(SharedRange& range);
   void let_go(SharedRange& range) noexcept;
+  void drop(SharedRange& range);
   void begin(TableLease& table);
   void resume();
   void pause();

@@ -153,6 +153,7 @@ void Keeper::lose(const DeviceError& error) {
   residence_.end();
   memory_.reset();
   device_.reset();
+  std::erase_if(ranges_, [](const auto& range) { return range->users == 0; });
 }
 
 }  // namespace penumbra::cuda_resident
