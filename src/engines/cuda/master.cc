@@ -210,12 +210,12 @@ bool Master::launch(Group& group, unsigned lane_index) {
   }
   if (lane.jobs.empty()) return false;
   waiting_ -= lane.jobs.size();
-  flying_.push_back(lane_index);
   ++group.flying;
   lane.group = &group;
   lane.copy = group.table->enter();
   lane.since = Clock::now();
   send(lane, lane_index);
+  flying_.push_back(lane_index);
   if (is_calibrating_) return true;
   launches_.fetch_add(1, std::memory_order_relaxed);
   batches_.fetch_add(lane.jobs.size(), std::memory_order_relaxed);

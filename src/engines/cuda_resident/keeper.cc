@@ -161,7 +161,7 @@ bool Keeper::advance_tables() {
 /// Whether a batch that a group may be at reads that copy, which is not the current one any more.
 bool Keeper::is_read(std::uint32_t copy) const noexcept {
   return std::ranges::any_of(rows_, [copy](const auto& row) {
-    while (row->is_submitting.load(std::memory_order_acquire)) std::this_thread::yield();
+    row->wait_until_submitted();
     for (std::uint32_t i = 0; i < row->count; ++i) {
       const SlotLine& line = row->lines[i];
       if (line.reads.load(std::memory_order_acquire) != copy) continue;

@@ -100,7 +100,10 @@ class Keeper final : public cuda::DeviceThread {
   bool has_rows_to_serve() const noexcept;
   bool has_unserved_rows() const noexcept;
   void watch();
+  bool look_at(std::size_t group, Clock::time_point now);
+  const char* lack_of(const Watch& group, Clock::time_point now) const;
   void watch_groups(Clock::time_point now);
+  void wait_for_answers() noexcept;
   void watch_standstill(Clock::time_point now);
 
   const Backend& backend_;
