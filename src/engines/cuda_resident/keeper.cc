@@ -38,7 +38,7 @@ std::shared_ptr<SlotRow> Keeper::add_row() {
     const std::uint32_t count = std::min(options_.slots, groups > used ? groups - used : 0);
     if (count == 0) return;
     row = std::make_shared<SlotRow>(count, options_.before_first);
-    row->fresh_for.store(openings(), std::memory_order_relaxed);
+    row->fresh_for.store(generation(), std::memory_order_relaxed);
     ranges_.push_back(row->range);
     {
       const std::lock_guard lock(words_mutex_);
@@ -224,9 +224,9 @@ void Keeper::pause() {
   residence_.end();
 }
 
-/// Whether its worker has wiped the slots for the device that is open now.
+/// Whether its worker has wiped the slots for the generation that is now.
 bool Keeper::is_fresh(const SlotRow& row) const noexcept {
-  return row.fresh_for.load(std::memory_order_acquire) == openings();
+  return row.fresh_for.load(std::memory_order_acquire) == generation();
 }
 
 /// Rows of workers that have no batch for this engine may stay unwiped for long.

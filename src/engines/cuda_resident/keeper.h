@@ -60,8 +60,9 @@ class Keeper final : public cuda::DeviceThread {
   // Workers.
 
   const TableLeases& tables() const noexcept { return tables_; }
-  /// How often the device was opened so far: slots have to be fresh for this opening to be served.
-  std::uint32_t openings() const noexcept { return openings_.load(std::memory_order_acquire); }
+  /// How often slots had to be wiped anew so far: the device was opened, or a standstill took too long. Only slots that
+  /// are fresh for this generation are served.
+  std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
   /// A row is fresh.
   void ring() noexcept { doorbell_.ring(); }
 
@@ -113,7 +114,7 @@ class Keeper final : public cuda::DeviceThread {
 
   cuda::Residence residence_{doorbell_};
   TableLeases tables_;
-  std::atomic<std::uint32_t> openings_{0};
+  std::atomic<std::uint32_t> generation_{0};
   std::atomic<bool> is_lost_{false};
 
   // The keeper's own.

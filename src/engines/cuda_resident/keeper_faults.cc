@@ -44,7 +44,7 @@ void Keeper::open() {
     seen_roster_ = reinterpret_cast<const Roster*>(memory_->share(roster_->data(), roster_->bytes()));
     for (const auto& range : ranges_) reach(*range);
     for (TableLease* table : leases_) begin(*table);
-    openings_.fetch_add(1, std::memory_order_release);
+    generation_.fetch_add(1, std::memory_order_release);
     is_lost_.store(false, std::memory_order_release);
     const std::lock_guard lock(words_mutex_);
     name_ = memory_->name();
@@ -82,7 +82,7 @@ void Keeper::watch() {
 void Keeper::watch_standstill(Clock::time_point now) {
   const auto is_served = [](const auto& row) { return row->is_served.load(std::memory_order_relaxed); };
   if (now - paused_ < options_.patience || std::ranges::none_of(rows_, is_served)) return;
-  openings_.fetch_add(1, std::memory_order_release);
+  generation_.fetch_add(1, std::memory_order_release);
   for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
   const std::lock_guard lock(words_mutex_);
   failure_ = "the kernel has stood still for " + std::to_string(options_.patience.count()) +

@@ -71,17 +71,17 @@ void ResidentQueue::know_size(std::uint32_t items) noexcept {
   known_.output_pieces = column_pieces(known_.shader->output_bytes, items);
 }
 
-/// Whether groups read the slots. When the device has been opened anew, and nothing is in flight any more, the slots
-/// are wiped for it.
+/// Whether groups read the slots. When a new generation has begun, and nothing is in flight any more, the slots are
+/// wiped for it.
 bool ResidentQueue::is_served() noexcept {
   if (row_->is_served.load(std::memory_order_acquire)) return true;
-  const std::uint32_t openings = keeper_.openings();
-  if (in_flight_ == 0 && row_->fresh_for.load(std::memory_order_relaxed) != openings) {
+  const std::uint32_t generation = keeper_.generation();
+  if (in_flight_ == 0 && row_->fresh_for.load(std::memory_order_relaxed) != generation) {
     std::memset(static_cast<void*>(slots_), 0, count_ * sizeof(Slot));
     for (SlotLine& line : row_->lines) line.number.store(0, std::memory_order_relaxed);
     std::ranges::fill(view_numbers_, 0);
     taken_ = {};
-    row_->fresh_for.store(openings, std::memory_order_release);
+    row_->fresh_for.store(generation, std::memory_order_release);
     keeper_.ring();
   }
   return false;

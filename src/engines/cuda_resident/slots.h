@@ -54,7 +54,7 @@ struct SlotRow {
   const std::shared_ptr<SharedRange> range;
   std::vector<SlotLine> lines;  ///< of each slot
 
-  /// The opening of the device that the slots are fresh for; the worker's word.
+  /// The generation that the slots are fresh for, see Keeper; the worker's word.
   std::atomic<std::uint32_t> fresh_for{0};
   /// The worker submits, see Submitting.
   std::atomic<bool> is_submitting{false};
