@@ -18,6 +18,7 @@
 #include "cuda/standstill.h"
 #include "cuda_resident/engine.h"
 #include "cuda_resident/fake_resident_test.h"
+#include "cuda_resident/queue.h"
 #include "engines/conformance.h"
 
 namespace penumbra::cuda_resident {
@@ -25,6 +26,7 @@ namespace {
 
 using conformance::ShaderQueue;
 using std::chrono::milliseconds;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -99,6 +101,26 @@ TEST_P(ResidentStuck, IsNoticedAndLeavesTheWorkToTheCpu) {
   std::this_thread::sleep_for(milliseconds(100));
   run([] { return true; });
   EXPECT_EQ(world_.faults.opened, 1) << "there is no coming back within the process";
+}
+
+TEST_F(ImpatientResidentFaults, ABatchOfWhichOnePartComesBackIsCountedAsGivenUp) {
+  ResidentEngine engine(fake_backend(world_, faults_),
+                        ResidentOptions{.slots = 4, .patience = milliseconds(300), .retry_after = milliseconds(20)});
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(std::size_t{4} * ResidentQueue::kLeastPart);
+  const auto run_batch = [&] {
+    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+    queue({in.data()}, {out.data()}, in.size(), static_cast<std::uint32_t>(in.size()));
+    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % cuda::FakeWorld::kModulus) << i;
+  };
+  repeat(run_batch, [this] { return faults_.elsewhere >= 4; });  // of these parts each has the same slot every time
+  faults_.mute_group = 0;
+  const int before = faults_.elsewhere;
+  ASSERT_NO_FATAL_FAILURE(run_batch());
+  EXPECT_EQ(faults_.elsewhere, before + 3) << "the last part is answered";
+  EXPECT_THAT(engine.notes(),
+              Contains("1 batches came back from a lost GPU, or from one at a standstill, for the CPU"));
 }
 
 INSTANTIATE_TEST_SUITE_P(How, ResidentStuck, testing::Bool(),

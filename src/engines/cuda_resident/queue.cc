@@ -284,13 +284,13 @@ Batch* ResidentQueue::poll() noexcept {
     if (part.place == Place::cpu) {
       count(row_->by_cpu);
       run_on_cpu(part);
-    } else if (take_answer(part)) {
-      if (part.is_last) count(row_->by_gpu);
-    } else if (row_->is_served.load(std::memory_order_acquire)) {
-      return nullptr;
     } else {
-      if (part.is_last) count(row_->given_up);
-      run_on_cpu(part);
+      if (!take_answer(part)) {
+        if (row_->is_served.load(std::memory_order_acquire)) return nullptr;
+        is_given_up_ = true;
+        run_on_cpu(part);
+      }
+      if (part.is_last) count(std::exchange(is_given_up_, false) ? row_->given_up : row_->by_gpu);
     }
     end(part);
     head_ = behind(head_);

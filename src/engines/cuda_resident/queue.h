@@ -130,6 +130,7 @@ class ResidentQueue final : public EngineQueue {
   std::array<std::byte, kMostViewBytes> view_{};  ///< that of `taken_`
   std::uint64_t view_number_ = 0;                 ///< another one whenever that is another view
   std::vector<std::uint64_t> view_numbers_;       ///< of each slot: of its last batch; 0: of none
+  bool is_given_up_ = false;  ///< of the oldest batch a part that is back already: the GPU was lost with it
 };
 
 }  // namespace penumbra::cuda_resident

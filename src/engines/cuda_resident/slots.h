@@ -60,7 +60,7 @@ struct SlotRow {
   std::atomic<bool> is_submitting{false};
   /// Groups read the slots; the keeper's word.
   std::atomic<bool> is_served{false};
-  std::atomic<std::uint64_t> by_gpu{0}, by_cpu{0}, given_up{0};  ///< batches, or parts; the worker counts
+  std::atomic<std::uint64_t> by_gpu{0}, by_cpu{0}, given_up{0};  ///< batches; the worker counts
 
   /// Until the worker has submitted what it was at, if anything.
   void wait_until_submitted() const noexcept {
