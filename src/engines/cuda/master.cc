@@ -218,7 +218,8 @@ bool Master::launch(Group& group, unsigned lane_index) {
   flying_.push_back(lane_index);
   if (is_calibrating_) return true;
   launches_.fetch_add(1, std::memory_order_relaxed);
-  batches_.fetch_add(lane.jobs.size(), std::memory_order_relaxed);
+  const auto batches = std::ranges::count(lane.jobs, true, &Job::is_last);
+  batches_.fetch_add(static_cast<std::uint64_t>(batches), std::memory_order_relaxed);
   return true;
 }
 
