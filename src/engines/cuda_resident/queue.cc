@@ -317,7 +317,7 @@ bool ResidentQueue::take_answer(const Part& part) const noexcept {
   if (const std::uint32_t parts = parts_ahead(); in_flight_ > parts) {
     fetch(slots_[part_ahead(parts).slot].out, static_cast<std::uint32_t>(from - slots_[part.slot].out),
           [](const Piece* piece) { __builtin_prefetch(piece); });
-    if (!slots_lie_aside()) fetch(slots_[part_ahead(kLeastAhead).slot].in, pieces_of_next(), prefetch_to_write);
+    if (!slots_lie_aside()) fetch(slots_[part_ahead(kInputsAhead).slot].in, pieces_of_next(), prefetch_to_write);
   }
   return true;
 }
