@@ -68,9 +68,7 @@ void measure(const KnobSweep& sweep, const KnobSetting& setting, const Options& 
 void run_knobs(const Options& options, Report& report) {
   pin_to_first_core();
   const auto sweeps = knob_sweeps(Knobs::all, options.seed);
-  report.input("rules", fmt::format("generated, of 12 fields unless a plot says 5, one class matches a header unless a "
-                                    "plot says more, seed {}",
-                                    options.seed));
+  report.input("rules", knob_rules_in_words(options.seed));
   report.input("headers",
                fmt::format("{}, each drawn from a rule, in random order; in batches of {} unless a plot says "
                            "otherwise",

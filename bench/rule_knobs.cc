@@ -102,6 +102,12 @@ std::vector<KnobSweep> knob_sweeps(Knobs knobs, std::uint64_t seed) {
   return sweeps;
 }
 
+std::string knob_rules_in_words(std::uint64_t seed) {
+  return fmt::format(
+      "generated, of 12 fields unless a plot says 5, one class matches a header unless a plot says more, seed {}",
+      seed);
+}
+
 bool has_turn(const RuleStructure& structure, const KnobSweep& sweep, const KnobSetting& setting) {
   if (sweep.is_of_filters) return structure.name == "bloom";
   return structure.name != "linear" || setting.rules.rules <= kLinearRules;

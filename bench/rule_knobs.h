@@ -37,6 +37,9 @@ struct KnobSweep {
 enum class Knobs : std::uint8_t { all, main };
 std::vector<KnobSweep> knob_sweeps(Knobs knobs, std::uint64_t seed);
 
+/// What the rules are, for a report.
+std::string knob_rules_in_words(std::uint64_t seed);
+
 /// Whether a structure has to show something at this place.
 bool has_turn(const RuleStructure& structure, const KnobSweep& sweep, const KnobSetting& setting);
 

@@ -9,14 +9,14 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr unsigned kFirstRates = 200;  ///< a tenth of a second: the core is whole in some of them, if it ever is
+constexpr unsigned kFirstRates = 2000;  ///< a second: the core is whole in some of them, if it ever is
 constexpr double kRateSeconds = 0.0005;
 constexpr std::uint64_t kTurns = 4096, kAdditions = 8;  ///< of a turn: more than a core begins at once
 
 }  // namespace
 
 WholeCore::WholeCore(std::function<double()> rate) : rate_(std::move(rate)) {
-  for (unsigned i = 0; i < kFirstRates; ++i) is_whole();
+  for (unsigned i = 0; i < kFirstRates; ++i) rate_now();
 }
 
 double WholeCore::core_rate() {
@@ -40,10 +40,10 @@ double WholeCore::core_rate() {
   return static_cast<double>(turns * kAdditions) / (end - begin) * 1e-6;
 }
 
-bool WholeCore::is_whole() {
+double WholeCore::rate_now() {
   const double rate = rate_();
   most_ = std::max(most_, rate);
-  return rate >= kWhole * most_;
+  return rate;
 }
 
 double WholeCore::of(const std::function<double()>& sample) {

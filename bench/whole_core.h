@@ -7,7 +7,7 @@
 namespace penumbra::bench {
 
 /// Samples of one thread whose core was whole meanwhile. A virtual machine's core is often one of the two threads of a
-/// real one, and somebody else's work on the other comes and goes by tenths of a second: what keeps the core busy, and
+/// real one, and somebody else's work on the other comes and goes within a second: what keeps the core busy, and
 /// does not wait for memory, then takes up to twice as long. Whether a sample is taken anew is decided by what the core
 /// did beside it, never by the sample.
 class WholeCore {
@@ -17,7 +17,8 @@ class WholeCore {
   /// Of the most that the core ever did, so much makes it whole. One of two threads gets half.
   static constexpr double kWhole = 0.8;
 
-  /// Of the calling thread's core, which is to be the thread's for good. `rate`: how much the core does now.
+  /// Of the calling thread's core, which is to be the thread's for good. Takes a second to learn what it can do.
+  /// `rate`: how much it does now.
   explicit WholeCore(std::function<double()> rate = core_rate);
 
   /// What `sample` returns, called anew until the core was whole right before and right behind.
@@ -31,7 +32,8 @@ class WholeCore {
   static double core_rate();
 
  private:
-  bool is_whole();
+  double rate_now();
+  bool is_whole() { return rate_now() >= kWhole * most_; }
 
   std::function<double()> rate_;
   double most_ = 0;

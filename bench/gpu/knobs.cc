@@ -81,9 +81,7 @@ void measure(const KnobPlace& place, const Options& options, Report& report) {
 void measure_knobs(const Options& options, Report& report) {
   const unsigned threads = std::clamp(core_count(), 2U, kMostKnobThreads + 1) - 1;
   const auto sweeps = knob_sweeps(Knobs::main, options.seed);
-  report.input("rules", fmt::format("generated, of 12 fields unless a plot says 5, one class matches a header unless a "
-                                    "plot says more, seed {}",
-                                    options.seed));
+  report.input("rules", knob_rules_in_words(options.seed));
   report.input("headers", fmt::format("{}, each drawn from a rule, in random order, by {} threads in batches of {} "
                                       "unless a plot says otherwise",
                                       kKnobHeaders, threads, kKnobBatch));

@@ -88,7 +88,7 @@ Latencies of_engine(const std::string& choice, LookupStream& stream, unsigned ro
 
 const Plot kInFlightPlot{"E18", fmt::format("batches of {} in flight, one thread", kLookups), "batches in flight"};
 
-/// Microseconds a batch with so many in flight, from one thread, which has its core to itself.
+/// Microseconds a batch with so many in flight, from one thread whose core is whole, if it ever is.
 std::vector<Series> costs_in_flight(const std::string& choice, LookupStream& stream, unsigned rounds, Report& report) {
   std::vector<Series> series;
   run_team(1, [&](unsigned) {
@@ -107,8 +107,10 @@ std::vector<Series> costs_in_flight(const std::string& choice, LookupStream& str
     }
     series = interleave(turns, rounds);
     if (core.shared() > 0) {
-      report.note(fmt::format("{}: for {} of {} samples the thread had but part of its core each time, {} times",
-                              choice, core.shared(), core.samples(), WholeCore::kMostCalls));
+      report.note(
+          fmt::format("{}: {} of {} samples, those of the unmeasured round among them, are of a core that was not "
+                      "whole in {} trials",
+                      choice, core.shared(), core.samples(), WholeCore::kMostCalls));
     }
   });
   return series;

@@ -68,7 +68,8 @@ class Table {
     publish_bytes(&view, sizeof(View), std::move(regions));
   }
   template <class View>
-  void publish(const View&& view, std::vector<TableRegion> regions) = delete;  ///< it would not live
+  void publish(const View&& view,
+               std::vector<TableRegion> regions) = delete;  ///< a temporary would not live long enough
 
   /// Announces a rewrite of part of a region of the current version.
   void changed(std::size_t region, std::size_t offset, std::size_t bytes) {

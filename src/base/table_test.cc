@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <utility>
 
 namespace penumbra {
 namespace {
@@ -13,6 +14,11 @@ namespace {
 struct NumberView {
   const std::uint32_t* number;
 };
+
+template <class View>
+concept CanPublish = requires(Table& table, View&& view) { table.publish(std::forward<View>(view), {}); };
+static_assert(CanPublish<NumberView&>);
+static_assert(!CanPublish<NumberView>, "a temporary");
 
 class CountingMirror final : public TableMirror {
  public:
