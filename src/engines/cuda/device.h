@@ -65,19 +65,28 @@ class Device {
   Device& operator=(const Device&) = delete;
   /// Waits for what it was given, and takes back all memory that it gave and shared.
   virtual ~Device() = default;
-  /// In place of the destructor, which may never return: nothing will be asked of it any more, for this reason.
+  /// In place of the destructor, which may never return. For this reason nothing will be asked of it any more, but for
+  /// whether streams have come to their marks.
   virtual void abandon(const std::string& reason) noexcept = 0;
-  /// Throws a final DeviceError if anyone of this process has abandoned the GPU; asks only memory, for every turn.
+  /// Throws a final DeviceError if anyone of this process has abandoned the GPU; costs one load, so it can be asked at
+  /// every turn.
   virtual void throw_if_lost() const = 0;
 
   /// What it is, for people.
   virtual std::string name() const = 0;
+
+  // Memory. These may wait until nothing runs on the GPU, and bring about a standstill for that.
+
   /// Memory of the device.
   virtual std::byte* allocate(std::size_t bytes) = 0;
+  /// Does nothing if the GPU is lost, which may go on with the memory.
   virtual void release(std::byte* memory) noexcept = 0;
   /// Lets the device reach host memory; returns the memory's address there.
   virtual std::byte* share(std::byte* host, std::size_t bytes) = 0;
+  /// As release().
   virtual void unshare(std::byte* host) noexcept = 0;
+
+  // Streams.
 
   /// `host` is shared memory and stays as it is until the copy is done.
   virtual void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) = 0;

@@ -75,7 +75,7 @@ class DeviceThread {
   cpu_set_t workers_{};  ///< cores; the thread's own
 };
 
-/// What was opened first of several threads' devices, which are alike; empty: nothing yet.
+/// The name of the first of the threads' devices that was ever opened, for they are alike; empty: none was.
 template <class Threads>
 std::string first_device_name(const Threads& threads) {
   for (const auto& thread : threads) {

@@ -2,8 +2,8 @@
 //
 // For tests: a device without a GPU. What a stream was given is done when the master asks whether it is done, not
 // before, and the streams take turns at random: so whoever touches memory too early, or gives it away too early, gets
-// wrong answers. The device's memory is not the host's. It fails when it is told to. As with a GPU, no kernel that
-// never ends may run during some of its calls.
+// wrong answers. The device's memory is not the host's. It fails when it is told to, and goes on with what it was given
+// when it is given up. As with a GPU, no kernel that never ends may run during some of its calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <queue>
 #include <random>
 #include <span>
@@ -42,12 +43,26 @@ struct FakeFaults {
   std::atomic<bool> fault_is_final{false};
   std::atomic<bool> fault_is_late{false};  ///< not the launch fails, but the question whether it is done
   std::atomic<bool> stuck{false};          ///< nothing is ever done
+  std::atomic<bool> fails_to_mark{false};  ///< once
   std::atomic<int> opened{0}, destroyed{0}, abandoned{0};
+  std::atomic<int> shared{0};                  ///< memories that are
   std::atomic<std::uint64_t> turns{0};         ///< of a thread, at each of which it asks whether its device is lost
   std::atomic<int> most_segments{0};           ///< of a launch so far
   std::array<std::atomic<int>, 2> launches{};  ///< of each device
   std::array<Loss, 2> losses{};                ///< likewise
   std::atomic<const std::byte*> copied_from{nullptr}, copied_to{nullptr};  ///< on the host, last
+
+  /// Has the devices that were abandoned do what they were given before.
+  void finish_abandoned() {
+    const std::lock_guard lock(mutex);
+    for (const auto& finish : unfinished) finish();
+  }
+  void add_unfinished(std::function<void()> finish) {
+    const std::lock_guard lock(mutex);
+    unfinished.push_back(std::move(finish));
+  }
+  std::mutex mutex;  ///< of what follows
+  std::vector<std::function<void()>> unfinished;
 };
 
 /// The shaders of fake devices, as functions over a view and a batch.
@@ -64,13 +79,13 @@ class FakeDevice final : public Device {
   ~FakeDevice() override {
     const Standstill standstill;
     expect_that_it_returns();
-    for (unsigned i = 0; i < streams_.size(); ++i) {
-      while (!streams_[i].empty()) do_next(i);
-    }
+    finish();
+    faults_.shared -= static_cast<int>(shared_.size());
     ++faults_.destroyed;
   }
   void abandon(const std::string& reason) noexcept override {
     faults_.losses[index_].tell(reason);
+    faults_.add_unfinished([this] { finish(); });
     ++faults_.abandoned;
   }
   void throw_if_lost() const override {
@@ -92,6 +107,7 @@ class FakeDevice final : public Device {
   }
   void release(std::byte* memory) noexcept override {
     const Standstill standstill;
+    if (is_lost()) return;
     expect_that_it_returns();
     EXPECT_EQ(memory_.erase(memory), 1U);
   }
@@ -100,12 +116,15 @@ class FakeDevice final : public Device {
     throw_if_lost();
     expect_that_it_returns();
     EXPECT_TRUE(shared_.emplace(host, bytes).second);
+    ++faults_.shared;
     return host;
   }
   void unshare(std::byte* host) noexcept override {
     const Standstill standstill;
+    if (is_lost()) return;
     expect_that_it_returns();
     EXPECT_EQ(shared_.erase(host), 1U);
+    --faults_.shared;
   }
 
   void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
@@ -142,6 +161,7 @@ class FakeDevice final : public Device {
     if (fails) late_fault_ = true;
   }
   void mark(unsigned stream) override {
+    if (faults_.fails_to_mark.exchange(false)) throw DeviceError("an injected failure to mark", false);
     streams_[stream].push([] {});
   }
   bool reached(unsigned stream) override {
@@ -154,10 +174,16 @@ class FakeDevice final : public Device {
   }
 
  private:
+  bool is_lost() const { return faults_.losses[index_].is_told(); }
+  void finish() {
+    for (unsigned i = 0; i < streams_.size(); ++i) {
+      while (!streams_[i].empty()) do_next(i);
+    }
+  }
   /// A call that waits until nothing runs on the GPU.
   void expect_that_it_returns() const {
     const bool is_in_flight = std::ranges::any_of(streams_, [](const auto& each) { return !each.empty(); });
-    EXPECT_FALSE(faults_.losses[index_].is_told() || (faults_.stuck && is_in_flight)) << "this may never return";
+    EXPECT_FALSE(is_lost() || (faults_.stuck && is_in_flight)) << "this may never return";
   }
   static void run(const Shader& shader, const void* view, const Segment& segment) {
     Batch batch;

@@ -80,8 +80,24 @@ class SharedColumns {
 
   /// Has the first items answered, and sees that they are and that nothing else is written.
   void check(conformance::ShaderQueue& queue, std::size_t items, std::uint32_t batch_items) {
-    std::fill_n(out(), 2 * items_, kUnwritten);
+    clear();
     queue({in()}, {out()}, items, batch_items);
+    expect_answers(items);
+  }
+  /// A batch of all items.
+  Batch batch(const FakeWorld& world) const {
+    Batch batch;
+    batch.shader = &world.modulo_shader();
+    batch.table = &world.modulo;
+    batch.items = static_cast<std::uint32_t>(items_);
+    batch.inputs = {in()};
+    batch.outputs = {out()};
+    return batch;
+  }
+  /// Nothing is written.
+  void clear() { std::fill_n(out(), 2 * items_, kUnwritten); }
+  /// So many items are answered, and nothing else is written.
+  void expect_answers(std::size_t items) const {
     for (std::size_t i = 0; i < items; ++i) ASSERT_EQ(out()[i], in()[i] % FakeWorld::kModulus) << i;
     for (std::size_t i = items; i < 2 * items_; ++i) ASSERT_EQ(out()[i], kUnwritten) << i << " is behind the column";
   }

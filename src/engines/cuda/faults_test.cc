@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cuda/engine.h"
+#include "cuda/eventually_test.h"
 #include "cuda/fake_device.h"
 #include "cuda/fake_world_test.h"
 #include "engines/conformance.h"
@@ -30,14 +31,16 @@ using testing::Not;
 
 class CudaFaults : public testing::Test {
  protected:
-  /// Batches until `until` holds; all have to be answered. A minute at most.
+  /// Batches until `until` holds; all have to be answered. A minute at most. Each time of other numbers, for the
+  /// answers to those of before may still stand in the staging memory.
   void run(ShaderQueue& queue, const std::function<bool()>& until) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     do {
       ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-      std::vector<std::uint16_t> out(in_.size(), 0xFFFF);
-      queue({in_.data()}, {out.data()}, in_.size(), 64);
-      for (std::size_t i = 0; i < in_.size(); ++i) ASSERT_EQ(out[i], in_[i] % FakeWorld::kModulus) << i;
+      const std::vector<std::uint32_t> in = FakeWorld::numbers(in_.size(), ++seed_);
+      std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+      queue({in.data()}, {out.data()}, in.size(), 64);
+      for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
     } while (!until());
   }
   void run_once(ShaderQueue& queue) {
@@ -55,6 +58,9 @@ class CudaFaults : public testing::Test {
   const MasterOptions options_{.wish = {}, .patience = std::chrono::minutes(1), .retry_after = milliseconds(20)};
   const MasterOptions impatient_{.wish = {}, .patience = milliseconds(300), .retry_after = milliseconds(20)};
   const std::vector<std::uint32_t> in_ = world_.numbers(5'000);
+
+ private:
+  unsigned seed_ = 0;
 };
 
 /// A launch that fails in the middle of traffic, at once or later.
@@ -154,10 +160,10 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
   const int launches = faults_.launches[0];
   Batch batch = world_.modulo_batch(in, out);
   ASSERT_EQ(queue->submit(batch), EngineQueue::Submitted::queued);
-  while (faults_.launches[0] == launches) std::this_thread::yield();
+  ASSERT_TRUE(eventually([&] { return faults_.launches[0] > launches; }));
   faults_.no_memory = true;
   engine.use_table(table.table());
-  while (queue->poll() == nullptr) std::this_thread::yield();
+  ASSERT_TRUE(eventually([&] { return queue->poll() != nullptr; }));
   for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
   EXPECT_EQ(faults_.abandoned, 1);
   EXPECT_EQ(faults_.destroyed, 0);
@@ -182,9 +188,9 @@ class CudaStuckLaunch : public CudaFaults {
     const int launches = faults_.launches[0];
     Batch batch = world_.modulo_batch(in_, out_);
     ASSERT_EQ(queue_->submit(batch), EngineQueue::Submitted::queued);
-    while (faults_.launches[0] == launches) std::this_thread::yield();
+    ASSERT_TRUE(eventually([&] { return faults_.launches[0] > launches; }));
     action();
-    while (queue_->poll() == nullptr) std::this_thread::yield();
+    ASSERT_TRUE(eventually([&] { return queue_->poll() != nullptr; }));
     for (std::size_t i = 0; i < in_.size(); ++i) ASSERT_EQ(out_[i], in_[i] % FakeWorld::kModulus) << i;
     EXPECT_EQ(faults_.abandoned, 1);
     EXPECT_EQ(faults_.destroyed, 0);
@@ -213,7 +219,7 @@ TEST_F(CudaStuckLaunch, KeepsNoTableThatGrowsFromItsOwner) {
     Batch batch = world_.modulo_batch(in_, out_);
     batch.table = &growing_;
     ASSERT_EQ(queue_->submit(batch), EngineQueue::Submitted::queued);
-    while (queue_->poll() == nullptr) std::this_thread::yield();
+    ASSERT_TRUE(eventually([&] { return queue_->poll() != nullptr; }));
   }
   expect_that_it_returns([&] { publish(2'000); });
 }
@@ -245,7 +251,7 @@ struct StuckCopies {
 TEST_F(CudaFaults, ATableCopyThatNeverEndsIsGivenUpAndItsOwnerGoesOn) {
   StuckCopies gpu(world_, impatient_);
   gpu.table.load(1);  // a whole table: the owner waits until the GPU has it
-  while (faults_.abandoned == 0) std::this_thread::sleep_for(milliseconds(5));
+  ASSERT_TRUE(eventually([&] { return faults_.abandoned > 0; }));
   gpu.table.check(*gpu.queue);
   EXPECT_EQ(gpu.table.wrong_state, 0U);
   EXPECT_THAT(all(gpu.engine.notes()), HasSubstr("a copy of the table"));
@@ -307,13 +313,13 @@ TEST_F(CudaFaults, ATableThatChangedMeanwhileIsThereWhenTheGpuIsBack) {
     std::uint16_t next_hop = 0;
     for (int opened = 1; opened <= 3; ++opened) {
       faults_.launches_until_fault = 3;
-      while (faults_.opened == opened) {
+      ASSERT_TRUE(eventually([&] {
         table.change(++next_hop);
         std::this_thread::sleep_for(milliseconds(1));
-      }
+        return faults_.opened > opened;
+      }));
     }
-    const std::size_t seen = table.lookups;
-    while (table.lookups < seen + 5) std::this_thread::yield();
+    ASSERT_TRUE(eventually([&, seen = table.lookups.load()] { return table.lookups >= seen + 5; }));
   });
   EXPECT_EQ(table.wrong_state, 0U);
 }

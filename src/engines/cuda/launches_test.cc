@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cuda/engine.h"
+#include "cuda/eventually_test.h"
 #include "cuda/fake_device.h"
 #include "penumbra/huge_memory.h"
 #include "penumbra/shader_entry.h"
@@ -63,10 +63,13 @@ class CudaLaunches : public testing::Test {
     return batch;
   }
   void wait_for(const Batch& batch) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     const Batch* back = nullptr;
-    while (back == nullptr && std::chrono::steady_clock::now() < deadline) back = queue_->poll();
+    ASSERT_TRUE(eventually([&] { return (back = queue_->poll()) != nullptr; }));
     ASSERT_EQ(back, &batch);
+  }
+  /// The master has taken what was submitted: in its next turn but one it does so before it asks.
+  void wait_until_taken() {
+    ASSERT_TRUE(eventually([&, before = faults_.turns.load()] { return faults_.turns >= before + 2; }));
   }
 
   FakeFaults faults_;
@@ -106,8 +109,9 @@ TEST_P(CudaLaunchesByLength, CopyWhatReadingItOverTheBusTakesLongerFor) {
   ASSERT_NO_FATAL_FAILURE(wait_for(first));  // the table is there
   faults_.stuck = true;                      // so that all pieces of the second batch wait, and are launched together
   ASSERT_EQ(queue_->submit(first), EngineQueue::Submitted::queued);
-  while (faults_.launches[0] == 1) std::this_thread::yield();
+  ASSERT_TRUE(eventually([this] { return faults_.launches[0] > 1; }));
   ASSERT_EQ(queue_->submit(columns), EngineQueue::Submitted::queued);
+  ASSERT_NO_FATAL_FAILURE(wait_until_taken());
   faults_.stuck = false;
   ASSERT_NO_FATAL_FAILURE(wait_for(first));
   ASSERT_NO_FATAL_FAILURE(wait_for(columns));

@@ -61,7 +61,7 @@ void Master::unshare(const SharedMemory& memory) {
     if (--(*known)->users > 0) return;
     if (device_ != nullptr) {
       let_go(**known);
-      memory_->throw_if_lost();  // the GPU may go on with the memory, which is kept for it then
+      memory_->check();  // if this throws, the GPU may go on with the memory until lose() has closed it
     }
     memories_.erase(known);
   });
@@ -99,7 +99,7 @@ bool Master::turn() {
   if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
   bool worked = take();
   if (device_ == nullptr) return worked;
-  memory_->throw_if_lost();
+  memory_->check();
   worked = finish() || worked;
   worked = advance_tables() || worked;
   return launch() || worked;
@@ -210,15 +210,16 @@ bool Master::launch(Group& group, unsigned lane_index) {
   }
   if (lane.jobs.empty()) return false;
   waiting_ -= lane.jobs.size();
-  flying_.push_back(lane_index);
   ++group.flying;
   lane.group = &group;
   lane.copy = group.table->enter();
   lane.since = Clock::now();
   send(lane, lane_index);
+  flying_.push_back(lane_index);
   if (is_calibrating_) return true;
   launches_.fetch_add(1, std::memory_order_relaxed);
-  batches_.fetch_add(lane.jobs.size(), std::memory_order_relaxed);
+  const auto batches = std::ranges::count(lane.jobs, true, &Job::is_last);
+  batches_.fetch_add(static_cast<std::uint64_t>(batches), std::memory_order_relaxed);
   return true;
 }
 

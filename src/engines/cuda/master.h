@@ -4,8 +4,8 @@
 // what there is, several batches at once (section 5.4), as soon as one of its streams is free: so batches wait for
 // nothing but the GPU, and the busier it is the more of them a launch gathers. It touches no column: it names places.
 //
-// When the GPU fails, the batches that it has go back to their workers, who run them on the CPU; so do all later ones,
-// until the master has set the device up anew. It tries every second, unless the failure is final.
+// When the GPU fails, the batches that it has not answered go back to their workers, who run them on the CPU; so do all
+// later ones, until the master has set the device up anew. It tries every second, unless the failure is final.
 #pragma once
 
 #include <array>
@@ -149,6 +149,7 @@ class Master final : public DeviceThread {
   void let_go(SharedMemory& memory) noexcept;
   static void give_back(Job& job, Job::State state) noexcept { job.state.store(state, std::memory_order_release); }
   void wait_for_the_end();
+  void wait_for_launches() noexcept;
 
   const std::function<std::unique_ptr<Device>(unsigned)> open_;
   const MasterOptions options_;
@@ -165,7 +166,7 @@ class Master final : public DeviceThread {
   std::vector<std::unique_ptr<Group>> groups_;
   Group* last_group_ = nullptr;
   std::size_t waiting_ = 0;       ///< jobs in groups
-  std::vector<unsigned> flying_;  ///< lanes in flight, oldest first
+  std::vector<unsigned> flying_;  ///< lanes in flight, oldest first; all of their work is with their streams
   std::size_t next_group_ = 0;
   std::array<Segment, kMostSegments> segments_;
   bool is_final_ = false, is_calibrating_ = false;

@@ -61,7 +61,7 @@ void Master::calibrate(const Shader& shader, const Table& table) {
       reach(*sample.memory);
       if (is_reached(sample.jobs[0]) && wait_for_table(*group->table)) choose_plan(*group, sample);
       let_go(*sample.memory);
-      memory_->throw_if_lost();
+      memory_->check();
     } catch (const DeviceError& error) {
       lose(error);
     }

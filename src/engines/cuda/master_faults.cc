@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the master comes by its device, and what it does when it loses it.
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "cuda/abandoned.h"
@@ -47,6 +49,20 @@ void Master::wait_for_the_end() {
   cuda::wait_for_the_end(*device_, copy_stream(), flying_, options_.patience);
 }
 
+/// On a GPU that is given up most launches still come to their ends, above all if it is another engine's that got
+/// stuck; and one that does not may write into shared columns that are in use again. So each has the time that it has
+/// anyway, and is answered if it ends.
+void Master::wait_for_launches() noexcept {
+  for (const unsigned index : flying_) {
+    try {
+      while (!has_ended(index)) std::this_thread::yield();
+    } catch (const DeviceError&) {
+      continue;
+    }
+    land(lanes_[index]);
+  }
+}
+
 /// Workers that have not seen yet that the GPU is gone go on submitting: take() gives their jobs back.
 void Master::lose(const DeviceError& error) {
   accepts_.store(false, std::memory_order_relaxed);
@@ -62,6 +78,7 @@ void Master::lose(const DeviceError& error) {
   }
   if (is_final_ && device_ != nullptr) {
     device_->abandon(error.what());
+    wait_for_launches();
     keep_for_good(std::move(device_), tables_, memories_);
   }
   memory_.reset();
@@ -84,6 +101,7 @@ void Master::lose(const DeviceError& error) {
   }
   waiting_ = 0;
   flying_.clear();
+  std::erase_if(memories_, [](const auto& memory) { return memory->users == 0; });
 }
 
 }  // namespace penumbra::cuda

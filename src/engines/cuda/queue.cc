@@ -67,6 +67,7 @@ bool CudaQueue::cut_piece() noexcept {
   job.first = cut_.next;
   job.items = std::min(cut_.most_items, cut_.batch->items - cut_.next);
   job.is_hurried = job.items < job.batch->items;
+  job.is_last = job.first + job.items == job.batch->items;
   job.inputs = job.outputs = {};
   if (master_.accepts()) {
     if (!place(job)) return false;
@@ -82,7 +83,7 @@ bool CudaQueue::cut_piece() noexcept {
   }
   ++tail_;
   cut_.next += job.items;
-  if (job.is_last()) cut_.batch = nullptr;
+  if (job.is_last) cut_.batch = nullptr;
   return true;
 }
 
@@ -148,7 +149,7 @@ Batch* CudaQueue::poll() noexcept {
       run_on_cpu(piece);
     }
     take_places_back(job);
-    Batch* const batch = job.is_last() ? job.batch : nullptr;
+    Batch* const batch = job.is_last ? job.batch : nullptr;
     if (batch != nullptr && std::exchange(is_given_up_, false)) master_.count_given_up();
     ++head_;
     cut_all();

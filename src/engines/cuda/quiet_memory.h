@@ -1,49 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "cuda/device.h"
-#include "cuda/standstill.h"
 
 namespace penumbra::cuda {
 
+/// Waits until the device comes to the end of what was given to its stream of copies, and to the last marks of the
+/// other streams, so that a call that waits for the GPU returns. Throws what the device fails for, and a final
+/// DeviceError if it takes longer than `patience`, or the GPU is lost.
+inline void wait_for_the_end(Device& device, unsigned copies, std::span<const unsigned> others,
+                             std::chrono::milliseconds patience) {
+  device.throw_if_lost();
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto wait_for = [&](unsigned stream) {
+    while (!device.reached(stream)) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        throw DeviceError("what the GPU was given last has not come to its end in " + std::to_string(patience.count()) +
+                              " ms; this program has to be started anew to use the GPU again",
+                          true);
+      }
+      std::this_thread::yield();
+    }
+  };
+  device.mark(copies);
+  wait_for(copies);
+  std::ranges::for_each(others, wait_for);
+}
+
+/// Whether it does, so that it can be closed; false too if it fails for good.
+inline bool comes_to_an_end(Device& device, unsigned copies, std::span<const unsigned> others,
+                            std::chrono::milliseconds patience) noexcept {
+  try {
+    wait_for_the_end(device, copies, others, patience);
+  } catch (const DeviceError& error) {
+    return !error.is_final();
+  }
+  return true;
+}
+
 /// A device's memory and streams. Taking, giving back and sharing memory may wait until nothing runs on the GPU: so
-/// before that whatever this thread has there is brought to its end, kernels that never end stand still, and a GPU that
-/// is lost by then is not asked.
+/// before that whatever this thread has there is brought to its end. What others have there is the device's to see to.
 class QuietMemory final : public Device {
  public:
   /// `quieten` brings to its end what this thread has on the GPU; it throws DeviceError if that does not end.
   QuietMemory(Device& device, std::function<void()> quieten) : device_(device), quieten_(std::move(quieten)) {}
 
   void abandon(const std::string& reason) noexcept override { device_.abandon(reason); }
-  /// Also what memory could not be given back for.
-  void throw_if_lost() const override {
-    if (failure_) throw DeviceError(*failure_);
+  void throw_if_lost() const override { device_.throw_if_lost(); }
+  /// The same, at the same price, but also throws what `quieten` threw, which need not be final: for that memory was
+  /// not taken, given back or shared, and the device is to be closed.
+  void check() const {
+    if (failure_) [[unlikely]]
+      throw DeviceError(*failure_);
     device_.throw_if_lost();
   }
   std::string name() const override { return device_.name(); }
   std::byte* allocate(std::size_t bytes) override {
-    std::optional<Standstill> standstill;
-    become_quiet(standstill);
+    become_quiet();
     return device_.allocate(bytes);
   }
   void release(std::byte* memory) noexcept override {
-    std::optional<Standstill> standstill;
-    if (becomes_quiet(standstill)) device_.release(memory);
+    if (becomes_quiet()) device_.release(memory);
   }
   std::byte* share(std::byte* host, std::size_t bytes) override {
-    std::optional<Standstill> standstill;
-    become_quiet(standstill);
+    become_quiet();
     return device_.share(host, bytes);
   }
   void unshare(std::byte* host) noexcept override {
-    std::optional<Standstill> standstill;
-    if (becomes_quiet(standstill)) device_.unshare(host);
+    if (becomes_quiet()) device_.unshare(host);
   }
   void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
     device_.to_device(stream, device, host, bytes);
@@ -60,20 +93,18 @@ class QuietMemory final : public Device {
   bool reached(unsigned stream) override { return device_.reached(stream); }
 
  private:
-  void become_quiet(std::optional<Standstill>& standstill) {
-    throw_if_lost();
+  void become_quiet() {
+    check();
     try {
       quieten_();
-      standstill.emplace();
-      device_.throw_if_lost();  // whoever could not end a kernel for this
     } catch (const DeviceError& error) {
       failure_ = error;
       throw;
     }
   }
-  bool becomes_quiet(std::optional<Standstill>& standstill) noexcept {
+  bool becomes_quiet() noexcept {
     try {
-      become_quiet(standstill);
+      become_quiet();
       return true;
     } catch (const DeviceError&) {
       return false;

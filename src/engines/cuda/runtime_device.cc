@@ -107,12 +107,23 @@ class SharedOnce {
   }
   void remove(std::byte* host) noexcept {
     const std::lock_guard lock(mutex_);
-    if (--users_[host] > 0) return;
-    users_.erase(host);
-    cudaHostUnregister(host);
+    if (is_left(host)) cudaHostUnregister(host);
+  }
+  /// Without the driver, of a GPU that is lost: it goes on with the pages, even when nobody else has them any more, and
+  /// refuses to share others that come to lie there.
+  void forget(std::byte* host) noexcept {
+    const std::lock_guard lock(mutex_);
+    is_left(host);
   }
 
  private:
+  /// Takes one user away; whether it was the last one.
+  bool is_left(std::byte* host) noexcept {
+    if (--users_[host] > 0) return false;
+    users_.erase(host);
+    return true;
+  }
+
   std::mutex mutex_;
   std::map<std::byte*, unsigned> users_;
 };
@@ -150,7 +161,10 @@ class RuntimeDevice final : public Device {
   }
   ~RuntimeDevice() override {
     const Standstill standstill;
-    if (loss_ != nullptr && loss_->is_told()) return;  // none of these calls may ever return
+    if (loss_ != nullptr && loss_->is_told()) {  // none of these calls may ever return
+      for (const Shared& each : shared_) shared_once().forget(each.host);
+      return;
+    }
     for (const Stream& each : streams_) {
       cudaStreamSynchronize(each.stream);
       if (each.mark != nullptr) cudaEventDestroy(each.mark);
@@ -176,6 +190,7 @@ class RuntimeDevice final : public Device {
   }
   void release(std::byte* memory) noexcept override {
     const Standstill standstill;
+    if (loss_->is_told()) return;
     cudaFree(memory);
     std::erase(allocated_, memory);
   }
@@ -191,6 +206,7 @@ class RuntimeDevice final : public Device {
   }
   void unshare(std::byte* host) noexcept override {
     const Standstill standstill;
+    if (loss_->is_told()) return;
     shared_once().remove(host);
     std::erase_if(shared_, [host](const Shared& each) { return each.host == host; });
   }

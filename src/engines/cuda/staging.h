@@ -105,13 +105,12 @@ struct alignas(64) Job {
   Places inputs, outputs;
   std::uint32_t items = 0;
   bool is_hurried = false;  ///< a launch with it does not wait for more
+  bool is_last = false;     ///< of its batch
   std::atomic<State> state{State::done};
 
   alignas(64) Batch* batch = nullptr;
   std::uint32_t first = 0;
   std::size_t staged_inputs = 0, staged_outputs = 0;  ///< bytes
-
-  bool is_last() const { return first + items == batch->items; }
 };
 
 /// Where the column's item `first` stands.

@@ -27,6 +27,7 @@ class ResidentDevice {
   ResidentDevice& operator=(const ResidentDevice&) = delete;
   /// The kernel has ended, or was never started.
   virtual ~ResidentDevice() = default;
+  /// In place of the destructor. Nothing is asked of it then but whether the kernel has ended, and to have it end.
   virtual void abandon(const std::string& reason) noexcept = 0;
 
   /// Its memory and its streams; the kernel has one that is not among these. Taking, giving back and sharing memory may

@@ -27,16 +27,30 @@ namespace penumbra::cuda_resident {
 
 /// What the test tells the kernel, and what it tells the test. Any thread.
 struct KernelFaults {
+  KernelFaults() = default;
+  KernelFaults(const KernelFaults&) = delete;
+  KernelFaults& operator=(const KernelFaults&) = delete;
+  /// No group outlives it: those of a kernel that was abandoned end here at the latest.
+  ~KernelFaults() {
+    is_over = true;
+    while (running > 0) std::this_thread::yield();
+  }
+
   std::atomic<bool> mute{false};          ///< groups live, and answer nothing
+  std::atomic<int> mute_group{-1};        ///< likewise this one
+  std::atomic<bool> slow{false};          ///< groups take batches, and answer them when this holds no more
   std::atomic<bool> dead{false};          ///< groups do nothing more
   std::atomic<bool> ends{false};          ///< the kernel ends by itself, once
   std::atomic<bool> refuses{false};       ///< the kernel does not start
   std::atomic<int> late_microseconds{0};  ///< each answer
   std::uint32_t holds = kMostSlots;       ///< groups at once; before an engine is made
   std::atomic<int> started{0}, abandoned{0};
+  std::atomic<int> running{0};  ///< threads of groups
+  std::atomic<bool> is_over{false};
   /// Of the call that tells a kernel to end, which nobody may be waiting for; it may outlive the test.
   struct Telling {
-    std::atomic<bool> hangs{false}, fails{false};
+    std::atomic<bool> hangs{false};
+    std::atomic<int> fails{0};         ///< so often
     std::atomic<bool> is_done{false};  ///< for the kernel that was started last
   };
   std::shared_ptr<Telling> telling = std::make_shared<Telling>();
@@ -57,7 +71,6 @@ class FakeResident final : public ResidentDevice {
   void abandon(const std::string& reason) noexcept override {
     memory_.abandon(reason);
     is_abandoned_ = true;
-    while (running_ > 0) std::this_thread::yield();  // so that no thread outlives the test
     ++faults_.abandoned;
   }
   cuda::Device& memory() override { return memory_; }
@@ -69,12 +82,13 @@ class FakeResident final : public ResidentDevice {
     telling_->is_done = false;
     stop_ = false;
     running_ = kThreads;
+    faults_.running += static_cast<int>(kThreads);
     for (std::uint32_t i = 0; i < kThreads; ++i) {
       std::thread([this, roster = const_cast<Roster*>(roster), slots, i] { serve(*roster, slots, i); }).detach();
     }
   }
   void stop() override {
-    if (telling_->fails) throw DeviceError("an injected failure to end the kernel", false);
+    if (telling_->fails > 0 && telling_->fails-- > 0) throw DeviceError("an injected failure to end the kernel", false);
     while (telling_->hangs && is_abandoned_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     telling_->is_done = true;
     stop_ = true;
@@ -100,20 +114,23 @@ class FakeResident final : public ResidentDevice {
       groups.push_back({i, roster.slots[i], &roster.beats[i], next_number(number_in(roster.slots[i]->out[0])), {}});
     }
     std::mt19937 random(thread);
-    while (!is_abandoned_ && (faults_.dead || (!stop_ && !faults_.ends.exchange(false)))) {
+    while (!faults_.is_over && (faults_.dead || (!stop_ && !faults_.ends.exchange(false)))) {
       if (faults_.dead) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         continue;
       }
       for (Group& group : groups) {
         std::atomic_ref(*group.beat).fetch_add(1, std::memory_order_relaxed);
-        if (!faults_.mute && has_batch(group)) answer(group, random);
+        if (!is_mute(group) && has_batch(group)) answer(group, random);
       }
       std::this_thread::yield();
     }
     stop_ = true;
+    KernelFaults& faults = faults_;  // the device may be gone with the last thread
     --running_;
+    --faults.running;
   }
+  bool is_mute(const Group& group) const { return faults_.mute || faults_.mute_group == static_cast<int>(group.index); }
   static Head head_of(const Group& group) {
     const __m128i piece = load_piece(group.slot->in[0]);
     Head head;
@@ -151,6 +168,7 @@ class FakeResident final : public ResidentDevice {
     if (faults_.late_microseconds > 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(faults_.late_microseconds));
     }
+    while (faults_.slow && !faults_.is_over) std::this_thread::yield();
     Batch batch;
     batch.items = head.items;
     const std::size_t inputs = shader.input_bytes.size(), outputs = shader.output_bytes.size();

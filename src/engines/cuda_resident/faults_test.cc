@@ -9,13 +9,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cuda/eventually_test.h"
 #include "cuda/standstill.h"
 #include "cuda_resident/engine.h"
 #include "cuda_resident/fake_resident_test.h"
+#include "cuda_resident/queue.h"
 #include "engines/conformance.h"
 
 namespace penumbra::cuda_resident {
@@ -23,6 +26,7 @@ namespace {
 
 using conformance::ShaderQueue;
 using std::chrono::milliseconds;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -99,16 +103,33 @@ TEST_P(ResidentStuck, IsNoticedAndLeavesTheWorkToTheCpu) {
   EXPECT_EQ(world_.faults.opened, 1) << "there is no coming back within the process";
 }
 
+TEST_F(ImpatientResidentFaults, ABatchOfWhichOnePartComesBackIsCountedAsGivenUp) {
+  ResidentEngine engine(fake_backend(world_, faults_),
+                        ResidentOptions{.slots = 4, .patience = milliseconds(300), .retry_after = milliseconds(20)});
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(std::size_t{4} * ResidentQueue::kLeastPart);
+  const auto run_batch = [&] {
+    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+    queue({in.data()}, {out.data()}, in.size(), static_cast<std::uint32_t>(in.size()));
+    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % cuda::FakeWorld::kModulus) << i;
+  };
+  repeat(run_batch, [this] { return faults_.elsewhere >= 4; });  // of these parts each has the same slot every time
+  faults_.mute_group = 0;
+  const int before = faults_.elsewhere;
+  ASSERT_NO_FATAL_FAILURE(run_batch());
+  EXPECT_EQ(faults_.elsewhere, before + 3) << "the last part is answered";
+  EXPECT_THAT(engine.notes(),
+              Contains("1 batches came back from a lost GPU, or from one at a standstill, for the CPU"));
+}
+
 INSTANTIATE_TEST_SUITE_P(How, ResidentStuck, testing::Bool(),
                          [](const auto& each) { return each.param ? "Mute" : "Dead"; });
 
 TEST_F(ImpatientResidentFaults, AnIdleKernelThatDiesIsNoticed) {
   run_until_the_kernel_answers();
   faults_.dead = true;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (faults_.abandoned == 0 && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(milliseconds(5));
-  }
+  ASSERT_TRUE(cuda::eventually([this] { return faults_.abandoned > 0; }));
   EXPECT_THAT(notes(), HasSubstr("has shown no life"));
 }
 
@@ -158,7 +179,7 @@ TEST_F(ResidentFaults, AKernelThatEndsIsStartedAnewOnWipedSlots) {
 TEST_F(ResidentFaults, AKeeperWhoseWorkersWipeNoSlotsSleeps) {
   run_until_the_kernel_answers();
   faults_.ends = true;
-  while (world_.faults.opened == 1) std::this_thread::sleep_for(milliseconds(1));
+  ASSERT_TRUE(cuda::eventually([this] { return world_.faults.opened > 1; }));
   std::uint64_t turns = 0;
   const auto take_some_time = [&] {
     const std::uint64_t before = world_.faults.turns;
@@ -202,7 +223,7 @@ TEST_F(ResidentFaults, ARefusedKernelIsTriedAgain) {
 /// Closing the device would wait for it.
 TEST_F(ResidentFaults, AKernelThatMayBeRunningIsGivenUp) {
   run_until_the_kernel_answers();
-  faults_.telling->fails = true;
+  faults_.telling->fails = std::numeric_limits<int>::max();
   {
     const cuda::Standstill others_call;
   }
@@ -236,14 +257,17 @@ TEST_F(ResidentFaults, ATableThatChangedMeanwhileIsThereWhenTheGpuIsBack) {
   table_.check_during(lookups, [&] {
     std::uint16_t next_hop = 0;
     for (int opened = 1; opened <= 3; ++opened) {
-      while (world_.faults.opened == opened) {
+      ASSERT_TRUE(cuda::eventually([&] {
         faults_.ends = true;  // again and again: what ends while the keeper has it end anyway is no failure
         table_.change(++next_hop);
         std::this_thread::sleep_for(milliseconds(1));
-      }
+        return world_.faults.opened > opened;
+      }));
     }
-    const std::size_t before = by_kernel();
-    while (by_kernel() < before + 5) std::this_thread::sleep_for(milliseconds(1));
+    ASSERT_TRUE(cuda::eventually([&, before = by_kernel()] {
+      std::this_thread::sleep_for(milliseconds(1));
+      return by_kernel() >= before + 5;
+    }));
   });
   EXPECT_EQ(table_.wrong_state, 0U);
 }

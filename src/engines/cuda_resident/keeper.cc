@@ -38,7 +38,7 @@ std::shared_ptr<SlotRow> Keeper::add_row() {
     const std::uint32_t count = std::min(options_.slots, groups > used ? groups - used : 0);
     if (count == 0) return;
     row = std::make_shared<SlotRow>(count, options_.before_first);
-    row->fresh_for.store(openings(), std::memory_order_relaxed);
+    row->fresh_for.store(generation(), std::memory_order_relaxed);
     ranges_.push_back(row->range);
     {
       const std::lock_guard lock(words_mutex_);
@@ -64,12 +64,7 @@ void Keeper::remove(const SlotRow& row) {
       kept = std::move(*known);
       rows_.erase(known);
     }
-    if (device_ != nullptr) {
-      pause();
-      let_go(*kept->range);
-      memory_->throw_if_lost();  // the GPU may go on with the range, which is kept for it then
-    }
-    std::erase(ranges_, kept->range);
+    drop(*kept->range);
   });
 }
 
@@ -88,16 +83,18 @@ std::shared_ptr<SharedRange> Keeper::share(std::shared_ptr<const HugeMemory> hos
   return range;
 }
 
-void Keeper::unshare(const SharedRange& range) {
-  ask([this, &range] {
-    const auto known = std::ranges::find(ranges_, &range, &std::shared_ptr<SharedRange>::get);
-    if (--(*known)->users > 0) return;
-    if (device_ != nullptr) {
-      let_go(**known);
-      memory_->throw_if_lost();  // likewise
-    }
-    ranges_.erase(known);
-  });
+void Keeper::unshare(SharedRange& range) {
+  ask([this, &range] { drop(range); });
+}
+
+/// One user of it is gone.
+void Keeper::drop(SharedRange& range) {
+  if (--range.users > 0) return;
+  if (device_ != nullptr) {
+    let_go(range);
+    memory_->check();  // if this throws, the GPU may go on with the range until lose() has closed it
+  }
+  std::erase_if(ranges_, [&range](const auto& each) { return each.get() == &range; });
 }
 
 void Keeper::add(Table& table) {
@@ -127,7 +124,7 @@ void Keeper::close() {
     if (device_ != nullptr) {
       quieten();
       standstill.emplace();
-      memory_->throw_if_lost();
+      memory_->check();
     }
   } catch (const DeviceError& error) {
     lose(error);
@@ -140,7 +137,7 @@ void Keeper::close() {
 bool Keeper::turn() {
   if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
   if (device_ == nullptr) return false;
-  memory_->throw_if_lost();
+  memory_->check();
   const bool worked = advance_tables();
   if (runs_ && device_->has_ended()) throw DeviceError("the kernel has ended by itself", false);
   if (has_unserved_rows() || !cuda::Residence::is_allowed()) pause();
@@ -164,7 +161,7 @@ bool Keeper::advance_tables() {
 /// Whether a batch that a group may be at reads that copy, which is not the current one any more.
 bool Keeper::is_read(std::uint32_t copy) const noexcept {
   return std::ranges::any_of(rows_, [copy](const auto& row) {
-    while (row->is_submitting.load(std::memory_order_acquire)) std::this_thread::yield();
+    row->wait_until_submitted();
     for (std::uint32_t i = 0; i < row->count; ++i) {
       const SlotLine& line = row->lines[i];
       if (line.reads.load(std::memory_order_acquire) != copy) continue;
@@ -227,9 +224,9 @@ void Keeper::pause() {
   residence_.end();
 }
 
-/// Whether its worker has wiped the slots for the device that is open now.
+/// Whether its worker has wiped the slots for the generation that is now.
 bool Keeper::is_fresh(const SlotRow& row) const noexcept {
-  return row.fresh_for.load(std::memory_order_acquire) == openings();
+  return row.fresh_for.load(std::memory_order_acquire) == generation();
 }
 
 /// Rows of workers that have no batch for this engine may stay unwiped for long.

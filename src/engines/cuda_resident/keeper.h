@@ -50,9 +50,9 @@ class Keeper final : public cuda::DeviceThread {
   /// Slots for a worker. Throws std::runtime_error when no block is left.
   std::shared_ptr<SlotRow> add_row();
   void remove(const SlotRow& row);
-  /// Lets the GPU reach host memory, as often let go as shared.
+  /// Lets the GPU reach host memory, as often unshared as shared.
   std::shared_ptr<SharedRange> share(std::shared_ptr<const HugeMemory> host);
-  void unshare(const SharedRange& range);
+  void unshare(SharedRange& range);
   void add(Table& table);
   /// Waits until the kernel serves the row and has all tables, or the GPU is lost; not longer than its patience.
   void settle(const SlotRow& row) const;
@@ -60,8 +60,9 @@ class Keeper final : public cuda::DeviceThread {
   // Workers.
 
   const TableLeases& tables() const noexcept { return tables_; }
-  /// How often the device was opened so far: slots have to be fresh for this opening to be served.
-  std::uint32_t openings() const noexcept { return openings_.load(std::memory_order_acquire); }
+  /// How often slots had to be wiped anew so far: the device was opened, or a standstill took too long. Only slots that
+  /// are fresh for this generation are served.
+  std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
   /// A row is fresh.
   void ring() noexcept { doorbell_.ring(); }
 
@@ -91,6 +92,7 @@ class Keeper final : public cuda::DeviceThread {
   bool is_read(std::uint32_t copy) const noexcept;
   void reach(SharedRange& range);
   void let_go(SharedRange& range) noexcept;
+  void drop(SharedRange& range);
   void begin(TableLease& table);
   void resume();
   void pause();
@@ -99,7 +101,10 @@ class Keeper final : public cuda::DeviceThread {
   bool has_rows_to_serve() const noexcept;
   bool has_unserved_rows() const noexcept;
   void watch();
+  bool look_at(std::size_t group, Clock::time_point now);
+  const char* lack_of(const Watch& group, Clock::time_point now) const;
   void watch_groups(Clock::time_point now);
+  void wait_for_answers() noexcept;
   void watch_standstill(Clock::time_point now);
 
   const Backend& backend_;
@@ -109,7 +114,7 @@ class Keeper final : public cuda::DeviceThread {
 
   cuda::Residence residence_{doorbell_};
   TableLeases tables_;
-  std::atomic<std::uint32_t> openings_{0};
+  std::atomic<std::uint32_t> generation_{0};
   std::atomic<bool> is_lost_{false};
 
   // The keeper's own.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cuda/abandoned.h"
+#include "cuda/quiet_memory.h"
 #include "cuda_resident/keeper.h"
 #include "cuda_resident/piece.h"
 
@@ -43,7 +44,7 @@ void Keeper::open() {
     seen_roster_ = reinterpret_cast<const Roster*>(memory_->share(roster_->data(), roster_->bytes()));
     for (const auto& range : ranges_) reach(*range);
     for (TableLease* table : leases_) begin(*table);
-    openings_.fetch_add(1, std::memory_order_release);
+    generation_.fetch_add(1, std::memory_order_release);
     is_lost_.store(false, std::memory_order_release);
     const std::lock_guard lock(words_mutex_);
     name_ = memory_->name();
@@ -81,31 +82,64 @@ void Keeper::watch() {
 void Keeper::watch_standstill(Clock::time_point now) {
   const auto is_served = [](const auto& row) { return row->is_served.load(std::memory_order_relaxed); };
   if (now - paused_ < options_.patience || std::ranges::none_of(rows_, is_served)) return;
-  openings_.fetch_add(1, std::memory_order_release);
+  generation_.fetch_add(1, std::memory_order_release);
   for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
   const std::lock_guard lock(words_mutex_);
   failure_ = "the kernel has stood still for " + std::to_string(options_.patience.count()) +
              " ms, for others of this process that call the driver; shaders run on the CPU until it goes on";
 }
 
-/// Throws a DeviceError if a group shows no life, or does not answer.
-void Keeper::watch_groups(Clock::time_point now) {
-  const auto lack = [this](std::size_t group, const char* what) {
-    return DeviceError("group " + std::to_string(group) + " of the kernel " + what + " for " +
-                           std::to_string(options_.patience.count()) +
-                           " ms; this program has to be started anew to use the GPU again",
-                       true);
-  };
+/// Whether the group has answered what stands in its slot.
+bool Keeper::look_at(std::size_t group, Clock::time_point now) {
+  Watch& each = watches_[group];
   auto* const roster = reinterpret_cast<Roster*>(roster_->data());
+  const std::uint32_t beat = std::atomic_ref(roster->beats[group]).load(std::memory_order_relaxed);
+  if (std::exchange(each.beat, beat) != beat) each.beaten = now;
+  const std::uint32_t number = each.row->lines[each.slot].number.load(std::memory_order_relaxed);
+  const bool is_answered = number_in(each.row->slots()[each.slot].out[0]) == number;
+  if (std::exchange(each.number, number) != number || is_answered) each.answered = now;
+  return is_answered;
+}
+
+/// Why the group is to be given up; null: it is not.
+const char* Keeper::lack_of(const Watch& group, Clock::time_point now) const {
+  if (now - group.beaten > options_.patience) return "has shown no life";
+  if (now - group.answered > options_.patience) return "has not answered";
+  return nullptr;
+}
+
+/// Throws a DeviceError if a group is to be given up.
+void Keeper::watch_groups(Clock::time_point now) {
   for (std::size_t group = 0; group < watches_.size(); ++group) {
-    Watch& each = watches_[group];
-    const std::uint32_t beat = std::atomic_ref(roster->beats[group]).load(std::memory_order_relaxed);
-    if (std::exchange(each.beat, beat) != beat) each.beaten = now;
-    const std::uint32_t number = each.row->lines[each.slot].number.load(std::memory_order_relaxed);
-    const bool is_answered = number_in(each.row->slots()[each.slot].out[0]) == number;
-    if (std::exchange(each.number, number) != number || is_answered) each.answered = now;
-    if (now - each.beaten > options_.patience) throw lack(group, "has shown no life");
-    if (now - each.answered > options_.patience) throw lack(group, "has not answered");
+    look_at(group, now);
+    const char* const lack = lack_of(watches_[group], now);
+    if (lack == nullptr) continue;
+    throw DeviceError("group " + std::to_string(group) + " of the kernel " + lack + " for " +
+                          std::to_string(options_.patience.count()) +
+                          " ms; this program has to be started anew to use the GPU again",
+                      true);
+  }
+}
+
+/// On a GPU that is given up groups mostly live, above all if it is another engine's launch that got stuck; and one
+/// that is late may write into shared columns that are in use again. So what stands in slots has the time that it has
+/// anyway, and is answered if its group lives. No table is to be had any more, so nothing comes into slots.
+void Keeper::wait_for_answers() noexcept {
+  Submitting::pass_barriers();
+  for (const auto& row : rows_) row->wait_until_submitted();
+  const auto one_is_awaited = [this] {
+    const auto now = Clock::now();
+    bool is_awaited = false;
+    for (std::size_t group = 0; group < watches_.size(); ++group) {
+      const bool is_answered = look_at(group, now);
+      is_awaited = is_awaited || (!is_answered && lack_of(watches_[group], now) == nullptr);
+    }
+    return is_awaited;
+  };
+  try {
+    while (one_is_awaited() && !device_->has_ended()) std::this_thread::yield();
+  } catch (const DeviceError&) {
+    return;  // the kernel has failed, and writes nothing more
   }
 }
 
@@ -141,10 +175,13 @@ void Keeper::lose(const DeviceError& error) {
   }
   for (TableLease* table : leases_) table->end();
   is_lost_.store(true, std::memory_order_release);
+  if (is_final_ && device_ != nullptr) {
+    device_->abandon(what);
+    if (runs_) wait_for_answers();
+  }
   for (const auto& range : ranges_) range->seen.store(nullptr, std::memory_order_relaxed);
   for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
   if (is_final_ && device_ != nullptr) {
-    device_->abandon(what);
     if (runs_) tell_to_end(*device_);
     cuda::keep_for_good(std::move(device_), leases_, roster_, ranges_);
   }
@@ -152,6 +189,7 @@ void Keeper::lose(const DeviceError& error) {
   residence_.end();
   memory_.reset();
   device_.reset();
+  std::erase_if(ranges_, [](const auto& range) { return range->users == 0; });
 }
 
 }  // namespace penumbra::cuda_resident

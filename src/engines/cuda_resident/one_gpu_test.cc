@@ -11,10 +11,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cuda/engine.h"
+#include "cuda/eventually_test.h"
 #include "cuda/fake_world_test.h"
 #include "cuda_resident/engine.h"
 #include "cuda_resident/fake_resident_test.h"
@@ -106,7 +106,7 @@ TEST(AGpuThatIsLost, KeepsTheStagingMemoryOfItsTables) {
     ResidentEngine engine(fake_backend(world, kernel), ResidentOptions{});
     engine.use_table(table.table());
     const auto queue = engine.open_queue();
-    while (world.faults.copied_from == nullptr) std::this_thread::yield();
+    ASSERT_TRUE(cuda::eventually([&] { return world.faults.copied_from != nullptr; }));
     world.faults.losses[0].tell("a reason");
   }
   constexpr std::uintptr_t kPage = 4096;

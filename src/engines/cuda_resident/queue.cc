@@ -71,17 +71,17 @@ void ResidentQueue::know_size(std::uint32_t items) noexcept {
   known_.output_pieces = column_pieces(known_.shader->output_bytes, items);
 }
 
-/// Whether groups read the slots. When the device has been opened anew, and nothing is in flight any more, the slots
-/// are wiped for it.
+/// Whether groups read the slots. When a new generation has begun, and nothing is in flight any more, the slots are
+/// wiped for it.
 bool ResidentQueue::is_served() noexcept {
   if (row_->is_served.load(std::memory_order_acquire)) return true;
-  const std::uint32_t openings = keeper_.openings();
-  if (in_flight_ == 0 && row_->fresh_for.load(std::memory_order_relaxed) != openings) {
+  const std::uint32_t generation = keeper_.generation();
+  if (in_flight_ == 0 && row_->fresh_for.load(std::memory_order_relaxed) != generation) {
     std::memset(static_cast<void*>(slots_), 0, count_ * sizeof(Slot));
     for (SlotLine& line : row_->lines) line.number.store(0, std::memory_order_relaxed);
     std::ranges::fill(view_numbers_, 0);
     taken_ = {};
-    row_->fresh_for.store(openings, std::memory_order_release);
+    row_->fresh_for.store(generation, std::memory_order_release);
     keeper_.ring();
   }
   return false;
@@ -284,13 +284,13 @@ Batch* ResidentQueue::poll() noexcept {
     if (part.place == Place::cpu) {
       count(row_->by_cpu);
       run_on_cpu(part);
-    } else if (take_answer(part)) {
-      if (part.is_last) count(row_->by_gpu);
-    } else if (row_->is_served.load(std::memory_order_acquire)) {
-      return nullptr;
     } else {
-      if (part.is_last) count(row_->given_up);
-      run_on_cpu(part);
+      if (!take_answer(part)) {
+        if (row_->is_served.load(std::memory_order_acquire)) return nullptr;
+        is_given_up_ = true;
+        run_on_cpu(part);
+      }
+      if (part.is_last) count(std::exchange(is_given_up_, false) ? row_->given_up : row_->by_gpu);
     }
     end(part);
     head_ = behind(head_);
@@ -317,7 +317,7 @@ bool ResidentQueue::take_answer(const Part& part) const noexcept {
   if (const std::uint32_t parts = parts_ahead(); in_flight_ > parts) {
     fetch(slots_[part_ahead(parts).slot].out, static_cast<std::uint32_t>(from - slots_[part.slot].out),
           [](const Piece* piece) { __builtin_prefetch(piece); });
-    if (!slots_lie_aside()) fetch(slots_[part_ahead(kLeastAhead).slot].in, pieces_of_next(), prefetch_to_write);
+    if (!slots_lie_aside()) fetch(slots_[part_ahead(kInputsAhead).slot].in, pieces_of_next(), prefetch_to_write);
   }
   return true;
 }

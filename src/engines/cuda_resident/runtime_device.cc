@@ -46,7 +46,7 @@ class RuntimeResident final : public ResidentDevice {
   }
   ~RuntimeResident() override {
     give_back();
-    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+    if (stream_ != nullptr && !is_lost()) cudaStreamDestroy(stream_);  // which may never return of a GPU that is lost
   }
   void abandon(const std::string& reason) noexcept override { memory_->abandon(reason); }
 
@@ -71,6 +71,15 @@ class RuntimeResident final : public ResidentDevice {
   }
 
  private:
+  bool is_lost() const noexcept {
+    try {
+      memory_->throw_if_lost();
+    } catch (const DeviceError&) {
+      return true;
+    }
+    return false;
+  }
+
   static constexpr unsigned kStopStream = 1;
   /// Of the GPU's, for copies of tables: behind kernels that fill it they would wait for ever.
   static constexpr std::uint32_t kOthersProcessors = 1;

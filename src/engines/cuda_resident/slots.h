@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -53,14 +54,18 @@ struct SlotRow {
   const std::shared_ptr<SharedRange> range;
   std::vector<SlotLine> lines;  ///< of each slot
 
-  /// The opening of the device that the slots are fresh for; the worker's word.
+  /// The generation that the slots are fresh for, see Keeper; the worker's word.
   std::atomic<std::uint32_t> fresh_for{0};
   /// The worker submits, see Submitting.
   std::atomic<bool> is_submitting{false};
   /// Groups read the slots; the keeper's word.
   std::atomic<bool> is_served{false};
-  std::atomic<std::uint64_t> by_gpu{0}, by_cpu{0}, given_up{0};  ///< batches, or parts; the worker counts
+  std::atomic<std::uint64_t> by_gpu{0}, by_cpu{0}, given_up{0};  ///< batches; the worker counts
 
+  /// Until the worker has submitted what it was at, if anything.
+  void wait_until_submitted() const noexcept {
+    while (is_submitting.load(std::memory_order_acquire)) std::this_thread::yield();
+  }
   Slot* slots() const noexcept { return reinterpret_cast<Slot*>(range->host->data()); }
   std::byte* inputs() const noexcept { return range->host->data() + staging_begin; }
   std::byte* outputs() const noexcept { return inputs() + kStaging; }
