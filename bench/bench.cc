@@ -74,6 +74,7 @@ const std::vector<Planned>& planned() {
 
 Cost cost_here(const Benchmark& benchmark, bool has_gpu) {
   Cost cost = benchmark.cost;
+  cost.is_ours_alone = benchmark.measurement.empty();
   if (has_gpu) cost.once += cost.once_on_gpu;
   if (!cost.is_of_each_router) return cost;
   const auto engines_of_it = std::ranges::count_if(

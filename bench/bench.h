@@ -60,6 +60,7 @@ struct Cost {
   double once = 0, a_round = 0;
   bool is_of_each_router = false;  ///< a round takes that for each engine and number of workers (worker_counts())
   double once_on_gpu = 0;          ///< seconds more to begin and check where there is a GPU
+  bool is_ours_alone = false;      ///< no measurement of the papers, as cost_here() says
 
   double of(unsigned rounds) const { return once + a_round * rounds; }
 };

@@ -131,6 +131,11 @@ TEST(Cost, OfGpusCountsWhereThereIsOne) {
   EXPECT_DOUBLE_EQ(cost_here(benchmark, true).of(3), 11);
 }
 
+TEST(Cost, TellsThePapersMeasurementsFromOthers) {
+  EXPECT_TRUE(cost_here({.name = "", .measures = "", .needs = ""}, false).is_ours_alone);
+  EXPECT_FALSE(cost_here({.name = "", .measurement = "E6", .measures = "", .needs = ""}, false).is_ours_alone);
+}
+
 TEST(Report, ComparesByTheMedianOfRatios) {
   Report report("x", true);
   const std::vector<Series> series{{"a", {1, 2, 3}}, {"b", {4, 4, 3}}};
@@ -220,6 +225,20 @@ TEST(Schedule, LeavesOutTheDearestOnes) {
   schedule.took(2, 4);
   EXPECT_EQ(schedule.done(), schedule.size());
   EXPECT_EQ(schedule.left(0), 0);
+}
+
+TEST(Schedule, LeavesOutWhatIsNoMeasurementOfThePapersFirst) {
+  const Cost ours{.once = 3, .a_round = 1, .is_ours_alone = true};
+  Schedule schedule({ours, {50, 1}, {60, 1}, ours}, 1, 57);
+  EXPECT_EQ(schedule.rounds_of_next(), 1U) << "what the papers' leave is room for one of ours";
+  schedule.took(1, 4);
+  EXPECT_EQ(schedule.rounds_of_next(), 1U);
+  schedule.took(1, 51);
+  EXPECT_EQ(schedule.rounds_of_next(), 0U);
+  schedule.took(0, 0);
+  EXPECT_EQ(schedule.rounds_of_next(), 0U) << "2 s are left";
+  EXPECT_EQ(Schedule({ours, {50, 1}}, 1, 53).rounds_of_next(), 0U) << "though it is the cheaper one";
+  EXPECT_EQ(Schedule({ours, {60, 1}}, 1, 53).rounds_of_next(), 1U) << "there is no room for the other one anyway";
 }
 
 TEST(Schedule, LearnsHowFastTheMachineIs) {

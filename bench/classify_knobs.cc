@@ -89,7 +89,7 @@ void run_knobs(const Options& options, Report& report) {
                         .measurement = "E13",
                         .measures = "classification by batch, Bloom filter, rules, classes and fields (GSwitch, 5-9)",
                         .needs = "2 GB of memory",
-                        .cost = {95, 10},
+                        .cost = {95, 6},
                         .run = &run_knobs});
 
 }  // namespace

@@ -108,7 +108,7 @@ void run_lookup(const Options& options, Report& report) {
     register_benchmark({.name = "lookup",
                         .measures = "IPv4 lookups a second on one core: every engine beside rte_lpm and rte_fib",
                         .needs = "",
-                        .cost = {9, 13},
+                        .cost = {21, 2.7},
                         .takes_routes = true,
                         .run = &run_lookup});
 

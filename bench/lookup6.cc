@@ -74,7 +74,7 @@ void run_lookup6(const Options& options, Report& report) {
     register_benchmark({.name = "lookup6",
                         .measures = "IPv6 lookups a second on one core: every structure beside rte_lpm6 and rte_fib6",
                         .needs = "",
-                        .cost = {5, 15},
+                        .cost = {17, 1.6},
                         .takes_routes = true,
                         .run = &run_lookup6});
 

@@ -27,15 +27,21 @@ double Schedule::slowness() const {
   return expected_ < kTelling ? 1 : std::clamp(measured_ / expected_, 1 / kMostDifference, kMostDifference);
 }
 
-/// Of what remains, the cheapest ones that the rest of the budget holds with one round each.
+/// Whether this one is chosen before that one: the papers' are, and of these and of others the cheapest ones.
+bool Schedule::is_before(const Cost& one, const Cost& other) {
+  return std::pair(one.is_ours_alone, one.of(1)) < std::pair(other.is_ours_alone, other.of(1));
+}
+
+/// Of what remains, those that the rest of the budget holds with one round each.
 std::vector<Cost> Schedule::fitting() const {
-  std::vector<Cost> cheapest(remaining().begin(), remaining().end());
-  std::ranges::sort(cheapest, {}, [](const Cost& cost) { return cost.of(1); });
+  std::vector<Cost> candidates(remaining().begin(), remaining().end());
+  std::ranges::sort(candidates, is_before);
   const double seconds = (budget_.value_or(0) - spent_) / slowness();
-  std::size_t count = 0;
-  while (count < cheapest.size() && sum(std::span(cheapest).first(count + 1), 1) <= seconds) ++count;
-  cheapest.resize(count);
-  return cheapest;
+  std::vector<Cost> chosen;
+  for (const Cost& candidate : candidates) {
+    if (sum(chosen, 1) + candidate.of(1) <= seconds) chosen.push_back(candidate);
+  }
+  return chosen;
 }
 
 /// What fits if these all get as many.
@@ -51,7 +57,8 @@ unsigned Schedule::rounds_of_next() const {
   if (!budget_) return rounds_;
   const std::vector<Cost> chosen = fitting();
   const Cost& next = costs_[next_];
-  if (chosen.empty() || next.of(1) > chosen.back().of(1)) return 0;
+  const auto is_like_next = [&](const Cost& cost) { return !is_before(cost, next) && !is_before(next, cost); };
+  if (std::ranges::none_of(chosen, is_like_next)) return 0;
   unsigned rounds = even_rounds(chosen);
   const double room = (*budget_ - spent_) / slowness() - (sum(chosen, 1) - next.of(1));
   const double most = std::min(room, next.of(rounds) + kLittle * *budget_ / slowness());

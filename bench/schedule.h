@@ -18,8 +18,8 @@ class Schedule {
   Schedule(std::vector<Cost> costs, unsigned rounds, std::optional<double> budget);
 
   /// Rounds for the next one: what fits if all others that can be measured get as many, or three if that costs little
-  /// more and leaves one to all others. 0: it is left out, because the budget has no room for one round of it; the
-  /// cheapest ones fit first.
+  /// more and leaves one to all others. 0: it is left out, because the budget has no room for one round of it; room
+  /// is given to the papers' measurements first, and of these and of others to the cheapest ones.
   unsigned rounds_of_next() const;
   /// The next one was measured in so many rounds and took so long; or, with 0 rounds, was not measured.
   void took(unsigned rounds, double seconds);
@@ -32,6 +32,7 @@ class Schedule {
 
  private:
   std::span<const Cost> remaining() const { return std::span(costs_).subspan(next_); }
+  static bool is_before(const Cost& one, const Cost& other);
   std::vector<Cost> fitting() const;
   unsigned even_rounds(std::span<const Cost> chosen) const;
   double slowness() const;

@@ -256,7 +256,7 @@ void run_table(const Options& options, Report& report) {
     register_benchmark({.name = "table",
                         .measures = "filling and changing an IPv4 table: seconds to load, changes a second",
                         .needs = "",
-                        .cost = {5, 7},
+                        .cost = {20, 2.8},
                         .takes_routes = true,
                         .run = &run_table});
 

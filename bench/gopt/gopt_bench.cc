@@ -333,7 +333,7 @@ bool add_gopt(const char* measurement, const char* measures, Cost cost) {
 [[maybe_unused]] const bool kGoptBenchmarks[] = {
     add_gopt<&measure_gains>(
         "E6", "what gopt gains in look-ups, beside code by hand, in tables in and out of the cache", {210, 40}),
-    add_gopt<&measure_instructions>("E7", "instructions an item and a cycle of the same look-ups", {75, 12}),
+    add_gopt<&measure_instructions>("E7", "instructions an item and a cycle of the same look-ups", {101, 4}),
     add_gopt<&measure_inspection>("E10", "payloads searched by many automata: sorted, interchanged, and by gopt",
                                   {12, 5}),
     add_gopt<&measure_work>("E17", "gopt's gain by the computation between two accesses", {14, 7})};
