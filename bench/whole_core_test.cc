@@ -36,6 +36,20 @@ TEST(WholeCore, TakesASampleAnewThatHadHalfACore) {
   EXPECT_EQ(told.core.shared(), 0U);
 }
 
+TEST(WholeCore, WaitsForAWholeCore) {
+  unsigned rates = 0, half_until = 0;
+  WholeCore core{[&] { return ++rates <= half_until ? 50 : 100; }};
+  unsigned calls = 0;
+  const auto is_of_whole_core = [&] {
+    half_until = rates + WholeCore::kMostWaits / 2;
+    return core.of([&] { return rates > half_until ? ++calls : 0; }) > 0;
+  };
+  EXPECT_TRUE(is_of_whole_core());
+  EXPECT_TRUE(is_of_whole_core());
+  EXPECT_FALSE(is_of_whole_core()) << "all of them wait no longer";
+  EXPECT_EQ(core.shared(), 1U);
+}
+
 TEST(WholeCore, SaysThatACoreWasSharedAllTheTime) {
   ToldCore told;
   told.rate = 50;

@@ -178,6 +178,28 @@ TEST_F(Resident, LeavesSharedColumnsWhereTheyAre) {
   for (std::size_t i = 0; i < kItems; ++i) ASSERT_EQ(out[i], in[i] % cuda::FakeWorld::kModulus) << i;
 }
 
+/// Where a slot's next batch is far, its group leaves the bus to others.
+TEST_F(Resident, HasGroupsReadOnePieceWhereManyBatchesAreInFlight) {
+  constexpr std::uint32_t kSlots = 144, kUsual = 120;
+  ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{.slots = kSlots});
+  engine.use_table(world_.modulo);
+  const auto queue = engine.open_queue();
+  const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(32);
+  cuda::InOrder batches(*queue, [&in](const cuda::Asked& asked) { ASSERT_TRUE(is_right(in, asked.out)); });
+  for (const std::uint32_t in_flight : {kUsual, kSlots}) {
+    faults_.slow = true;
+    for (std::uint32_t i = 0; i < in_flight; ++i) {
+      cuda::Asked& next = batches.next();
+      next.out.assign(in.size(), 0xFFFF);
+      next.batch = world_.modulo_batch(in, next.out);
+      ASSERT_NO_FATAL_FAILURE(batches.submit());
+    }
+    faults_.slow = false;
+    ASSERT_NO_FATAL_FAILURE(batches.finish());
+    EXPECT_EQ(faults_.patient, in_flight - kUsual);
+  }
+}
+
 TEST_F(Resident, KeepsItsNumbersApartWhenTheyBeginAnew) {
   ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{.slots = 3, .before_first = UINT32_MAX - 5});
   engine.use_table(world_.modulo);

@@ -56,6 +56,7 @@ struct KernelFaults {
   std::shared_ptr<Telling> telling = std::make_shared<Telling>();
   std::atomic<int> elsewhere{0};                       ///< batches, or parts, whose columns stood elsewhere
   std::array<std::atomic<int>, kMostSlots> answers{};  ///< of each group
+  std::atomic<int> patient{0};                         ///< after which a group reads the slot's first piece alone
 };
 
 class FakeResident final : public ResidentDevice {
@@ -161,6 +162,11 @@ class FakeResident final : public ResidentDevice {
   void answer(Group& group, std::mt19937& random) {
     ++faults_.answers.at(group.index);
     const Head head = head_of(group);
+    if (head.ahead == 1) {
+      ++faults_.patient;
+    } else {
+      EXPECT_EQ(head.ahead, head.pieces);
+    }
     const Shader& shader = *shaders_.at(head.shader);
     const std::uint32_t number = std::exchange(group.number, next_number(group.number));
     const Piece* from = group.slot->in;

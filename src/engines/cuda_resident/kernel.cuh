@@ -54,11 +54,12 @@ class Reader {
       const uint4 head = {__shfl_sync(~0U, first_.x, 0), __shfl_sync(~0U, first_.y, 0), 0,
                           __shfl_sync(~0U, first_.w, 0)};
       if (head.w == number_) {
-        pieces_ = head.y >> 16;
+        pieces_ = head.y >> 16 & 0xFF;
         const bool lacks = (lane < pieces_ && (lane >= ahead_ || first_.w != number_)) ||
                            (lane + kWarp < pieces_ && (lane + kWarp >= ahead_ || second_.w != number_));
         ahead_ = pieces_;
         if (__any_sync(~0U, lacks)) continue;
+        ahead_ = head.y >> 24;
         work_ = {head.x, number_, static_cast<std::uint8_t>(head.y), static_cast<Form>(head.y >> 8 & 0xFF), false};
         number_ = next_number(number_);
         quiet_ = 0;
@@ -109,7 +110,7 @@ class Reader {
   volatile std::uint32_t* beat_;
   const volatile std::uint32_t* stop_;
   std::uint32_t run_, number_;
-  std::uint32_t ahead_ = 1;   ///< pieces that are read at once: as many as the last batch had
+  std::uint32_t ahead_ = 1;   ///< pieces that are read at once: as many as the last batch said
   std::uint32_t pieces_ = 0;  ///< of the batch
   std::uint32_t quiet_ = 0;   ///< readings since the last one
   bool has_view_ = false;

@@ -36,7 +36,8 @@ struct Head {
   std::uint32_t items;
   std::uint8_t shader;  ///< its index in the launch
   Form form;
-  std::uint16_t pieces;  ///< of the whole batch
+  std::uint8_t pieces;  ///< of the whole batch
+  std::uint8_t ahead;   ///< so many does the group read at once when it waits for the slot's next one
 };
 static_assert(sizeof(Head) == 8);
 inline constexpr std::uint32_t kMostShaders = 256;
@@ -45,6 +46,7 @@ inline constexpr std::uint32_t kSlotPieces = 64;  ///< of each direction
 inline constexpr std::uint32_t kMostViewBytes = 256;
 inline constexpr std::uint32_t kLineBytes = 64;
 inline constexpr std::uint32_t kLinePieces = kLineBytes / 16;
+inline constexpr std::uint32_t kDataBehindFirst = (kLinePieces - 1) * kPieceBytes;  ///< bytes, in a line's other pieces
 struct alignas(kLineBytes) Slot {
   Piece in[kSlotPieces];
   Piece out[kSlotPieces];

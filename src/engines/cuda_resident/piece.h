@@ -103,6 +103,13 @@ inline Piece* pack(Piece* to, const void* data, std::size_t bytes, std::uint32_t
   return to;
 }
 
+/// Writes the piece that a line begins with, and `bytes` bytes of data behind it, no more than the line has room for.
+inline void put_first_line(Piece* line, __m128i first, const void* data, std::size_t bytes,
+                           std::uint32_t number) noexcept {
+  pack(line + 1, data, bytes, number);
+  store_piece(*line, first);
+}
+
 /// Takes `bytes` bytes out of the pieces from `from` on, and leaves it behind them; false, with something written, if
 /// one of them has not come yet.
 inline bool unpack(const Piece*& from, void* data, std::size_t bytes, std::uint32_t number) noexcept {

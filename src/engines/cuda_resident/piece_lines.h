@@ -106,16 +106,35 @@ inline __mmask16 mask_of_pieces(std::uint32_t pieces) noexcept {
   return true;
 }
 
+/// As put_first_line(), by one store: somebody who reads the line again and again takes it from this core once, not
+/// twice.
+[[gnu::target("arch=x86-64-v4")]] inline void put_line_at_once(Piece* line, __m128i first, const void* data,
+                                                               std::size_t bytes, std::uint32_t number) noexcept {
+  const __m512i spread = _mm512_setr_epi32(15, 15, 15, 15, 0, 1, 2, 15, 3, 4, 5, 15, 6, 7, 8, 15);
+  const __m512i loaded = _mm512_maskz_loadu_epi8(detail::mask_of_bytes(bytes), data);
+  const __m512i numbers = _mm512_set1_epi32(static_cast<int>(number));
+  const __m512i numbered = _mm512_mask_mov_epi32(_mm512_permutexvar_epi32(spread, loaded), detail::kNumbers, numbers);
+  const __m512i whole = _mm512_inserti32x4(numbered, first, 0);
+  if (bytes > kDataBehindFirst - kPieceBytes) {
+    _mm512_store_si512(line, whole);
+  } else {
+    const std::uint32_t count = 1 + pieces_for(static_cast<std::uint32_t>(bytes));
+    _mm512_mask_storeu_epi32(line, detail::mask_of_pieces(count), whole);
+  }
+}
+
 /// How this core packs and unpacks.
 struct PieceWay {
   Piece* (*pack)(Piece* to, const void* data, std::size_t bytes,
                  std::uint32_t number) noexcept = &penumbra::cuda_resident::pack;
   bool (*unpack)(const Piece*& from, void* data, std::size_t bytes,
                  std::uint32_t number) noexcept = &penumbra::cuda_resident::unpack;
+  void (*put_first_line)(Piece* line, __m128i first, const void* data, std::size_t bytes,
+                         std::uint32_t number) noexcept = &penumbra::cuda_resident::put_first_line;
 
   static PieceWay best() {
     if (PENUMBRA_SANITIZED || !__builtin_cpu_supports("x86-64-v4")) return {};
-    return {&pack_lines, &unpack_lines};
+    return {&pack_lines, &unpack_lines, &put_line_at_once};
   }
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is packed into pieces comes out again, whole or not at all.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -77,6 +79,24 @@ INSTANTIATE_TEST_SUITE_P(Bytes, Pieces,
                                                           35, 36, 37, 47, 48, 49, 64, 128, 131, 256, kMostBytes - 1,
                                                           kMostBytes),
                                           testing::Values(0, 1, 2, 3)));
+
+TEST(FirstLine, HoldsTheFirstPieceAndTheDataBehindIt) {
+  constexpr std::uint32_t kFormer = 5, kNumber = 7;
+  for (const PieceWay& way : {PieceWay{}, PieceWay::best()}) {
+    for (std::size_t bytes = 0; bytes <= kDataBehindFirst; ++bytes) {
+      alignas(kLineBytes) std::array<Piece, kLinePieces + 1> line{};
+      for (Piece& piece : line) piece.number = kFormer;
+      const Bytes in = random_bytes(bytes), out(bytes);
+      way.put_first_line(line.data(), _mm_setr_epi32(1, 2, 3, kNumber), in.data.get(), bytes, kNumber);
+      EXPECT_THAT(line[0].data, testing::ElementsAre(1, 2, 3)) << bytes;
+      EXPECT_EQ(line[0].number, kNumber);
+      const Piece* from = &line[1];
+      EXPECT_TRUE(way.unpack(from, out.data.get(), bytes, kNumber)) << bytes;
+      EXPECT_TRUE(std::equal(in.data.get(), in.data.get() + bytes, out.data.get())) << bytes;
+      for (; from != line.data() + line.size(); ++from) EXPECT_EQ(from->number, kFormer) << bytes;
+    }
+  }
+}
 
 TEST(PieceNumbers, LeaveOutTheOneOfNoBatch) {
   EXPECT_EQ(next_number(0), 1U);

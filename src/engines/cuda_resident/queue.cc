@@ -127,29 +127,38 @@ std::uint32_t ResidentQueue::begin(std::uint32_t slot) noexcept {
   return number;
 }
 
-/// Where in the slot the columns begin, or their addresses.
-Piece* ResidentQueue::behind_head(std::uint32_t slot, Form form) const noexcept {
-  return slots_[slot].in + (form == Form::columns_only ? 1 : known_.head_pieces);
+/// Packs what a batch begins with, but for what stands in the slot's first line, which write_head() writes last;
+/// returns where the next data go.
+Piece* ResidentQueue::pack_behind_first_line(std::uint32_t slot, std::span<const std::byte> data,
+                                             std::uint32_t number) const noexcept {
+  Piece* const first = slots_[slot].in + 1;
+  if (data.size() <= kDataBehindFirst) return first + pieces_for(static_cast<std::uint32_t>(data.size()));
+  return way_.pack(first + (kLinePieces - 1), data.data() + kDataBehindFirst, data.size() - kDataBehindFirst, number);
 }
 
-/// Writes what a batch begins with whose pieces end there; then the batch is the group's.
+/// Writes the view beside the pieces, for a group that will have missed this batch; returns what of it does not stand
+/// in the head's piece.
+std::span<const std::byte> ResidentQueue::bring_view(std::uint32_t slot) noexcept {
+  constexpr std::size_t kBeside = kPieceBytes - sizeof(Head);  // of the view, in the head's piece
+  const std::span<const std::byte> view = std::span(view_).first(known_.shader->view_bytes);
+  view_numbers_[slot] = view_number_;
+  std::memcpy(slots_[slot].view, view.data(), view.size());
+  std::atomic_signal_fence(std::memory_order_release);  // a group that reads it has seen the head
+  return view.subspan(std::min(kBeside, view.size()));
+}
+
+/// Writes the slot's first line, its head and the data behind it; then the batch, whose pieces end there, is the
+/// group's.
 void ResidentQueue::write_head(std::uint32_t slot, Form form, std::uint32_t items, const Piece* end,
-                               std::uint32_t number) noexcept {
-  Slot& its = slots_[slot];
+                               std::span<const std::byte> data, std::uint32_t number) noexcept {
+  Piece* const line = slots_[slot].in;
   std::uint32_t view_begin = 0;
   std::memcpy(&view_begin, view_.data(), sizeof view_begin);
-  if (form != Form::columns_only) {
-    constexpr std::size_t kBeside = kPieceBytes - sizeof(Head);  // of the view, in the head's piece
-    const std::size_t view_bytes = known_.shader->view_bytes;
-    view_numbers_[slot] = view_number_;
-    std::memcpy(its.view, view_.data(), view_bytes);
-    std::atomic_signal_fence(std::memory_order_release);  // a group that reads it has seen the head
-    if (view_bytes > kBeside) way_.pack(its.in + 1, view_.data() + kBeside, view_bytes - kBeside, number);
-  }
-  const Head head{items, known_.index, form, static_cast<std::uint16_t>(end - its.in)};
-  const auto packed = std::bit_cast<std::uint64_t>(head);
-  store_piece(its.in[0], _mm_set_epi64x(static_cast<long long>(std::uint64_t{number} << 32 | view_begin),
-                                        static_cast<long long>(packed)));
+  const auto pieces = static_cast<std::uint8_t>(end - line);
+  const Head head{items, known_.index, form, pieces, in_flight_ < kMany ? pieces : std::uint8_t{1}};
+  const __m128i first = _mm_set_epi64x(static_cast<long long>(std::uint64_t{number} << 32 | view_begin),
+                                       static_cast<long long>(std::bit_cast<std::uint64_t>(head)));
+  way_.put_first_line(line, first, data.data(), std::min<std::size_t>(data.size(), kDataBehindFirst), number);
 }
 
 /// A place for what is in flight next.
@@ -163,14 +172,17 @@ bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
   if (batch.items != known_.items) know_size(batch.items);
   if (known_.input_pieces > kSlotPieces - known_.head_pieces || known_.output_pieces > kSlotPieces) return false;
   const std::uint32_t slot = free_.take();
-  const Form form = has_view(slot) ? Form::columns_only : Form::columns;
-  Piece* to = behind_head(slot, form);
   const std::uint32_t number = begin(slot);
   const auto& element_bytes = known_.shader->input_bytes;
-  for (std::size_t i = 0; i < element_bytes.size(); ++i) {
-    to = way_.pack(to, batch.inputs[i], element_bytes[i] * batch.items, number);
-  }
-  write_head(slot, form, batch.items, to, number);
+  const auto column = [&](std::size_t i) {
+    return std::span(static_cast<const std::byte*>(batch.inputs[i]), element_bytes[i] * batch.items);
+  };
+  const Form form = has_view(slot) && !element_bytes.empty() ? Form::columns_only : Form::columns;
+  std::size_t next = 0;
+  const std::span<const std::byte> data = form == Form::columns_only ? column(next++) : bring_view(slot);
+  Piece* to = pack_behind_first_line(slot, data, number);
+  for (; next < element_bytes.size(); ++next) to = way_.pack(to, column(next).data(), column(next).size(), number);
+  write_head(slot, form, batch.items, to, data, number);
   next_part() = {&batch, 0, batch.items, slot, Place::slot, true, {}, {}};
   return true;
 }
@@ -195,9 +207,10 @@ EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
     Addresses from = addresses;
     for (std::size_t i = 0; i < known_.columns; ++i) from[i] += first * known_.element_bytes[i];
     const std::uint32_t number = begin(slot);
-    Piece* const to = behind_head(slot, Form::addresses);
+    const std::span<const std::byte> view = bring_view(slot);
+    Piece* const to = pack_behind_first_line(slot, view, number);
     const Piece* const end = way_.pack(to, static_cast<const void*>(from.data()), bytes, number);
-    write_head(slot, Form::addresses, items, end, number);
+    write_head(slot, Form::addresses, items, end, view, number);
     next_part() = {&batch, first, items, slot, Place::elsewhere, part + 1 == parts, inputs, outputs};
   }
   return Submitted::queued;
