@@ -181,7 +181,7 @@ void run_e22(const Options& options, Report& report) {
                         .measurement = "E22",
                         .measures = "accounting for flows and forwarding them, by engine and number of workers",
                         .needs = "4 GiB of memory",
-                        .cost = {.once = 4, .a_round = 2.3, .is_of_each_router = true, .once_on_gpu = 4},
+                        .cost = {.once = 4, .a_round = 2.7, .is_of_each_router = true, .once_on_gpu = 4},
                         .run = &run_e22})};
 
 }  // namespace
