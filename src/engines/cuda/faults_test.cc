@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -232,6 +233,78 @@ TEST_F(CudaStuckLaunch, KeepsNoWorkerThatSharesMemory) {
 TEST_F(CudaStuckLaunch, KeepsNoQueueFromBeingClosed) {
   std::unique_ptr<EngineQueue> other = engine_.open_queue();
   expect_that_it_returns([&] { other.reset(); });
+}
+
+/// A worker with one batch.
+class Worker {
+ public:
+  Worker(const FakeWorld& world, CudaEngine& engine, const Table& table, unsigned seed)
+      : in_(FakeWorld::numbers(64, seed)), batch_(world.modulo_batch(in_, out_)), queue_(engine.open_queue()) {
+    batch_.table = &table;
+  }
+  void submit() { ASSERT_EQ(queue_->submit(batch_), EngineQueue::Submitted::queued); }
+  bool has_it_back() { return queue_->poll() == &batch_; }
+  void expect_answers() const {
+    for (std::size_t i = 0; i < in_.size(); ++i) ASSERT_EQ(out_[i], in_[i] % FakeWorld::kModulus) << i;
+  }
+
+ private:
+  const std::vector<std::uint32_t> in_;
+  std::vector<std::uint16_t> out_ = std::vector<std::uint16_t>(in_.size(), 0xFFFF);
+  Batch batch_;
+  const std::unique_ptr<EngineQueue> queue_;
+};
+
+/// Two streams for launches of one batch, on which nothing is done from the beginning of the test on.
+class CudaLaunchesInFlight : public CudaFaults {
+ protected:
+  CudaLaunchesInFlight() {
+    for (Table* table : {&world_.modulo, &table_.table()}) engine_.use_table(*table);
+    {
+      ShaderQueue first(engine_, world_.modulo_shader(), world_.modulo);
+      run(first, [this] { return faults_.launches[0] > 0; });
+      ShaderQueue lookups(engine_, world_.lookup_shader(), table_.table());
+      table_.check(lookups);
+      table_.load(1);  // now both copies on the GPU have memory
+    }
+    faults_.stuck = true;
+  }
+  void launch(Worker& worker) {
+    const int launches = faults_.launches[0];
+    ASSERT_NO_FATAL_FAILURE(worker.submit());
+    ASSERT_TRUE(eventually([&] { return faults_.launches[0] > launches; }));
+  }
+  static void expect_back(Worker& worker) {
+    ASSERT_TRUE(eventually([&] { return worker.has_it_back(); }));
+    worker.expect_answers();
+  }
+
+  ChangingTable table_;
+  /// Longer than what is to come at once is waited for.
+  CudaEngine engine_{world_.backend(), MasterOptions{.wish = {.streams = 2, .gather = 1},
+                                                     .patience = std::chrono::minutes(2),
+                                                     .retry_after = milliseconds(20)}};
+  Worker one_{world_, engine_, world_.modulo, 1}, another_{world_, engine_, world_.modulo, 2},
+      third_{world_, engine_, world_.modulo, 3};
+};
+
+TEST_F(CudaLaunchesInFlight, KeepNobodyElseWaitingWhenTheGpuIsGivenUp) {
+  ASSERT_NO_FATAL_FAILURE(launch(one_));
+  ASSERT_NO_FATAL_FAILURE(launch(another_));
+  ASSERT_NO_FATAL_FAILURE(third_.submit());  // for which no stream is free
+  const auto load = std::async(std::launch::async, [this] { table_.load(2); });
+  const auto load_returns_in = [&load](milliseconds time) { return load.wait_for(time) == std::future_status::ready; };
+  ASSERT_FALSE(load_returns_in(milliseconds(50)));
+  faults_.losses[0].tell("another's reason");
+  ASSERT_NO_FATAL_FAILURE(expect_back(third_));
+  EXPECT_TRUE(load_returns_in(std::chrono::minutes(1)));
+  faults_.stuck_stream = 0;
+  faults_.stuck = false;
+  ASSERT_NO_FATAL_FAILURE(expect_back(another_));
+  EXPECT_FALSE(one_.has_it_back());
+  faults_.stuck_stream = -1;
+  ASSERT_NO_FATAL_FAILURE(expect_back(one_));
+  EXPECT_THAT(engine_.notes(), Contains("1 batches came back from a lost GPU, for the CPU"));
 }
 
 /// A table that the GPU has, and whose copies never end from now on.

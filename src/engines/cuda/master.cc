@@ -140,11 +140,15 @@ bool Master::has_ended(unsigned lane) {
   return false;
 }
 
-/// Gives the launch's jobs back.
+/// The launch has ended.
 void Master::land(Lane& lane) {
   lane.group->table->leave(lane.copy);
   --lane.group->flying;
-  for (Job* job : lane.jobs) job->state.store(Job::State::done, std::memory_order_release);
+  give_back(lane, Job::State::done);
+}
+
+void Master::give_back(Lane& lane, Job::State state) noexcept {
+  for (Job* job : lane.jobs) give_back(*job, state);
   lane.jobs.clear();
 }
 
@@ -166,7 +170,7 @@ bool Master::take() {
 }
 
 void Master::put_into_group(Job& job, Clock::time_point now) {
-  if (device_ == nullptr) return give_back(job, Job::State::lost);
+  if (!accepts()) return give_back(job, Job::State::lost);
   Group* const group = is_reached(job) ? group_of(*job.shader, *job.table) : nullptr;
   if (group == nullptr) return give_back(job, Job::State::on_cpu);
   group->at(group->tail++) = {&job, group->table->wanted(), now};

@@ -148,6 +148,8 @@ class Master final : public DeviceThread {
   void reach(SharedMemory& memory);
   void let_go(SharedMemory& memory) noexcept;
   static void give_back(Job& job, Job::State state) noexcept { job.state.store(state, std::memory_order_release); }
+  static void give_back(Lane& lane, Job::State state) noexcept;
+  void give_back_what_waits() noexcept;
   void wait_for_the_end();
   void wait_for_launches() noexcept;
 

@@ -49,23 +49,46 @@ void Master::wait_for_the_end() {
   cuda::wait_for_the_end(*device_, copy_stream(), flying_, options_.patience);
 }
 
+/// What the GPU was not given yet.
+void Master::give_back_what_waits() noexcept {
+  for (const auto& group : groups_) {
+    while (group->head < group->tail) give_back(*group->at(group->head++).job, Job::State::lost);
+    group->items = 0;
+    group->hurried = 0;
+  }
+  waiting_ = 0;
+  take();
+}
+
 /// On a GPU that is given up most launches still come to their ends, above all if it is another engine's that got
 /// stuck; and one that does not may write into shared columns that are in use again. So each has the time that it has
-/// anyway, and is answered if it ends.
+/// anyway, and is answered if it ends. One that was not sent as a whole is not waited for, because nothing marks its
+/// end: if the GPU has it, it may still write there too. Whoever has nothing in flight does not wait for any.
 void Master::wait_for_launches() noexcept {
-  for (const unsigned index : flying_) {
+  for (unsigned index = 0; index < lanes_.size(); ++index) {
+    if (std::ranges::find(flying_, index) == flying_.end()) give_back(lanes_[index], Job::State::lost);
+  }
+  const auto is_over = [this](unsigned index) {
     try {
-      while (!has_ended(index)) std::this_thread::yield();
+      if (!has_ended(index)) return false;
+      give_back(lanes_[index], Job::State::done);
     } catch (const DeviceError&) {
-      continue;
+      give_back(lanes_[index], Job::State::lost);
     }
-    land(lanes_[index]);
+    return true;
+  };
+  while (!flying_.empty()) {
+    std::erase_if(flying_, is_over);
+    take();
+    std::this_thread::yield();
   }
 }
 
 /// Workers that have not seen yet that the GPU is gone go on submitting: take() gives their jobs back.
 void Master::lose(const DeviceError& error) {
   accepts_.store(false, std::memory_order_relaxed);
+  for (TableCopies* table : tables_) table->end();
+  give_back_what_waits();
   std::optional<Standstill> standstill;  // closing the device is one; who cannot end a kernel for it loses the GPU
   if (device_ != nullptr && !error.is_final()) standstill.emplace();
   is_final_ =
@@ -87,19 +110,11 @@ void Master::lose(const DeviceError& error) {
     memory->is_reached.store(false, std::memory_order_relaxed);
     memory->mapped = memory->device = nullptr;
   }
-  for (TableCopies* table : tables_) table->end();
-  for (Lane& lane : lanes_) {
-    for (Job* job : lane.jobs) give_back(*job, Job::State::lost);
-    lane.jobs.clear();
-  }
+  for (Lane& lane : lanes_) give_back(lane, Job::State::lost);
   for (const auto& group : groups_) {
-    while (group->head < group->tail) give_back(*group->at(group->head++).job, Job::State::lost);
-    group->items = 0;
-    group->hurried = 0;
     group->flying = 0;
     group->is_waited_for = false;
   }
-  waiting_ = 0;
   flying_.clear();
   std::erase_if(memories_, [](const auto& memory) { return memory->users == 0; });
 }

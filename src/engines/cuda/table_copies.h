@@ -52,7 +52,7 @@ class TableCopies final : public TableMirror {
   /// The device is there: copies are made in it, on this stream. If a step of that takes longer than `patience`,
   /// advance() throws a final DeviceError.
   void begin(Device& device, unsigned stream, std::chrono::milliseconds patience = std::chrono::seconds(2));
-  /// It is not there any more, and nothing is in flight.
+  /// It is lost or closed: nobody waits for it any more. What launches still read is the device's memory.
   void end() noexcept;
   /// What the device reads of the host's.
   std::shared_ptr<const HugeMemory> staging() const { return staging_; }
