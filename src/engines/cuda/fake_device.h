@@ -41,9 +41,11 @@ struct FakeFaults {
   std::atomic<bool> no_memory{false};         ///< allocating fails
   std::atomic<int> launches_until_fault{-1};  ///< then one launch fails; below 0: none
   std::atomic<bool> fault_is_final{false};
-  std::atomic<bool> fault_is_late{false};  ///< not the launch fails, but the question whether it is done
-  std::atomic<bool> stuck{false};          ///< nothing is ever done
-  std::atomic<int> stuck_stream{-1};       ///< likewise on this one
+  std::atomic<bool> fault_is_late{false};       ///< not the launch fails, but the question whether it is done
+  std::atomic<bool> fault_after_an_end{false};  ///< the next launch that is asked about has ended; then asking fails
+  std::atomic<int> asked_in_vain{0};  ///< on a device that was abandoned, about launches that were known to have ended
+  std::atomic<bool> stuck{false};     ///< nothing is ever done
+  std::atomic<int> stuck_stream{-1};  ///< likewise on this one
   std::atomic<bool> fails_to_mark{false};  ///< once
   std::atomic<int> opened{0}, destroyed{0}, abandoned{0};
   std::atomic<int> shared{0};                  ///< memories that are
@@ -72,7 +74,7 @@ using FakeShaders = Variants<void (*)(const void* view, const Batch& batch)>;
 class FakeDevice final : public Device {
  public:
   FakeDevice(unsigned device, unsigned streams, FakeFaults& faults)
-      : index_(device), faults_(faults), streams_(streams) {
+      : index_(device), faults_(faults), streams_(streams), has_ended_(streams) {
     if (faults_.absent || faults_.absent_device == static_cast<int>(device)) throw DeviceError("there is none", false);
     throw_if_lost();
     ++faults_.opened;
@@ -87,6 +89,7 @@ class FakeDevice final : public Device {
   void abandon(const std::string& reason) noexcept override {
     faults_.losses[index_].tell(reason);
     faults_.add_unfinished([this] { finish(); });
+    is_abandoned_ = true;
     ++faults_.abandoned;
   }
   void throw_if_lost() const override {
@@ -166,21 +169,28 @@ class FakeDevice final : public Device {
     streams_[stream].push([] {});
   }
   bool reached(unsigned stream) override {
+    if (is_abandoned_ && has_ended_[stream]) ++faults_.asked_in_vain;
     if (late_fault_) throw DeviceError("an injected late fault", faults_.fault_is_final);
     if (is_stuck(stream)) return false;
     const auto any = static_cast<unsigned>(random_() % streams_.size());
     if (!streams_[any].empty() && !is_stuck(any)) do_next(any);
     if (!streams_[stream].empty() && random_() % 2 == 0) do_next(stream);
-    return streams_[stream].empty();
+    const bool is_of_launches = stream + 1 < streams_.size();
+    if (is_of_launches && faults_.fault_after_an_end.exchange(false)) {
+      finish(stream);
+      late_fault_ = true;
+    }
+    return has_ended_[stream] = streams_[stream].empty();
   }
 
  private:
   bool is_lost() const { return faults_.losses[index_].is_told(); }
   bool is_stuck(unsigned stream) const { return faults_.stuck || faults_.stuck_stream == static_cast<int>(stream); }
   void finish() {
-    for (unsigned i = 0; i < streams_.size(); ++i) {
-      while (!streams_[i].empty()) do_next(i);
-    }
+    for (unsigned i = 0; i < streams_.size(); ++i) finish(i);
+  }
+  void finish(unsigned stream) {
+    while (!streams_[stream].empty()) do_next(stream);
   }
   /// A call that waits until nothing runs on the GPU.
   void expect_that_it_returns() const {
@@ -196,7 +206,10 @@ class FakeDevice final : public Device {
     for (std::size_t i = 0; i < shader.output_bytes.size(); ++i) batch.outputs[i] = segment.outputs[i];
     FakeShaders::call_of(shader)(view, batch);
   }
-  void give(unsigned stream, std::function<void()> operation) { streams_[stream].push(std::move(operation)); }
+  void give(unsigned stream, std::function<void()> operation) {
+    streams_[stream].push(std::move(operation));
+    has_ended_[stream] = false;
+  }
   void do_next(unsigned stream) {
     streams_[stream].front()();
     streams_[stream].pop();
@@ -209,10 +222,11 @@ class FakeDevice final : public Device {
   const unsigned index_;
   FakeFaults& faults_;
   std::vector<std::queue<std::function<void()>>> streams_;
+  std::vector<bool> has_ended_;  ///< of each stream, when it was asked last
   std::map<std::byte*, std::unique_ptr<std::byte[]>> memory_;
   std::map<std::byte*, std::size_t> shared_;
   std::mt19937 random_{11};
-  bool late_fault_ = false;
+  bool late_fault_ = false, is_abandoned_ = false;
 };
 
 /// A backend of so many fake devices with the shaders.

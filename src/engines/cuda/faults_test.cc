@@ -259,10 +259,13 @@ class Worker {
 class CudaLaunchesInFlight : public CudaFaults {
  protected:
   CudaLaunchesInFlight() {
-    for (Table* table : {&world_.modulo, &table_.table()}) engine_.use_table(*table);
+    other_.publish(view_, {});
+    for (Table* table : {&world_.modulo, &other_, &table_.table()}) engine_.use_table(*table);
     {
       ShaderQueue first(engine_, world_.modulo_shader(), world_.modulo);
       run(first, [this] { return faults_.launches[0] > 0; });
+      ShaderQueue second(engine_, world_.modulo_shader(), other_);
+      run_once(second);
       ShaderQueue lookups(engine_, world_.lookup_shader(), table_.table());
       table_.check(lookups);
       table_.load(1);  // now both copies on the GPU have memory
@@ -279,12 +282,14 @@ class CudaLaunchesInFlight : public CudaFaults {
     worker.expect_answers();
   }
 
+  const echo_view view_{FakeWorld::kModulus};
+  Table other_{"other"};
   ChangingTable table_;
   /// Longer than what is to come at once is waited for.
   CudaEngine engine_{world_.backend(), MasterOptions{.wish = {.streams = 2, .gather = 1},
                                                      .patience = std::chrono::minutes(2),
                                                      .retry_after = milliseconds(20)}};
-  Worker one_{world_, engine_, world_.modulo, 1}, another_{world_, engine_, world_.modulo, 2},
+  Worker one_{world_, engine_, world_.modulo, 1}, another_{world_, engine_, other_, 2},
       third_{world_, engine_, world_.modulo, 3};
 };
 
@@ -304,6 +309,18 @@ TEST_F(CudaLaunchesInFlight, KeepNobodyElseWaitingWhenTheGpuIsGivenUp) {
   EXPECT_FALSE(one_.has_it_back());
   faults_.stuck_stream = -1;
   ASSERT_NO_FATAL_FAILURE(expect_back(one_));
+  EXPECT_THAT(engine_.notes(), Contains("1 batches came back from a lost GPU, for the CPU"));
+}
+
+TEST_F(CudaLaunchesInFlight, ThatHaveEndedAreNotAskedAboutWhenAnotherFails) {
+  ASSERT_NO_FATAL_FAILURE(launch(one_));
+  ASSERT_NO_FATAL_FAILURE(launch(another_));
+  faults_.fault_is_final = true;
+  faults_.fault_after_an_end = true;
+  faults_.stuck = false;
+  ASSERT_NO_FATAL_FAILURE(expect_back(one_));
+  ASSERT_NO_FATAL_FAILURE(expect_back(another_));
+  EXPECT_EQ(faults_.asked_in_vain, 0);
   EXPECT_THAT(engine_.notes(), Contains("1 batches came back from a lost GPU, for the CPU"));
 }
 

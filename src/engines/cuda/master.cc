@@ -115,19 +115,18 @@ bool Master::advance_tables() {
 /// the order in which they began.
 bool Master::finish() {
   const std::size_t before = flying_.size();
-  std::size_t kept = 0;
-  for (const unsigned index : flying_) {
-    Group& group = *lanes_[index].group;
-    if (!group.is_waited_for && has_ended(index)) {
-      land(lanes_[index]);
+  for (auto index = flying_.begin(); index != flying_.end();) {
+    Lane& lane = lanes_[*index];
+    if (!lane.group->is_waited_for && has_ended(*index)) {
+      land(lane);
+      index = flying_.erase(index);  // one by one: if has_ended() throws, these are still the lanes in flight
     } else {
-      group.is_waited_for = true;
-      flying_[kept++] = index;
+      lane.group->is_waited_for = true;
+      ++index;
     }
   }
-  flying_.resize(kept);
   for (const unsigned index : flying_) lanes_[index].group->is_waited_for = false;
-  return kept < before;
+  return flying_.size() < before;
 }
 
 bool Master::has_ended(unsigned lane) {
