@@ -324,6 +324,17 @@ TEST_F(CudaLaunchesInFlight, ThatHaveEndedAreNotAskedAboutWhenAnotherFails) {
   EXPECT_THAT(engine_.notes(), Contains("1 batches came back from a lost GPU, for the CPU"));
 }
 
+TEST_F(CudaLaunchesInFlight, AreAnsweredIfTheyEndBeforeTheGpuIsOpenedAnew) {
+  ASSERT_NO_FATAL_FAILURE(launch(one_));
+  faults_.launches_until_fault = 0;
+  ASSERT_NO_FATAL_FAILURE(launch(another_));
+  faults_.stuck = false;
+  ASSERT_NO_FATAL_FAILURE(expect_back(one_));
+  ASSERT_NO_FATAL_FAILURE(expect_back(another_));
+  EXPECT_EQ(faults_.abandoned, 0);
+  EXPECT_THAT(engine_.notes(), Contains("1 batches came back from a lost GPU, for the CPU"));
+}
+
 /// A table that the GPU has, and whose copies never end from now on.
 struct StuckCopies {
   StuckCopies(FakeWorld& world, const MasterOptions& options) : engine(world.backend(), options) {

@@ -63,17 +63,21 @@ void Master::give_back_what_waits() noexcept {
 /// On a GPU that is given up most launches still come to their ends, above all if it is another engine's that got
 /// stuck; and one that does not may write into shared columns that are in use again. So each has the time that it has
 /// anyway, and is answered if it ends. One that was not sent as a whole is not waited for, because nothing marks its
-/// end: if the GPU has it, it may still write there too. Whoever has nothing in flight does not wait for any.
+/// end: if the GPU has it, it may still write there too. Whoever has nothing in flight does not wait for any. A device
+/// that is to be closed has come to its end already, and what it cannot answer goes back when it is closed.
 void Master::wait_for_launches() noexcept {
+  const auto give_up = [this](unsigned index) {
+    if (is_final_) give_back(lanes_[index], Job::State::lost);
+  };
   for (unsigned index = 0; index < lanes_.size(); ++index) {
-    if (std::ranges::find(flying_, index) == flying_.end()) give_back(lanes_[index], Job::State::lost);
+    if (std::ranges::find(flying_, index) == flying_.end()) give_up(index);
   }
-  const auto is_over = [this](unsigned index) {
+  const auto is_over = [&](unsigned index) {
     try {
       if (!has_ended(index)) return false;
       give_back(lanes_[index], Job::State::done);
     } catch (const DeviceError&) {
-      give_back(lanes_[index], Job::State::lost);
+      give_up(index);
     }
     return true;
   };
@@ -99,11 +103,9 @@ void Master::lose(const DeviceError& error) {
     failure_ =
         std::string("lost: ") + error.what() + "; shaders run on the CPU" + (is_final_ ? "" : " until the GPU is back");
   }
-  if (is_final_ && device_ != nullptr) {
-    device_->abandon(error.what());
-    wait_for_launches();
-    keep_for_good(std::move(device_), tables_, memories_);
-  }
+  if (is_final_ && device_ != nullptr) device_->abandon(error.what());
+  wait_for_launches();
+  if (is_final_ && device_ != nullptr) keep_for_good(std::move(device_), tables_, memories_);
   memory_.reset();
   device_.reset();
   for (const auto& memory : memories_) {
@@ -115,7 +117,6 @@ void Master::lose(const DeviceError& error) {
     group->flying = 0;
     group->is_waited_for = false;
   }
-  flying_.clear();
   std::erase_if(memories_, [](const auto& memory) { return memory->users == 0; });
 }
 
