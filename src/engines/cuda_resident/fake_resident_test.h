@@ -41,10 +41,12 @@ struct KernelFaults {
   std::atomic<bool> slow{false};          ///< groups take batches, and answer them when this holds no more
   std::atomic<bool> dead{false};          ///< groups do nothing more
   std::atomic<bool> ends{false};          ///< the kernel ends by itself, once
+  std::atomic<bool> stays{false};         ///< of a kernel that is told to end, all groups end, and it does not
   std::atomic<bool> refuses{false};       ///< the kernel does not start
   std::atomic<int> late_microseconds{0};  ///< each answer
   std::uint32_t holds = kMostSlots;       ///< groups at once; before an engine is made
   std::atomic<int> started{0}, abandoned{0};
+  std::atomic<int> awaited{0};  ///< questions whether a kernel has ended that was abandoned
   std::atomic<int> running{0};  ///< threads of groups
   std::atomic<bool> is_over{false};
   /// Of the call that tells a kernel to end, which nobody may be waiting for; it may outlive the test.
@@ -94,7 +96,10 @@ class FakeResident final : public ResidentDevice {
     telling_->is_done = true;
     stop_ = true;
   }
-  bool has_ended() override { return running_ == 0; }
+  bool has_ended() override {
+    if (is_abandoned_) ++faults_.awaited;
+    return running_ == 0;
+  }
 
   static std::uint16_t index_of(const Shader& shader) { return shader.name == "echo" ? 0 : 1; }
 
@@ -127,6 +132,7 @@ class FakeResident final : public ResidentDevice {
       std::this_thread::yield();
     }
     stop_ = true;
+    while (faults_.stays && !faults_.is_over) std::this_thread::yield();
     KernelFaults& faults = faults_;  // the device may be gone with the last thread
     --running_;
     --faults.running;

@@ -147,6 +147,20 @@ TEST_F(ImpatientResidentFaults, ADriverThatDoesNotComeBackKeepsNobodyWaiting) {
   faults_.telling->hangs = false;
 }
 
+/// Its groups have ended, so what comes into their slots is not waited for once more.
+TEST_F(ImpatientResidentFaults, AKernelThatDoesNotEndWhenItIsToldToIsNotWaitedForTwice) {
+  run_until_the_kernel_answers();
+  faults_.stays = true;
+  std::thread other([] { const cuda::Standstill others_call; });
+  const bool is_told = cuda::eventually([this] { return faults_.telling->is_done.load(); });
+  run([this] { return faults_.abandoned == 1; });
+  other.join();
+  run([] { return true; });
+  EXPECT_TRUE(is_told);
+  EXPECT_EQ(faults_.awaited, 0);
+  EXPECT_THAT(notes(), HasSubstr("the kernel has not ended in 300 ms"));
+}
+
 TEST_F(ImpatientResidentFaults, AStandstillThatDoesNotEndKeepsNobodyWaiting) {
   run_until_the_kernel_answers();
   {

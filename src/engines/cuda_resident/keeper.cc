@@ -210,6 +210,7 @@ void Keeper::pause() {
   if (!runs_) return;
   device_->memory().throw_if_lost();
   device_->stop();
+  is_told_to_end_ = true;
   const auto deadline = Clock::now() + options_.patience;
   while (!device_->has_ended()) {
     if (Clock::now() > deadline) {
@@ -219,7 +220,7 @@ void Keeper::pause() {
     }
     std::this_thread::yield();
   }
-  runs_ = false;
+  runs_ = is_told_to_end_ = false;
   paused_ = Clock::now();
   residence_.end();
 }

@@ -127,8 +127,9 @@ class Keeper final : public cuda::DeviceThread {
   std::vector<TableLease*> leases_;
   std::vector<Watch> watches_;
   Clock::time_point watched_, paused_;
-  std::uint32_t groups_;  ///< at most: no more than the GPU that was opened last holds
-  bool runs_ = false, is_final_ = false;
+  std::uint32_t groups_;                        ///< at most: no more than the GPU that was opened last holds
+  bool runs_ = false, is_told_to_end_ = false;  ///< the kernel
+  bool is_final_ = false;
   Clock::time_point retry_at_;
 
   mutable std::mutex words_mutex_;  ///< also of the list of rows, for notes()

@@ -123,7 +123,8 @@ void Keeper::watch_groups(Clock::time_point now) {
 
 /// On a GPU that is given up groups mostly live, above all if it is another engine's launch that got stuck; and one
 /// that is late may write into shared columns that are in use again. So what stands in slots has the time that it has
-/// anyway, and is answered if its group lives. No table is to be had any more, so nothing comes into slots.
+/// anyway, and is answered if its group lives. No table is to be had any more, so nothing comes into slots. Not so if
+/// the kernel was told to end and has not: its groups had that time, and those that have ended answer nothing more.
 void Keeper::wait_for_answers() noexcept {
   Submitting::pass_barriers();
   for (const auto& row : rows_) row->wait_until_submitted();
@@ -177,7 +178,7 @@ void Keeper::lose(const DeviceError& error) {
   is_lost_.store(true, std::memory_order_release);
   if (is_final_ && device_ != nullptr) {
     device_->abandon(what);
-    if (runs_) wait_for_answers();
+    if (runs_ && !is_told_to_end_) wait_for_answers();
   }
   for (const auto& range : ranges_) range->seen.store(nullptr, std::memory_order_relaxed);
   for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
@@ -185,7 +186,7 @@ void Keeper::lose(const DeviceError& error) {
     if (runs_) tell_to_end(*device_);
     cuda::keep_for_good(std::move(device_), leases_, roster_, ranges_);
   }
-  runs_ = false;
+  runs_ = is_told_to_end_ = false;
   residence_.end();
   memory_.reset();
   device_.reset();
