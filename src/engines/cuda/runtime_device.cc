@@ -22,6 +22,7 @@
 #include "cuda/locality.h"
 #include "cuda/loss.h"
 #include "cuda/runtime.h"
+#include "cuda/shared_once.h"
 #include "cuda/standstill.h"
 
 namespace penumbra::cuda {
@@ -95,41 +96,13 @@ void check(cudaError_t error, const char* doing) {
 
 namespace {
 
-/// Host memory is shared once for all GPUs of the process, and for all that use one of them.
-class SharedOnce {
- public:
-  void add(std::byte* host, std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    if (users_[host]++ > 0) return;
-    const cudaError_t error = cudaHostRegister(host, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable);
-    if (error != cudaSuccess) users_.erase(host);
-    check(error, "sharing memory with the GPU");
-  }
-  void remove(std::byte* host) noexcept {
-    const std::lock_guard lock(mutex_);
-    if (is_left(host)) cudaHostUnregister(host);
-  }
-  /// Without the driver, of a GPU that is lost: it goes on with the pages, even when nobody else has them any more, and
-  /// refuses to share others that come to lie there.
-  void forget(std::byte* host) noexcept {
-    const std::lock_guard lock(mutex_);
-    is_left(host);
-  }
-
- private:
-  /// Takes one user away; whether it was the last one.
-  bool is_left(std::byte* host) noexcept {
-    if (--users_[host] > 0) return false;
-    users_.erase(host);
-    return true;
-  }
-
-  std::mutex mutex_;
-  std::map<std::byte*, unsigned> users_;
-};
-
 SharedOnce& shared_once() {
-  static SharedOnce all;
+  static SharedOnce all(
+      [](std::byte* host, std::size_t bytes) {
+        check(cudaHostRegister(host, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
+              "sharing memory with the GPU");
+      },
+      [](std::byte* host) { cudaHostUnregister(host); });
   return all;
 }
 
