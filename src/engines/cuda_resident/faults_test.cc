@@ -113,7 +113,8 @@ TEST_F(ImpatientResidentFaults, ABatchOfWhichOnePartComesBackIsCountedAsGivenUp)
                         ResidentOptions{.slots = 4, .patience = milliseconds(300), .retry_after = milliseconds(20)});
   engine.use_table(world_.modulo);
   ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
-  const auto run_batch = [&] { run_batches(queue, 4 * ResidentQueue::kLeastPart, 4 * ResidentQueue::kLeastPart); };
+  constexpr std::uint32_t kItems = 4 * ResidentQueue::kLeastPart;
+  const auto run_batch = [&] { run_batches(queue, kItems, kItems); };
   repeat(run_batch, [this] { return faults_.elsewhere >= 4; });  // of these parts each has the same slot every time
   faults_.mute_group = 0;
   const int before = faults_.elsewhere;
