@@ -23,6 +23,16 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
+/// What tells processors of one name apart; empty if the system does not say it.
+std::string processor_id() {
+  std::string text;
+  for (const char* each : {"cpu family", "model", "stepping"}) {
+    const std::string value = proc_value("/proc/cpuinfo", each);
+    if (!value.empty()) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", each, value);
+  }
+  return text;
+}
+
 std::string caches() {
   std::string text;
   for (int index = 0;; ++index) {
@@ -54,6 +64,8 @@ void put(nlohmann::json& object, const char* key, std::string value) {
 nlohmann::json describe_machine(const Nvml& nvml) {
   nlohmann::json machine = nlohmann::json::object();
   put(machine, "processor", proc_value("/proc/cpuinfo", "model name"));
+  put(machine, "processor id", processor_id());
+  machine["AVX-512"] = __builtin_cpu_supports("x86-64-v4") != 0;
   machine["cores"] = std::thread::hardware_concurrency();
   put(machine, "caches", caches());
   put(machine, "memory", proc_value("/proc/meminfo", "MemTotal"));

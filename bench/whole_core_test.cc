@@ -36,18 +36,17 @@ TEST(WholeCore, TakesASampleAnewThatHadHalfACore) {
   EXPECT_EQ(told.core.shared(), 0U);
 }
 
-TEST(WholeCore, WaitsForAWholeCore) {
+TEST(WholeCore, WaitsForAWholeCoreAndLeavesSomeOfThatToOthers) {
   unsigned rates = 0, half_until = 0;
   WholeCore core{[&] { return ++rates <= half_until ? 50 : 100; }};
-  unsigned calls = 0;
-  const auto is_of_whole_core = [&] {
-    half_until = rates + WholeCore::kMostWaits / 2;
-    return core.of([&] { return rates > half_until ? ++calls : 0; }) > 0;
+  const auto is_of_whole_core = [&](unsigned half_rates) {
+    half_until = rates + half_rates;
+    return core.of([&] { return rates > half_until ? 1 : 0; }) > 0;
   };
-  EXPECT_TRUE(is_of_whole_core());
-  EXPECT_TRUE(is_of_whole_core());
-  EXPECT_FALSE(is_of_whole_core()) << "all of them wait no longer";
-  EXPECT_EQ(core.shared(), 1U);
+  EXPECT_FALSE(is_of_whole_core(WholeCore::kMostWaits)) << "one sample does not have all of it";
+  constexpr unsigned kNext = WholeCore::kMostWaits / 2 / WholeCore::kPart;
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(is_of_whole_core(kNext));
+  EXPECT_FALSE(is_of_whole_core(WholeCore::kMostWaits / WholeCore::kPart)) << "the less, the later";
 }
 
 TEST(WholeCore, SaysThatACoreWasSharedAllTheTime) {

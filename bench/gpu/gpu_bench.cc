@@ -37,7 +37,7 @@ bool add_gpu(Measure measure, const char* measurement, const char* measures, Cos
             {28, 11}, false, true),
     add_gpu(&gpu::measure_knobs, "E13",
             "classification by a GPU, by batch, filter, rules, classes and fields (GSwitch, 5-9)", {30, 6.5}),
-    add_gpu(&gpu::measure_latencies, "E18", "32 look-ups from submit to result: copies, zero copy, resident", {8, 7},
+    add_gpu(&gpu::measure_latencies, "E18", "32 look-ups from submit to result: copies, zero copy, resident", {12, 7.5},
             true),
     add_gpu(&gpu::measure_group_signals, "E19", "results made visible once a group, or item by item", {1, 0.5}),
     add_gpu(&gpu::measure_buffers, "E21", "buffers in flight to a kernel that never stops, by number and size",

@@ -105,12 +105,10 @@ std::vector<Series> costs_in_flight(const std::string& choice, LookupStream& str
                          });
                        }});
     }
-    series = interleave(turns, rounds);
+    series = interleave(turns, rounds, FirstRound::measured);  // all is warm from the check
     if (core.shared() > 0) {
-      report.note(
-          fmt::format("{}: {} of {} samples, those of the unmeasured round among them, are of a core that was not "
-                      "whole in {} trials",
-                      choice, core.shared(), core.samples(), WholeCore::kMostCalls));
+      report.note(fmt::format("{}: {} of {} samples are of a core that was not whole in {} trials", choice,
+                              core.shared(), core.samples(), WholeCore::kMostCalls));
     }
   });
   return series;

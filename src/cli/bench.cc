@@ -123,7 +123,8 @@ void set_up_bench(CLI::App& command) {
   command
       .add_option(
           "--budget", options->budget,
-          "The time for all of it: rounds are as many as fit, up to 7, and what has no time for one is left out")
+          "The time for all of it: rounds are as many as fit, up to 7, and what has no time for one is left out, first "
+          "what is no measurement of the papers")
       ->transform(as_seconds())
       ->excludes(rounds);
   command

@@ -70,20 +70,32 @@ std::string links_to_others(const Context& context) {
                        : "<p>Benchmarks that belong to no measurement of the papers: " + enumerate(links) + ".</p>";
 }
 
+/// Figures before sections before tables, by their numbers: of "figures 5 and 6, section V-E" the first one counts.
+std::pair<std::string, int> place_in_paper(const std::string& where) {
+  const std::size_t digit = where.find_first_of("0123456789");
+  const std::string kind = where.substr(0, where.find_first_of(" s", 1));
+  return {kind, digit == std::string::npos ? 0 : std::stoi(where.substr(digit))};
+}
+
 /// Where each figure and table of a paper has its section here.
 std::string papers_index(const Context& context) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> papers;
+  using Part = std::pair<std::string, std::string>;  // where in the paper, and its measurement
+  std::vector<std::pair<std::string, std::vector<Part>>> papers;
   for (const PaperMeasurement& measurement : context.papers) {
     for (const Paper& paper : measurement.papers) {
-      auto found = std::ranges::find(papers, paper.paper, &std::pair<std::string, std::vector<std::string>>::first);
+      auto found = std::ranges::find(papers, paper.paper, &std::pair<std::string, std::vector<Part>>::first);
       if (found == papers.end()) found = papers.insert(papers.end(), {paper.paper, {}});
-      found->second.push_back(
-          fmt::format("{0} \u2192 <a href=\"#{1}\">{1}</a>", escape(paper.where), measurement.measurement));
+      found->second.emplace_back(paper.where, measurement.measurement);
     }
   }
   std::string items;
-  for (const auto& [paper, places] : papers) {
-    items += fmt::format("<dt>{}</dt><dd>{}</dd>", escape(paper), fmt::join(places, "; "));
+  for (auto& [paper, parts] : papers) {
+    std::ranges::stable_sort(parts, {}, [](const Part& part) { return place_in_paper(part.first); });
+    std::vector<std::string> links;
+    for (const auto& [where, measurement] : parts) {
+      links.push_back(fmt::format("{0} \u2192 <a href=\"#{1}\">{1}</a>", escape(where), measurement));
+    }
+    items += fmt::format("<dt>{}</dt><dd>{}</dd>", escape(paper), fmt::join(links, "; "));
   }
   return items.empty() ? "" : "<h3>By paper</h3><dl>" + items + "</dl>";
 }

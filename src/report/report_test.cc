@@ -6,6 +6,7 @@
 #include "report/context.h"
 #include "report/crossings.h"
 #include "report/document.h"
+#include "report/parts.h"
 #include "report/plots.h"
 #include "report/sentences.h"
 #include "report/test_plots.h"
@@ -81,8 +82,25 @@ TEST(ReportSentences, WhereALeaderWasNotMeasuredNobodyLeads) {
   plot.x = "threads";
   const std::string text = all_sentences(plot);
   EXPECT_THAT(text, StartsWith("cuda is ahead throughout, from 1 to 8, by 10 to 90 times over the next best."));
-  EXPECT_THAT(text, HasSubstr("At 2 not all of these were measured: who leads there is not said."));
+  EXPECT_THAT(text, HasSubstr("At 2 not all of these were measured; ahead of those that were: gopt at 2."));
   EXPECT_THAT(text, HasSubstr("Best of all is cuda with 90 M items/s (threads: 1)."));
+}
+
+TEST(ReportSentences, NobodyLeadsOnWhereALeadersCurveHasEnded) {
+  const Plot plot =
+      plot_of_curves({curve("linear", {{1, 9}, {4, 1}}), curve("tuple", {{1, 5}, {4, 6}, {16, 5}, {64, 1}}),
+                      curve("bloom", {{1, 4}, {4, 5}, {16, 6}, {64, 7}})});
+  const std::string text = all_sentences(plot);
+  EXPECT_THAT(text, StartsWith("Ahead: linear at 1 and tuple at 4, by"));
+  EXPECT_THAT(text,
+              HasSubstr("At 16 and 64 not all of these were measured; ahead of those that were: bloom at 16 and 64."));
+}
+
+TEST(ReportSentences, NobodyLeadsUpToWhereALeadersCurveBegins) {
+  const Plot plot =
+      plot_of_curves({curve("late", {{4, 9}, {8, 9}, {16, 1}}), curve("a", {{1, 2}, {4, 3}, {8, 3}, {16, 6}}),
+                      curve("b", {{1, 1}, {4, 2}, {8, 2}, {16, 3}})});
+  EXPECT_THAT(all_sentences(plot), StartsWith("Ahead: late from 4 to 8 and a at 16, by"));
 }
 
 TEST(ReportSentences, OfOnePlaceTheBestIsSaidOnce) {
@@ -133,6 +151,24 @@ TEST(ReportSentences, WhereNothingCompetesNobodyIsAhead) {
   EXPECT_EQ(all_sentences(plot),
             "1 worker: least 2 at 500, most 30 at 0.\n4 workers: least 80 at 500, most 90 at 0.\n"
             "Of the limit (bus) the best of ours reaches 0.5 (at 0) to 0.8 (at 500).\n");
+}
+
+TEST(ReportOverview, PapersPartsStandInTheirOrder) {
+  const auto measurement = [](const std::string& name, const std::string& where) {
+    return parse_papers(R"({"measurement": ")" + name + R"(", "title": "t", "papers": [{"paper": "p", "where": ")" +
+                            where + R"(", "numbers": []}]})",
+                        "test");
+  };
+  const std::vector<PaperMeasurement> papers{measurement("E1", "table 1, section 2.2"),
+                                             measurement("E2", "section 2.2"), measurement("E9", "figure 12"),
+                                             measurement("E11", "figures 2 and 3, section 2.3")};
+  const std::vector<Document> documents;
+  const PriceList prices = PriceList::built_in();
+  const std::string page = overview(Context(documents, papers, prices));
+  std::vector<std::size_t> at;
+  for (const char* where : {"figures 2 and 3", "figure 12", "section 2.2 ", "table 1"}) at.push_back(page.find(where));
+  EXPECT_TRUE(std::ranges::is_sorted(at)) << page;
+  EXPECT_NE(at.back(), std::string::npos);
 }
 
 TEST(ReportPlots, WhatIsNoRace) {

@@ -91,14 +91,14 @@ class Range {
   bool all_beside_one_ = true;
 };
 
-/// "gopt at cuckoo and names, AMAC at IPv6", for places that are words.
-std::string leads_at_words(const std::vector<Stretch>& stretches) {
+/// "gopt at cuckoo and names; AMAC at IPv6".
+std::string leads_by_leader(const std::vector<Stretch>& stretches, const std::string& unit) {
   std::vector<std::pair<const Curve*, std::vector<std::string>>> by_leader;
   for (const Stretch& stretch : stretches) {
     auto found =
         std::ranges::find(by_leader, stretch.leader, &std::pair<const Curve*, std::vector<std::string>>::first);
     if (found == by_leader.end()) found = by_leader.insert(by_leader.end(), {stretch.leader, {}});
-    for (const Place& place : stretch.places) found->second.push_back(place_name(place, ""));
+    for (const Place& place : stretch.places) found->second.push_back(place_name(place, unit));
   }
   std::vector<std::string> parts;
   parts.reserve(by_leader.size());
@@ -133,7 +133,8 @@ std::string crossing_text(const std::vector<Stretch>& stretches, const Plot& plo
   return where.empty() ? "" : fmt::format(" The lead changes near {}.", enumerate(where));
 }
 
-std::string lead_text(const std::vector<Stretch>& stretches, const Plot& plot) {
+/// `has_first`, `has_last`: whether the places of the stretches begin and end with those of the plot.
+std::string lead_text(const std::vector<Stretch>& stretches, const Plot& plot, bool has_first, bool has_last) {
   if (stretches.size() == 1) {
     const Stretch& only = stretches.front();
     const std::string name = place_name(only.places.back(), plot.x_unit);
@@ -146,7 +147,7 @@ std::string lead_text(const std::vector<Stretch>& stretches, const Plot& plot) {
     return fmt::format("{} is ahead throughout, from {} to {}", only.leader->name,
                        place_name(only.places.front(), plot.x_unit), name);
   }
-  if (plot.is_by_words()) return "Ahead: " + leads_at_words(stretches);
+  if (plot.is_by_words()) return "Ahead: " + leads_by_leader(stretches, "");
   if (stretches.size() > kMostStretches) {
     return fmt::format("The lead changes {} times, from {} at {} to {} at {}", stretches.size() - 1,
                        stretches.front().leader->name, place_name(stretches.front().places.front(), plot.x_unit),
@@ -155,7 +156,7 @@ std::string lead_text(const std::vector<Stretch>& stretches, const Plot& plot) {
   std::vector<std::string> parts;
   parts.reserve(stretches.size());
   for (std::size_t i = 0; i < stretches.size(); ++i) {
-    parts.push_back(stretch_text(stretches[i], plot, i == 0, i + 1 == stretches.size()));
+    parts.push_back(stretch_text(stretches[i], plot, has_first && i == 0, has_last && i + 1 == stretches.size()));
   }
   return "Ahead: " + enumerate(parts);
 }
@@ -164,6 +165,7 @@ std::string lead_text(const std::vector<Stretch>& stretches, const Plot& plot) {
 /// missing that leads elsewhere, who leads says nothing about it.
 struct Places {
   std::vector<Place> comparable, incomplete;
+  bool has_first = false, has_last = false;  ///< of all of them, among the comparable ones
 };
 
 Places split_places(const Plot& plot, const Panel& panel) {
@@ -180,6 +182,8 @@ Places split_places(const Plot& plot, const Panel& panel) {
     const bool has_all =
         std::ranges::all_of(leaders, [&](const Curve* leader) { return leader->at(place) != nullptr; });
     (has_all ? places.comparable : places.incomplete).push_back(place);
+    if (place == compared.front()) places.has_first = has_all;
+    if (place == compared.back()) places.has_last = has_all;
   }
   return places;
 }
@@ -231,6 +235,16 @@ std::string at_their_bests(const Plot& plot, const Panel& panel) {
   return fmt::format("{} is {} times as good as {}.", with_figure(all[0]), figure(times), with_figure(all[1]));
 }
 
+/// Of those that were measured there, who is ahead: "; of those that were, a at 2 and 4; b at 8".
+std::string leads_among_measured(const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
+  std::vector<Stretch> leads;
+  leads.reserve(places.size());
+  for (const Place& place : places) {
+    leads.push_back({ranking(panel, place, plot.sense(), is_contender).front().curve, {place}});
+  }
+  return "; ahead of those that were: " + leads_by_leader(leads, plot.x_unit);
+}
+
 std::string who_wins(const Plot& plot, const Panel& panel) {
   Places places = split_places(plot, panel);
   if (places.comparable.empty() && places.incomplete.empty()) {
@@ -240,7 +254,7 @@ std::string who_wins(const Plot& plot, const Panel& panel) {
   if (!places.incomplete.empty()) {
     const std::string names = names_of(places.incomplete, plot.x_unit);
     incomplete = fmt::format(" At {} not all of these were measured{}.", names,
-                             plot.is_by_words() ? "" : ": who leads there is not said");
+                             plot.is_by_words() ? "" : leads_among_measured(plot, panel, places.incomplete));
   }
   if (plot.is_by_words()) {
     places.comparable = plot.places();  // each stands for itself
@@ -260,7 +274,7 @@ std::string who_wins(const Plot& plot, const Panel& panel) {
     if (stretches.empty() || stretches.back().leader != best.curve) stretches.push_back({best.curve, {}});
     stretches.back().places.push_back(place);
   }
-  std::string text = lead_text(stretches, plot);
+  std::string text = lead_text(stretches, plot, places.has_first, places.has_last);
   text += plot.sense() == Sense::less ? fmt::format("; the next best takes {} times as much.", leads.figures())
                                       : fmt::format(", by {} times over the next best.", leads.figures());
   if (stretches.size() > 1 && stretches.size() <= kMostStretches && !plot.is_by_words())

@@ -66,7 +66,7 @@ class Device {
   /// Waits for what it was given, and takes back all memory that it gave and shared.
   virtual ~Device() = default;
   /// In place of the destructor, which may never return. For this reason nothing will be asked of it any more, but for
-  /// whether streams have come to their marks.
+  /// whether streams have come to their marks, and for a copy that tells a resident kernel to end.
   virtual void abandon(const std::string& reason) noexcept = 0;
   /// Throws a final DeviceError if anyone of this process has abandoned the GPU; costs one load, so it can be asked at
   /// every turn.

@@ -28,7 +28,16 @@
 
 namespace penumbra::cuda {
 
-/// Two of the tree's shaders, so that a CPU engine has them too.
+/// A shader whose view is longer than a line of a slot, with two columns of inputs.
+struct WideView {
+  std::array<std::uint32_t, 15> addends;
+};
+inline void add_one_of_many(WideView view, const std::uint8_t* which, const std::uint64_t* number, std::uint64_t* sum,
+                            std::uint32_t n) {
+  for (std::uint32_t i = 0; i < n; ++i) sum[i] = number[i] + view.addends[which[i] % view.addends.size()];
+}
+
+/// Two of the tree's shaders, so that a CPU engine has them too; and one that no CPU engine has.
 class FakeWorld {
  public:
   static constexpr std::uint32_t kModulus = 1009;
@@ -37,14 +46,17 @@ class FakeWorld {
   FakeWorld() {
     using Modulo = ShaderEntry<&echo_port>;
     using Lookup = ShaderEntry<&dir24_8_lookup>;
+    using Wide = ShaderEntry<&add_one_of_many>;
     shaders_.add(Modulo::describe("echo"), &Modulo::call);
     shaders_.add(Lookup::describe("ipv4_dir24_8"), &Lookup::call);
+    shaders_.add(Wide::describe("wide"), &Wide::call);
     modulo.publish(modulo_view_, {});
   }
 
   Backend backend(std::size_t devices = 1) { return fake_backend(faults, shaders_, devices); }
   const Shader& modulo_shader() const { return *shaders_.find("echo"); }
   const Shader& lookup_shader() const { return *shaders_.find("ipv4_dir24_8"); }
+  const Shader& wide_shader() const { return *shaders_.find("wide"); }
   Batch modulo_batch(const std::vector<std::uint32_t>& in, std::vector<std::uint16_t>& out) const {
     Batch batch;
     batch.shader = &modulo_shader();

@@ -10,7 +10,8 @@
 namespace penumbra::cuda {
 
 /// Of one GPU: whether it is lost to this process, and why. Who gives it up says so, and all others that use it ask
-/// before they call the driver, which may not return. Any thread.
+/// before a call of the driver that may not return; whether their own work has ended they still ask the driver. Any
+/// thread.
 class Loss {
  public:
   /// The first reason stays.

@@ -18,7 +18,8 @@ namespace penumbra::cuda_resident {
 
 using cuda::DeviceError;
 
-/// A GPU and the kernel that stays on it. All calls come from one thread. All but the destructor and abandon() throw
+/// A GPU and the kernel that stays on it. All calls come from one thread, but stop() of an abandoned one, which another
+/// makes that nobody waits for. All but the destructor and abandon() throw
 /// DeviceError; the device is then to be destroyed, or abandoned if the failure is final.
 class ResidentDevice {
  public:

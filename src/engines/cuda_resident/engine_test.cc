@@ -7,12 +7,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -178,10 +181,41 @@ TEST_F(Resident, LeavesSharedColumnsWhereTheyAre) {
   for (std::size_t i = 0; i < kItems; ++i) ASSERT_EQ(out[i], in[i] % cuda::FakeWorld::kModulus) << i;
 }
 
+/// With the view, which a slot's first batch brings, and without it: columns begin anywhere in the slot's first lines.
+TEST_F(Resident, PacksWideViewsAndSeveralColumns) {
+  constexpr std::uint32_t kMost = 50, kBatches = 8;
+  cuda::WideView view{};
+  std::iota(view.addends.begin(), view.addends.end(), 1'000'000);
+  Table table{"wide"};
+  table.publish(view, {});
+  ResidentEngine engine(fake_backend(world_, faults_),
+                        ResidentOptions{.slots = 2, .patience = std::chrono::minutes(1)});
+  engine.use_table(table);
+  std::array<std::uint8_t, kMost> which{};
+  std::array<std::uint64_t, kMost> numbers{}, sums{};
+  std::mt19937_64 random(7);
+  for (std::uint32_t items = 1; items <= kMost; ++items) {
+    ShaderQueue queue(engine, world_.wide_shader(), table);
+    for (std::uint32_t batch = 0; batch < kBatches; ++batch) {
+      for (std::uint32_t i = 0; i < items; ++i) {
+        which.at(i) = static_cast<std::uint8_t>(random());
+        numbers.at(i) = random();
+      }
+      sums.fill(0);
+      queue({which.data(), numbers.data()}, {sums.data()}, items, items);
+      for (std::uint32_t i = 0; i < items; ++i) {
+        ASSERT_EQ(sums.at(i), numbers.at(i) + view.addends.at(which.at(i) % view.addends.size())) << items;
+      }
+    }
+  }
+  EXPECT_EQ(batches_by_kernel(engine), kBatches * kMost);
+}
+
 /// Where a slot's next batch is far, its group leaves the bus to others.
 TEST_F(Resident, HasGroupsReadOnePieceWhereManyBatchesAreInFlight) {
   constexpr std::uint32_t kSlots = 144, kUsual = 120;
-  ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{.slots = kSlots});
+  ResidentEngine engine(fake_backend(world_, faults_),
+                        ResidentOptions{.slots = kSlots, .patience = std::chrono::minutes(1)});
   engine.use_table(world_.modulo);
   const auto queue = engine.open_queue();
   const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(32);

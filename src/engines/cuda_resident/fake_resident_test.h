@@ -65,7 +65,7 @@ class FakeResident final : public ResidentDevice {
  public:
   FakeResident(cuda::FakeWorld& world, KernelFaults& faults, unsigned index)
       : memory_(index, kStreams, world.faults),
-        shaders_{&world.modulo_shader(), &world.lookup_shader()},
+        shaders_{&world.modulo_shader(), &world.lookup_shader(), &world.wide_shader()},
         faults_(faults) {}
   ~FakeResident() override {
     stop_ = true;
@@ -101,7 +101,9 @@ class FakeResident final : public ResidentDevice {
     return running_ == 0;
   }
 
-  static std::uint16_t index_of(const Shader& shader) { return shader.name == "echo" ? 0 : 1; }
+  static std::uint16_t index_of(const Shader& shader) {
+    return shader.name == "echo" ? 0 : shader.name == "ipv4_dir24_8" ? 1 : 2;
+  }
 
  private:
   static constexpr std::uint32_t kThreads = 2;
@@ -214,7 +216,7 @@ class FakeResident final : public ResidentDevice {
   }
 
   cuda::FakeDevice memory_;
-  const std::array<const Shader*, 2> shaders_;
+  const std::array<const Shader*, 3> shaders_;
   KernelFaults& faults_;
   const std::shared_ptr<KernelFaults::Telling> telling_ = faults_.telling;
   std::atomic<bool> stop_{false}, is_abandoned_{false};
@@ -227,7 +229,10 @@ inline Backend fake_backend(cuda::FakeWorld& world, KernelFaults& faults, std::s
             return std::make_unique<FakeResident>(world, faults, index);
           },
           [&world](const std::string& name) -> const Shader* {
-            return name == "echo" ? &world.modulo_shader() : name == "ipv4_dir24_8" ? &world.lookup_shader() : nullptr;
+            for (const Shader* shader : {&world.modulo_shader(), &world.lookup_shader(), &world.wide_shader()}) {
+              if (shader->name == name) return shader;
+            }
+            return nullptr;
           },
           FakeResident::index_of, std::vector<int>(devices, -1)};
 }

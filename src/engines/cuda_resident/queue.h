@@ -72,8 +72,8 @@ class ResidentQueue final : public EngineQueue {
   /// written yet. More than the least is not for a router's worker, which has 16 in flight at most. Found by trying
   /// with 1 to 144 in flight (E18).
   static constexpr std::uint32_t kAheadOfInFlight = 8, kLeastAhead = 4, kMostAhead = 12;
-  /// The same of a slot's input lines, however many are in flight; no more than kLeastAhead. Only the time was
-  /// measured: by turns 0.89 to 0.97 of what asking for them twelve ahead took.
+  /// The same of a slot's input lines where no slot lies aside, however many are in flight; no more than kLeastAhead.
+  /// Only the time was measured (docs/performance.md, E18).
   static constexpr std::uint32_t kInputsAhead = 2;
   static_assert(kInputsAhead <= kLeastAhead, "as many parts are known to be there");
   /// With so many in flight a slot's next batch comes microseconds later, and its group reads the slot's first piece
