@@ -25,7 +25,7 @@ std::vector<Benchmark>& list() {
 
 /// "E10" stands behind "E9", and what is no measurement of the papers behind all of them.
 std::tuple<bool, std::size_t, std::string, std::string> order_of(const Benchmark& benchmark) {
-  const std::string& measurement = benchmark.measurement;
+  const std::string measurement = benchmark.measurements.empty() ? "" : benchmark.measurements.front();
   return {measurement.empty(), measurement.size(), measurement, benchmark.name};
 }
 
@@ -74,7 +74,7 @@ const std::vector<Planned>& planned() {
 
 Cost cost_here(const Benchmark& benchmark, bool has_gpu) {
   Cost cost = benchmark.cost;
-  cost.is_ours_alone = benchmark.measurement.empty();
+  cost.is_ours_alone = benchmark.measurements.empty();
   if (has_gpu) cost.once += cost.once_on_gpu;
   if (!cost.is_of_each_router) return cost;
   const auto engines_of_it = std::ranges::count_if(

@@ -70,7 +70,7 @@ struct Cost {
 struct Benchmark {
   std::string name;
   // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
-  std::string measurement = {};  ///< of the papers, "E6"; empty if it is ours alone
+  std::vector<std::string> measurements = {};  ///< of the papers, {"E6", "E7"}; empty if it is ours alone
   // NOLINTNEXTLINE(readability-redundant-member-init): likewise
   std::string also = {};  ///< a name of others: with these it is measured too, where they can be; empty if none
   std::string measures;   ///< one line

@@ -133,7 +133,7 @@ TEST(Cost, OfGpusCountsWhereThereIsOne) {
 
 TEST(Cost, TellsThePapersMeasurementsFromOthers) {
   EXPECT_TRUE(cost_here({.name = "", .measures = "", .needs = ""}, false).is_ours_alone);
-  EXPECT_FALSE(cost_here({.name = "", .measurement = "E6", .measures = "", .needs = ""}, false).is_ours_alone);
+  EXPECT_FALSE(cost_here({.name = "", .measurements = {"E6"}, .measures = "", .needs = ""}, false).is_ours_alone);
 }
 
 TEST(Report, ComparesByTheMedianOfRatios) {

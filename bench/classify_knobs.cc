@@ -86,7 +86,7 @@ void run_knobs(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kKnobsBenchmark =
     register_benchmark({.name = "classify-knobs",
-                        .measurement = "E13",
+                        .measurements = {"E13"},
                         .measures = "classification by batch, Bloom filter, rules, classes and fields (GSwitch, 5-9)",
                         .needs = "2 GB of memory",
                         .cost = {95, 6},

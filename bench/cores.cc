@@ -172,13 +172,13 @@ void run_e22(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kCoresBenchmarks[] = {
     register_benchmark({.name = "cores",
-                        .measurement = "E8",
+                        .measurements = {"E8"},
                         .measures = "whole routers by function, engine and number of workers",
                         .needs = "4 GiB of memory",
                         .cost = {.once = 12, .a_round = 6.5, .is_of_each_router = true, .once_on_gpu = 30},
                         .run = &run_e8}),
     register_benchmark({.name = "cores",
-                        .measurement = "E22",
+                        .measurements = {"E22"},
                         .measures = "accounting for flows and forwarding them, by engine and number of workers",
                         .needs = "4 GiB of memory",
                         .cost = {.once = 4, .a_round = 2.7, .is_of_each_router = true, .once_on_gpu = 4},

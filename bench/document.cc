@@ -41,8 +41,8 @@ bool is_entry(const nlohmann::json& entry) {
 }
 
 bool is_of(const nlohmann::json& entry, const Benchmark& benchmark) {
-  const auto of = benchmark.measurement.empty() ? nlohmann::json::array() : nlohmann::json{benchmark.measurement};
-  return entry.value("benchmark", "") == benchmark.name && entry.value("measurements", nlohmann::json::array()) == of;
+  return entry.value("benchmark", "") == benchmark.name &&
+         entry.value("measurements", std::vector<std::string>{}) == benchmark.measurements;
 }
 
 }  // namespace
@@ -102,8 +102,7 @@ bool Document::has(const Benchmark& benchmark) const {
 
 void Document::add(const Benchmark& benchmark, nlohmann::json entry) {
   entry["benchmark"] = benchmark.name;
-  entry["measurements"] = nlohmann::json::array();
-  if (!benchmark.measurement.empty()) entry["measurements"].push_back(benchmark.measurement);
+  entry["measurements"] = benchmark.measurements;
   auto& results = json_["results"].get_ref<nlohmann::json::array_t&>();
   std::erase_if(results, [&benchmark](const nlohmann::json& each) { return is_of(each, benchmark); });
   results.push_back(std::move(entry));

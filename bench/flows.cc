@@ -91,7 +91,7 @@ void run_flows(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kFlowsBenchmark =
     register_benchmark({.name = "flows",
-                        .measurement = "E22",
+                        .measurements = {"E22"},
                         .measures = "flows looked up by their 5-tuples on one core: every engine beside rte_hash",
                         .needs = "3 GB of memory; with --large 18 GB",
                         .cost = {34, 2},

@@ -234,7 +234,7 @@ void run_e15(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kLoadBenchmarks[] = {
     register_benchmark({.name = "load",
-                        .measurement = "E9",
+                        .measurements = {"E9"},
                         .also = "gpu",
                         .measures = "latency against load for one worker, on every engine and on auto",
                         .needs = "a GPU for a choice to be seen",
@@ -242,7 +242,7 @@ void run_e15(const Options& options, Report& report) {
                         .takes_routes = true,
                         .run = &run_e9}),
     register_benchmark({.name = "load",
-                        .measurement = "E15",
+                        .measurements = {"E15"},
                         .also = "gpu",
                         .measures = "throughput against the maximum delay of a batch, by one worker and by several",
                         .needs = "an NVIDIA GPU",

@@ -43,7 +43,8 @@ std::string one_line(std::string text) {
 }
 
 std::string title_of(const Benchmark& benchmark) {
-  return benchmark.measurement.empty() ? benchmark.name : benchmark.measurement + " " + benchmark.name;
+  return fmt::format("{}{}{}", fmt::join(benchmark.measurements, " "), benchmark.measurements.empty() ? "" : " ",
+                     benchmark.name);
 }
 
 /// Throws if one of these has no use for the files that were given.
@@ -53,7 +54,8 @@ void require_takers(const std::vector<Benchmark>& asked, bool Benchmark::* takes
   if (without == asked.end()) return;
   std::vector<std::string> takers;
   for (const Benchmark& benchmark : benchmarks()) {
-    if (benchmark.*takes) takers.push_back(benchmark.measurement.empty() ? benchmark.name : benchmark.measurement);
+    if (benchmark.*takes)
+      takers.push_back(benchmark.measurements.empty() ? benchmark.name : benchmark.measurements.front());
   }
   throw std::invalid_argument(fmt::format("{} makes {} of its own; name those that take {}: {}", title_of(*without),
                                           makes, files, fmt::join(takers, " ")));
@@ -64,7 +66,7 @@ void require_takers(const std::vector<Benchmark>& asked, bool Benchmark::* takes
 std::vector<Benchmark> chosen(const Options& options) {
   const auto is = [](const std::string& name) {
     return [&name](const Benchmark& each) {
-      return name == kAll || each.name == name || (each.measurement == name && !name.empty());
+      return name == kAll || each.name == name || std::ranges::find(each.measurements, name) != each.measurements.end();
     };
   };
   const auto is_named = [&](const Benchmark& each) {

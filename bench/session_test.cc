@@ -69,7 +69,7 @@ const bool kSlow = register_benchmark({.name = "test slow",
                                        .cost = {.once = 20, .a_round = 1},
                                        .run = [](const Options&, Report& report) { report.note("measured"); }});
 const bool kAbsent = register_benchmark({.name = "test absent",
-                                         .measurement = "E99",
+                                         .measurements = {"E99"},
                                          .measures = "",
                                          .needs = "",
                                          .probe = [] { return Availability{false, "not on this machine"}; },

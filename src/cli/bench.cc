@@ -31,24 +31,24 @@ bool has_gpu() {
 
 std::string text_of(const bench::Benchmark& benchmark, bool has_gpu) {
   const std::string also = benchmark.also.empty() ? "" : " (" + benchmark.also + ")";
-  std::string text = fmt::format("{:<4} {:<16} {} (about {:.0f} s", benchmark.measurement, benchmark.name + also,
-                                 benchmark.measures, bench::cost_here(benchmark, has_gpu).of(bench::kRounds));
+  std::string text =
+      fmt::format("{:<5} {:<16} {} (about {:.0f} s", fmt::format("{}", fmt::join(benchmark.measurements, " ")),
+                  benchmark.name + also, benchmark.measures, bench::cost_here(benchmark, has_gpu).of(bench::kRounds));
   if (!benchmark.needs.empty()) text += "; needs " + benchmark.needs;
   text += ")\n";
   if (benchmark.probe == nullptr) return text;
   const Availability found = benchmark.probe();
-  return found.available ? text : text + fmt::format("{:<21} not here: {}\n", "", found.reason);
+  return found.available ? text : text + fmt::format("{:<22} not here: {}\n", "", found.reason);
 }
 
 nlohmann::ordered_json json_of(const bench::Benchmark& benchmark, bool has_gpu) {
-  nlohmann::ordered_json json{{"measurement", nullptr},
+  nlohmann::ordered_json json{{"measurements", benchmark.measurements},
                               {"name", benchmark.name},
                               {"also", nullptr},
                               {"measures", benchmark.measures},
                               {"seconds", bench::cost_here(benchmark, has_gpu).of(bench::kRounds)},
                               {"needs", benchmark.needs},
                               {"not_here", nullptr}};
-  if (!benchmark.measurement.empty()) json["measurement"] = benchmark.measurement;
   if (!benchmark.also.empty()) json["also"] = benchmark.also;
   if (benchmark.probe == nullptr) return json;
   const Availability found = benchmark.probe();
@@ -64,14 +64,14 @@ void print_list(bool json) {
     auto planned = nlohmann::ordered_json::array();
     for (const bench::Planned& each : bench::planned()) {
       planned.push_back(
-          {{"measurement", each.measurement}, {"measures", each.measures}, {"waits_for", each.waits_for}});
+          {{"measurements", {each.measurement}}, {"measures", each.measures}, {"waits_for", each.waits_for}});
     }
     const nlohmann::ordered_json answer{{"benchmarks", std::move(list)}, {"planned", std::move(planned)}};
     return write_output(answer.dump(2) + "\n");
   }
   for (const bench::Benchmark& benchmark : bench::benchmarks()) write_output(text_of(benchmark, on_gpu));
   for (const bench::Planned& each : bench::planned()) {
-    write_output(fmt::format("{:<4} {:<16} {}\n{:<21} not yet: waits for {}\n", each.measurement, "", each.measures, "",
+    write_output(fmt::format("{:<5} {:<16} {}\n{:<22} not yet: waits for {}\n", each.measurement, "", each.measures, "",
                              each.waits_for));
   }
 }
@@ -95,7 +95,7 @@ std::vector<std::string> names() {
   const auto add = [&result](const std::string& name) {
     if (!name.empty() && std::ranges::find(result, name) == result.end()) result.push_back(name);
   };
-  for (const bench::Benchmark& benchmark : bench::benchmarks()) add(benchmark.measurement);
+  for (const bench::Benchmark& benchmark : bench::benchmarks()) std::ranges::for_each(benchmark.measurements, add);
   for (const bench::Planned& each : bench::planned()) add(each.measurement);
   for (const bench::Benchmark& benchmark : bench::benchmarks()) add(benchmark.name);
   return result;
