@@ -65,7 +65,7 @@ nlohmann::json describe_machine(const Nvml& nvml) {
   nlohmann::json machine = nlohmann::json::object();
   put(machine, "processor", proc_value("/proc/cpuinfo", "model name"));
   put(machine, "processor id", processor_id());
-  machine["AVX-512"] = __builtin_cpu_supports("x86-64-v4") != 0;
+  put(machine, "AVX-512", __builtin_cpu_supports("x86-64-v4") != 0 ? "yes" : "no");
   machine["cores"] = std::thread::hardware_concurrency();
   put(machine, "caches", caches());
   put(machine, "memory", proc_value("/proc/meminfo", "MemTotal"));

@@ -48,12 +48,10 @@ double WholeCore::rate_now() {
   return rate;
 }
 
-/// Waits for it, as long as that may be.
-bool WholeCore::will_be_whole(unsigned& waits) {
-  while (!is_whole()) {
-    if (waits == 0) return false;
-    --waits;
-    --waits_left_;
+/// Waits for it, as long as more than those waits are left.
+bool WholeCore::will_be_whole(unsigned waits_kept) {
+  for (; !is_whole(); --waits_left_) {
+    if (waits_left_ == waits_kept) return false;
   }
   return true;
 }
@@ -61,9 +59,9 @@ bool WholeCore::will_be_whole(unsigned& waits) {
 double WholeCore::of(const std::function<double()>& sample) {
   ++samples_;
   double figure = 0;
-  unsigned waits = waits_left_ / kPart;
+  const unsigned waits_kept = waits_left_ - waits_left_ / kShares;
   for (unsigned call = 0; call < kMostCalls; ++call) {
-    const bool was_whole = will_be_whole(waits);
+    const bool was_whole = will_be_whole(waits_kept);
     figure = sample();
     if (is_whole() && was_whole) return figure;
   }

@@ -14,8 +14,10 @@ class WholeCore {
  public:
   /// Calls of a sample at most; the last one stands.
   static constexpr unsigned kMostCalls = 8;
-  /// Rates for which all samples together wait at most: some six seconds. One sample gets a part of what is left.
-  static constexpr unsigned kMostWaits = 12'000, kPart = 4;
+  /// Rates for which all samples together wait at most: some six seconds.
+  static constexpr unsigned kMostWaits = 12'000;
+  /// Of what is left of these one sample gets a quarter, so that those behind it are waited for too.
+  static constexpr unsigned kShares = 4;
   /// Of the most that the core ever did, so much makes it whole. One of two threads gets half.
   static constexpr double kWhole = 0.8;
 
@@ -35,7 +37,7 @@ class WholeCore {
 
  private:
   double rate_now();
-  bool will_be_whole(unsigned& waits);
+  bool will_be_whole(unsigned waits_kept);
   bool is_whole() { return rate_now() >= kWhole * most_; }
 
   std::function<double()> rate_;

@@ -44,9 +44,9 @@ TEST(WholeCore, WaitsForAWholeCoreAndLeavesSomeOfThatToOthers) {
     return core.of([&] { return rates > half_until ? 1 : 0; }) > 0;
   };
   EXPECT_FALSE(is_of_whole_core(WholeCore::kMostWaits)) << "one sample does not have all of it";
-  constexpr unsigned kNext = WholeCore::kMostWaits / 2 / WholeCore::kPart;
+  constexpr unsigned kNext = WholeCore::kMostWaits / 2 / WholeCore::kShares;
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(is_of_whole_core(kNext));
-  EXPECT_FALSE(is_of_whole_core(WholeCore::kMostWaits / WholeCore::kPart)) << "the less, the later";
+  EXPECT_FALSE(is_of_whole_core(WholeCore::kMostWaits / WholeCore::kShares)) << "the less, the later";
 }
 
 TEST(WholeCore, SaysThatACoreWasSharedAllTheTime) {

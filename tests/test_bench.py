@@ -25,6 +25,11 @@ def test_the_whole_routers_benchmark_checks_its_answers(tmp_path, monkeypatch):
     (report,) = json.loads(done.stdout)["results"]
     assert report["checked"] and [bar["met"] for bar in report["bars"]] == [None]
     assert report["rounds"] == 1 and report["seconds"] > 0
+    # What it wrote of the machine and the build can be read.
+    page = tmp_path / "report.html"
+    done = penumbra("report", results, "-o", page)
+    assert done.returncode == 0, done.stderr
+    assert "AVX-512" in page.read_text()
     # It is not measured again. A missed bar is no reason for a second document on standard output.
     missed = {**report["bars"][0], "value": 0.5, "met": False}
     results.write_text(json.dumps({**json.loads(results.read_text()), "results": [{**report, "bars": [missed]}]}))

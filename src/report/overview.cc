@@ -72,8 +72,9 @@ std::string links_to_others(const Context& context) {
 
 /// Figures before sections before tables, by their numbers: of "figures 5 and 6, section V-E" the first one counts.
 std::pair<std::string, int> place_in_paper(const std::string& where) {
+  std::string kind = where.substr(0, where.find(' '));
+  if (kind.ends_with('s')) kind.pop_back();
   const std::size_t digit = where.find_first_of("0123456789");
-  const std::string kind = where.substr(0, where.find_first_of(" s", 1));
   return {kind, digit == std::string::npos ? 0 : std::stoi(where.substr(digit))};
 }
 

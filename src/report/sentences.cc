@@ -235,7 +235,7 @@ std::string at_their_bests(const Plot& plot, const Panel& panel) {
   return fmt::format("{} is {} times as good as {}.", with_figure(all[0]), figure(times), with_figure(all[1]));
 }
 
-/// Of those that were measured there, who is ahead: "; of those that were, a at 2 and 4; b at 8".
+/// "; ahead of those that were: a at 2 and 4; b at 8", of places where not all of the leaders were measured.
 std::string leads_among_measured(const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
   std::vector<Stretch> leads;
   leads.reserve(places.size());

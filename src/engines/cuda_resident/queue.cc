@@ -181,7 +181,10 @@ bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
   std::size_t next = 0;
   const std::span<const std::byte> data = form == Form::columns_only ? column(next++) : bring_view(slot);
   Piece* to = pack_behind_first_line(slot, data, number);
-  for (; next < element_bytes.size(); ++next) to = way_.pack(to, column(next).data(), column(next).size(), number);
+  for (; next < element_bytes.size(); ++next) {
+    const std::span<const std::byte> each = column(next);
+    to = way_.pack(to, each.data(), each.size(), number);
+  }
   write_head(slot, form, batch.items, to, data, number);
   next_part() = {&batch, 0, batch.items, slot, Place::slot, true, {}, {}};
   return true;

@@ -73,12 +73,12 @@ class ResidentQueue final : public EngineQueue {
   /// with 1 to 144 in flight (E18).
   static constexpr std::uint32_t kAheadOfInFlight = 8, kLeastAhead = 4, kMostAhead = 12;
   /// The same of a slot's input lines where no slot lies aside, however many are in flight; no more than kLeastAhead.
-  /// Only the time was measured (docs/performance.md, E18).
+  /// Found by trying 2, 4 and 12 with 144 in flight (E18).
   static constexpr std::uint32_t kInputsAhead = 2;
   static_assert(kInputsAhead <= kLeastAhead, "as many parts are known to be there");
   /// With so many in flight a slot's next batch comes microseconds later, and its group reads the slot's first piece
-  /// alone meanwhile: readings of all of them by that many groups hold up the core that writes them. They took 1.06 of
-  /// the time with 144 in flight, as much with 108, but 0.8 with 72, where the next batch comes sooner (E18).
+  /// alone meanwhile: readings of all of them by that many groups hold up the core that writes them. Found by trying 0
+  /// and more than there are slots (E18): the first is better with 144 in flight, the second with 72.
   static constexpr std::uint32_t kMany = 120;
   std::uint32_t parts_ahead() const noexcept {
     return std::clamp(in_flight_ / kAheadOfInFlight, kLeastAhead, kMostAhead);
