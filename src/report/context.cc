@@ -7,6 +7,7 @@
 
 #include "report/markup.h"
 #include "report/pattern.h"
+#include "report/plot_names.h"
 
 namespace penumbra::report {
 namespace {
@@ -45,6 +46,7 @@ std::string letter_of(std::size_t number) {
 Context::Context(const std::vector<Document>& all_documents, const std::vector<PaperMeasurement>& all_papers,
                  const PriceList& known_prices)
     : documents(all_documents), papers(all_papers), prices(known_prices), plots(plots_of(all_documents)) {
+  name_plots(plots);
   for (Plot& plot : plots) plot.is_race = is_race(plot, papers_of(plot.measurement));
   for (std::size_t i = 0; i < documents.size(); ++i) {
     machines.push_back({documents.size() == 1 ? "" : letter_of(i), name_of_machine(documents[i])});

@@ -5,6 +5,7 @@
 
 #include "report/markup.h"
 #include "report/parts.h"
+#include "report/plot_names.h"
 
 namespace penumbra::report {
 namespace {
@@ -62,43 +63,12 @@ std::string links_to_others(const Context& context) {
     for (const Entry& entry : document.entries) {
       if (Context::is_of_papers(entry)) continue;
       const std::string link =
-          fmt::format("<a href=\"#benchmark-{}\">{}</a>", as_id(entry.benchmark), escape(entry.benchmark));
+          fmt::format("<a href=\"#{}\">{}</a>", benchmark_id(entry.benchmark), escape(entry.benchmark));
       if (std::ranges::find(links, link) == links.end()) links.push_back(link);
     }
   }
   return links.empty() ? ""
                        : "<p>Benchmarks that belong to no measurement of the papers: " + enumerate(links) + ".</p>";
-}
-
-/// Figures before sections before tables, by their numbers: of "figures 5 and 6, section V-E" the first one counts.
-std::pair<std::string, int> place_in_paper(const std::string& where) {
-  std::string kind = where.substr(0, where.find(' '));
-  if (kind.ends_with('s')) kind.pop_back();
-  const std::size_t digit = where.find_first_of("0123456789");
-  return {kind, digit == std::string::npos ? 0 : std::stoi(where.substr(digit))};
-}
-
-/// Where each figure and table of a paper has its section here.
-std::string papers_index(const Context& context) {
-  using Part = std::pair<std::string, std::string>;  // where in the paper, and its measurement
-  std::vector<std::pair<std::string, std::vector<Part>>> papers;
-  for (const PaperMeasurement& measurement : context.papers) {
-    for (const Paper& paper : measurement.papers) {
-      auto found = std::ranges::find(papers, paper.paper, &std::pair<std::string, std::vector<Part>>::first);
-      if (found == papers.end()) found = papers.insert(papers.end(), {paper.paper, {}});
-      found->second.emplace_back(paper.where, measurement.measurement);
-    }
-  }
-  std::string items;
-  for (auto& [paper, parts] : papers) {
-    std::ranges::stable_sort(parts, {}, [](const Part& part) { return place_in_paper(part.first); });
-    std::vector<std::string> links;
-    for (const auto& [where, measurement] : parts) {
-      links.push_back(fmt::format("{0} \u2192 <a href=\"#{1}\">{1}</a>", escape(where), measurement));
-    }
-    items += fmt::format("<dt>{}</dt><dd>{}</dd>", escape(paper), fmt::join(links, "; "));
-  }
-  return items.empty() ? "" : "<h3>By paper</h3><dl>" + items + "</dl>";
 }
 
 }  // namespace

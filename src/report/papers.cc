@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "report/built_in.h"
@@ -113,8 +115,30 @@ Conclusion conclusion_of(const JsonView& object, const std::string& measurement)
   return conclusion;
 }
 
+PaperFigure figure_of(const JsonView& object, const std::string& measurement) {
+  constexpr std::array<std::string_view, 5> kKeys{"figure", "measurement", "plot", "unit", "why_not"};
+  for (const auto& [key, value] : object.members()) {
+    if (std::ranges::find(kKeys, key) == kKeys.end()) {
+      throw value.error(fmt::format("a figure has no such key; there are: {}", fmt::join(kKeys, ", ")));
+    }
+  }
+  PaperFigure figure;
+  figure.figure = object.at("figure").text();
+  if (figure.figure.find_first_of("0123456789") == std::string::npos) {
+    throw object.at("figure").error("expected one with a number, as figure 8(a)");
+  }
+  const auto other = object.find("measurement");
+  figure.measurement = other ? other->text() : measurement;
+  figure.plot = object.text_or_none("plot");
+  figure.unit = object.text_or_none("unit");
+  figure.why_not = object.text_or_none("why_not");
+  if (figure.plot.empty() == figure.why_not.empty()) throw object.error("expected `plot` or `why_not`");
+  return figure;
+}
+
 Paper paper_of(const JsonView& object, const std::string& measurement) {
-  Paper paper{object.at("paper").text(), object.at("where").text(), object.text_or_none("on"), {}, {}};
+  Paper paper{object.at("paper").text(), object.at("where").text(), object.text_or_none("on"), {}, {}, {}};
+  for (const JsonView& each : object.list_or_none("figures")) paper.figures.push_back(figure_of(each, measurement));
   for (const JsonView& each : object.list_or_none("numbers")) {
     paper.numbers.push_back(paper_number_of(each, measurement));
   }

@@ -71,8 +71,17 @@ struct Conclusion {
   std::string why_not;  ///< why there is no check, or why results may have no figures for it
 };
 
+/// A figure or table of a paper, or a part of one.
+struct PaperFigure {
+  std::string figure;       ///< "figure 8(a)"
+  std::string measurement;  ///< whose plots have it, or would
+  std::string plot, unit;   ///< patterns of these plots' titles and units
+  std::string why_not;      ///< why there is no plot
+};
+
 struct Paper {
   std::string paper, where, on;
+  std::vector<PaperFigure> figures;
   std::vector<PaperNumber> numbers;
   std::vector<Conclusion> conclusions;
 };

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "report/beside.h"
+#include "report/paper_figures.h"
 #include "report/targets.h"
 #include "report/test_plots.h"
 #include "report/verdicts.h"
@@ -73,6 +74,18 @@ TEST(ReportPapers, WhatOursIsHeldAgainstIsInSomeKeptResults) {
           return !find(conclusion.check->target, plots, document).empty();
         };
         EXPECT_TRUE(is_found(has_any)) << measurement.measurement << ": " << conclusion.says;
+      }
+    }
+  }
+}
+
+TEST(ReportPapers, FiguresHaveTheirPlotsInSomeKeptResults) {
+  const std::vector<Plot> plots = plots_of(kept_results());
+  for (const PaperMeasurement& measurement : built_in_papers()) {
+    for (const Paper& paper : measurement.papers) {
+      for (const PaperFigure& figure : paper.figures) {
+        EXPECT_EQ(plots_of_figure(figure, plots).empty(), !figure.why_not.empty())
+            << measurement.measurement << ": " << paper.paper << ", " << figure.figure;
       }
     }
   }

@@ -13,14 +13,15 @@ namespace penumbra::report {
 
 /// Machines and builds, and the list of all measurements with what came of them.
 std::string overview(const Context& context);
+/// Where each figure and table of the papers is in the page.
+std::string papers_index(const Context& context);
 /// One of E1 to E22.
 std::string measurement_section(const Context& context, const std::string& measurement);
 /// The benchmarks that belong to none of them; nothing if there are none.
 std::string other_sections(const Context& context);
 
 /// Plots and tables, with sentences and figures. Curves of one name look alike in all of them.
-std::string plots_part(const Context& context, const std::vector<Plot>& plots, const PaperMeasurement* papers,
-                       const std::string& id);
+std::string plots_part(const Context& context, const std::vector<Plot>& plots, const PaperMeasurement* papers);
 /// The papers' numbers beside ours, and what became of their conclusions.
 std::string papers_part(const Context& context, const PaperMeasurement& papers);
 /// Bars, inputs, checks and notes, of what `measurement` is about; of all of an entry if that is empty.

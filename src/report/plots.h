@@ -46,6 +46,8 @@ struct Panel {
 struct Plot {
   std::string measurement;  ///< "E6", or empty for what belongs to none
   std::string benchmark, title, unit, x, x_unit, reference;
+  std::string heading;  ///< in the page: the title, with the unit where plots of a section have that in common
+  std::string id;       ///< in the page
   bool is_table = false;
   bool is_race = true;  ///< whether its curves compete, so that one may be called ahead
   std::vector<Panel> panels;

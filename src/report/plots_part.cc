@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "report/legend.h"
 #include "report/markup.h"
+#include "report/paper_figures.h"
 #include "report/parts.h"
 #include "report/plot_content.h"
 #include "report/sentences.h"
@@ -70,29 +70,31 @@ std::string_view class_of(const Plot& plot, const Chart& chart) {
   return plot.panels.size() > 1 ? " class=\"wide\"" : "";
 }
 
-std::string figure_of_plot(const Context& context, const Plot& plot, const PaperMeasurement* papers, const Looks& looks,
-                           const std::string& id, const std::string& heading) {
+/// Which figures of the papers it is to be held against.
+std::string in_papers(const Context& context, const Plot& plot) {
+  const std::string figures = figures_of_plot(plot, context.papers);
+  return figures.empty() ? "" : element("small", figures);
+}
+
+std::string figure_of_plot(const Context& context, const Plot& plot, const PaperMeasurement* papers,
+                           const Looks& looks) {
   const Chart chart(plot, paper_series(plot, papers), looks);
   std::string panels, says, tables;
   for (const Panel& panel : plot.panels) {
     const MachineName& machine = context.machines[panel.document];
-    const std::string name = machine.prefix() + heading;
-    panels += fmt::format(
-        "<div class=\"panel\">{}{}</div>",
-        machine.letter.empty() ? "" : element("p", machine.prefix() + machine.name, "class=\"of\""),
-        panel_drawing(chart, panel, fmt::format("{}-{}", id, panel.document), name, description(context, plot, panel)));
+    const std::string name = machine.prefix() + plot.heading;
+    panels += fmt::format("<div class=\"panel\">{}{}</div>",
+                          machine.letter.empty() ? "" : element("p", machine.prefix() + machine.name, "class=\"of\""),
+                          panel_drawing(chart, panel, fmt::format("{}-{}", plot.id, panel.document), name,
+                                        description(context, plot, panel)));
     says += said(context, plot, panel);
     tables += table_of_points(plot, panel, fmt::format("{}{}, {}", machine.prefix(), plot.title, plot.unit));
   }
   return fmt::format(
-      "<figure{}><figcaption>{}</figcaption><div class=\"panels\">{}</div>{}{}"
+      "<figure id=\"{}\"{}><figcaption>{}{}</figcaption><div class=\"panels\">{}</div>{}{}"
       "<details><summary>The figures of this plot</summary>{}</details></figure>",
-      class_of(plot, chart), element("h3", heading), panels, legend_list(chart.legend()), says, tables);
-}
-
-/// Where several plots have the title in common.
-std::string title_with_unit(const Plot& plot) {
-  return plot.unit.starts_with(plot.title) ? plot.unit : fmt::format("{}, {}", plot.title, plot.unit);
+      plot.id, class_of(plot, chart), element("h3", plot.heading), in_papers(context, plot), panels,
+      legend_list(chart.legend()), says, tables);
 }
 
 std::string spread_and_ratio(const Point* point, bool has_ratios) {
@@ -124,7 +126,8 @@ std::string table_of(const Context& context, const Plot& table) {
     }
     rows += "<tr>" + cells + "</tr>";
   }
-  return "<div class=\"comparison\">" + element("h4", table.title) +
+  return fmt::format("<div class=\"comparison\" id=\"{}\">", table.id) + element("h4", table.heading) +
+         in_papers(context, table) +
          scrolling(fmt::format("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", headings, rows),
                    table.title) +
          says + "</div>";
@@ -132,24 +135,20 @@ std::string table_of(const Context& context, const Plot& table) {
 
 }  // namespace
 
-std::string plots_part(const Context& context, const std::vector<Plot>& plots, const PaperMeasurement* papers,
-                       const std::string& id) {
+std::string plots_part(const Context& context, const std::vector<Plot>& plots, const PaperMeasurement* papers) {
   std::vector<const Plot*> drawn;
   for (const Plot& plot : plots) {
     if (!plot.is_table) drawn.push_back(&plot);
   }
   const Looks looks(drawn);
   std::string figures, tables;
-  std::size_t number = 0, count = 0;
-  std::map<std::string, std::size_t> uses;  // of a title
-  for (const Plot* plot : drawn) ++uses[plot->title];
+  std::size_t count = 0;
   for (const Plot& plot : plots) {
     if (plot.is_table) {
       tables += table_of(context, plot);
       ++count;
     } else {
-      const std::string heading = uses[plot.title] > 1 ? title_with_unit(plot) : plot.title;
-      figures += figure_of_plot(context, plot, papers, looks, fmt::format("{}-{}", id, ++number), heading);
+      figures += figure_of_plot(context, plot, papers, looks);
     }
   }
   if (!figures.empty()) figures = "<div class=\"figures\">" + figures + "</div>";

@@ -5,6 +5,7 @@
 
 #include "report/markup.h"
 #include "report/parts.h"
+#include "report/plot_names.h"
 #include "report/verdicts.h"
 
 namespace penumbra::report {
@@ -53,7 +54,7 @@ std::string measurement_section(const Context& context, const std::string& measu
   const PaperMeasurement* papers = context.papers_of(measurement);
   const std::vector<Plot> plots = context.plots_of_measurement(measurement);
   std::string body = reasons(context, measurement);
-  std::string ours = plots_part(context, plots, papers, measurement);
+  std::string ours = plots_part(context, plots, papers);
   if (measurement == "E16") ours += efficiency_part(context);
   const std::string theirs = papers == nullptr ? "" : papers_part(context, *papers);
   const std::string_view layout = ours.empty() ? "alone" : "beside";
@@ -80,7 +81,7 @@ std::string other_sections(const Context& context) {
     std::ranges::copy_if(context.plots, std::back_inserter(plots), [&benchmark](const Plot& plot) {
       return plot.benchmark == benchmark && plot.measurement.empty();
     });
-    const std::string id = "benchmark-" + as_id(benchmark);
+    const std::string id = benchmark_id(benchmark);
     std::string details;
     for (std::size_t i = 0; i < context.documents.size(); ++i) {
       for (const Entry& entry : context.documents[i].entries) {
@@ -97,7 +98,7 @@ std::string other_sections(const Context& context) {
     sections += fmt::format(
         "<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">Benchmark {1}</h2><div "
         "class=\"ours\">{2}</div>{3}</section>\n",
-        id, escape(benchmark), plots_part(context, plots, nullptr, id), details);
+        id, escape(benchmark), plots_part(context, plots, nullptr), details);
   }
   return sections;
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/paper_figures.h"
+
+#include <algorithm>
+
+#include "report/pattern.h"
+
+namespace penumbra::report {
+namespace {
+
+bool names(const PaperFigure& figure, const Plot& plot) {
+  return figure.why_not.empty() && figure.measurement == plot.measurement && matches(figure.plot, plot.title) &&
+         matches(figure.unit, plot.unit);
+}
+
+/// "GSwitch" of "GSwitch (CoNEXT 2014)".
+std::string short_name(const Paper& paper) {
+  return paper.paper.substr(0, paper.paper.find(" ("));
+}
+
+}  // namespace
+
+std::vector<const Plot*> plots_of_figure(const PaperFigure& figure, const std::vector<Plot>& plots) {
+  std::vector<const Plot*> some;
+  for (const Plot& plot : plots) {
+    if (names(figure, plot)) some.push_back(&plot);
+  }
+  return some;
+}
+
+std::string figures_of_plot(const Plot& plot, const std::vector<PaperMeasurement>& papers) {
+  std::vector<std::pair<std::string, std::string>> by_paper;  // and its figures
+  for (const PaperMeasurement& measurement : papers) {
+    for (const Paper& paper : measurement.papers) {
+      for (const PaperFigure& figure : paper.figures) {
+        if (!names(figure, plot)) continue;
+        const std::string name = short_name(paper);
+        auto found = std::ranges::find(by_paper, name, &std::pair<std::string, std::string>::first);
+        if (found == by_paper.end()) found = by_paper.insert(by_paper.end(), {name, ""});
+        found->second += ", " + figure.figure;
+      }
+    }
+  }
+  std::string text;
+  for (const auto& [name, figures] : by_paper) text.append(text.empty() ? "" : "; ").append(name).append(figures);
+  return text;
+}
+
+}  // namespace penumbra::report
