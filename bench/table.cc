@@ -22,6 +22,7 @@
 namespace penumbra::bench {
 namespace {
 
+constexpr char kRivalName[] = "rte_fib";
 constexpr std::size_t kChanges = 200'000;  // and as many that undo them
 constexpr std::size_t kSampleAddresses = 1'000'000;
 constexpr std::size_t kLpmPrefixes = 50'000;
@@ -127,7 +128,7 @@ class RivalTable final : public Changeable {
   LookupContender& lookup() { return lookup_; }
 
  private:
-  std::string name_ = "rte_fib";
+  std::string name_ = kRivalName;
   RteFib fib_;
   RteFibLookup lookup_;
 };
@@ -158,7 +159,7 @@ void check(Tables& tables, const InputTable& input, const Oracle& oracle, std::u
     };
     require("Dir24_8", tables.lookup.match(addresses[i]), right[i]);
     require("Ipv4Fib", tables.router.match(addresses[i]), tables.router.text(right[i]));
-    require("rte_fib", rival[i], right[i]);
+    require(kRivalName, rival[i], right[i]);
   }
 }
 
@@ -180,14 +181,20 @@ double load_time(const InputTable& input, Make make) {
   return thread_time() - begin;
 }
 
+Role role_of(const std::string& name) {
+  return name == kRivalName ? Role::rival : Role::ours;
+}
+
 /// The same as a contender. Done twice, and the second time counts: whoever comes first pays the operating system for
 /// the memory that all use.
 template <class Make>
 Contender loading(const std::string& name, const InputTable& input, Make make) {
-  return {name, [&input, make] {
+  return {name,
+          [&input, make] {
             load_time(input, make);
             return load_time(input, make);
-          }};
+          },
+          role_of(name)};
 }
 
 void compare_loads(const Options& options, Report& report, const InputTable& input, HugeHeap& heap) {
@@ -195,9 +202,9 @@ void compare_loads(const Options& options, Report& report, const InputTable& inp
   const std::vector<Series> loads = interleave(
       {loading("penumbra Dir24_8", input, [] { return std::make_unique<LookupTable>(); }),
        loading("penumbra Ipv4Fib", input, [&input] { return std::make_unique<RouterTable>(input); }),
-       loading("rte_fib", input, [&heap, prefixes] { return std::make_unique<RivalTable>(heap, prefixes); })},
+       loading(kRivalName, input, [&heap, prefixes] { return std::make_unique<RivalTable>(heap, prefixes); })},
       options.rounds);
-  report.compare("load into a new table", "seconds", loads, "rte_fib");
+  report.compare("load into a new table", "seconds", loads, kRivalName);
   report.bar("seconds to load Dir24_8", spread(loads[0].samples).median, 1.0, false);
   report.bar("seconds to load Ipv4Fib", spread(loads[1].samples).median, 1.0, false);
 
@@ -232,16 +239,18 @@ void run_table(const Options& options, Report& report) {
     report.checked(fmt::format("{}: as the oracle has it after the changes and after undoing them", script.name));
     std::vector<Contender> turns;
     for (Changeable* table : tables.all()) {
-      turns.push_back({table->name(), [&script, table] {
+      turns.push_back({table->name(),
+                       [&script, table] {
                          const double begin = thread_time();
                          make_changes(*table, script.changes);
                          make_changes(*table, script.undo);
                          return static_cast<double>(script.changes.size() + script.undo.size()) /
                                 (thread_time() - begin);
-                       }});
+                       },
+                       role_of(table->name())});
     }
     const std::vector<Series> series = interleave(turns, options.rounds);
-    report.compare(script.name, "changes/s", series, "rte_fib");
+    report.compare(script.name, "changes/s", series, kRivalName);
     report.bar("changes/s, Dir24_8, " + script.name, spread(series[0].samples).median, 500'000, true);
     report.bar("changes/s, Ipv4Fib, " + script.name, spread(series[1].samples).median, 500'000, true);
   }
