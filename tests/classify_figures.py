@@ -3,7 +3,10 @@
 """Measures `gswitch` beside Open vSwitch's user-space datapath (Debian's openvswitch-switch-dpdk): the same flows, the same
 frames, the same DPDK devices, one core each by turns. docs/performance.md has the figures.
 
-    sudo PYTHON tests/classify_figures.py [--rounds N] [--seconds N]
+    sudo PYTHON tests/classify_figures.py [--rounds N] [--seconds N] [-o FILE]
+
+FILE is one that `penumbra bench -o` wrote on this machine with this build: the figures come into it (E14), so that
+`penumbra report` has them.
 
 Frames come from net_pcap, which plays a capture in a loop and copies each, and go to net_null, which drops them; that cost is
 in both. A packet's time is that of the thread that forwards it. First the two are held against each other on some of the
@@ -13,6 +16,7 @@ frames, with outputs that tell flows apart.
 import argparse
 import collections
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -32,6 +36,7 @@ import ovs
 from test_gswitch import switched
 
 OVS_WITH_DPDK = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
+OURS, RIVAL = "gswitch", "Open vSwitch"
 FRAMES = 8192  #: what net_pcap holds of a capture, so all that comes
 COMPARED = 1000
 SETTLING = 5  #: seconds in which Open vSwitch fills its cache and `gswitch` finds its widths
@@ -185,11 +190,60 @@ def compare(flows: str, frames: list[bytes]) -> None:
         assert found[port]
 
 
+def version_of(command: str) -> str:
+    return subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+
+
+def spread_of(samples: list[float]) -> dict[str, float]:
+    return {"median": statistics.median(samples), "min": min(samples), "max": max(samples)}
+
+
+def comparison(name: str, samples: list[tuple[float, float]]) -> dict:
+    """As docs/bench-results.md has it, of samples of ours and theirs."""
+    contenders = [
+        {
+            "name": who,
+            "curve": who,
+            "role": role,
+            "samples": list(own),
+            "value": spread_of(own),
+            "ratio": spread_of([mine / theirs for mine, (_, theirs) in zip(own, samples)]),
+        }
+        for who, role, own in zip((OURS, RIVAL), ("ours", "rival"), zip(*samples))
+    ]
+    plot = {"measurement": "E14", "title": "flows of 12 fields switched by one core", "x": "flows", "at": name}
+    return {"title": name, "unit": "M packets/s", "reference": RIVAL, "plot": plot, "contenders": contenders}
+
+
+def write(file: pathlib.Path, seconds: float, rounds: int, comparisons: list[dict], notes: list[str]) -> None:
+    """Puts the entry into a document of results, in place of an earlier one."""
+    document = json.loads(file.read_text())
+    version = conftest.penumbra("--version").stdout.splitlines()[0]
+    if not document["build"]["version"].startswith(version):
+        raise SystemExit(f"{file} is of another build: {document['build']['version']}, not {version}")
+    entry = {
+        "benchmark": "classify-figures",
+        "measurements": ["E14"],
+        "rounds": rounds,
+        "seconds": seconds,
+        "inputs": {"frames": f"{FRAMES}, of 60 bytes, each matching a flow, from net_pcap in a loop", "rival": version_of(OVS_WITH_DPDK)},
+        "checked": [f"{COMPARED} frames of each set leave both by the same ports"],
+        "notes": notes,
+        "comparisons": comparisons,
+        "bars": [],
+    }
+    others = [each for each in document["results"] if each["benchmark"] != entry["benchmark"]]
+    document["results"] = [*others, entry]
+    file.write_text(json.dumps(document, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5)
-    rounds, seconds = vars(parser.parse_args()).values()
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    rounds, seconds, output = vars(parser.parse_args()).values()
+    begin, comparisons, notes = time.monotonic(), [], []
     if shutil.which(OVS_WITH_DPDK) is None or ovs.unavailable():
         raise SystemExit("needs Debian's openvswitch-switch-dpdk")
     print("| flows | gswitch, M packets/s | Open vSwitch | gswitch over it | found by its exact cache, by its megaflows |")
@@ -214,6 +268,10 @@ def main() -> None:
         medians = [statistics.median(column) for column in zip(*samples)]
         spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
         print(f"| {name} | {medians[0]:.2f} | {medians[1]:.2f} | {spread} | {caches} |", flush=True)
+        comparisons.append(comparison(name, samples))
+        notes.append(f"{name}: Open vSwitch's exact cache and its megaflows found {caches} of the packets")
+    if output is not None:
+        write(output, time.monotonic() - begin, rounds, comparisons, notes)
 
 
 if __name__ == "__main__":
