@@ -15,6 +15,7 @@
 
 #include "base/random.h"
 #include "bench.h"
+#include "numbered_station.h"
 #include "pin.h"
 #include "searching.h"
 
@@ -26,12 +27,8 @@ constexpr std::size_t kSearches = std::size_t{1} << 22;
 constexpr std::uint16_t kSwitchPorts = 4;
 constexpr std::size_t kFrameSize = 64;
 
-/// Different addresses for different numbers below 2^40, in VLAN 1.
 std::uint64_t station_key(std::uint64_t number) {
-  constexpr std::uint64_t kMask = (std::uint64_t{1} << 40) - 1;
-  std::uint64_t x = number * 0x9E3779B97FU & kMask;
-  x ^= x >> 20;
-  return Station{1, {std::uint64_t{2} << 40 | x}}.key();
+  return numbered_station(number).key();
 }
 std::uint16_t port_of(std::uint64_t number) {
   return static_cast<std::uint16_t>(number % kSwitchPorts);

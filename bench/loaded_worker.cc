@@ -2,6 +2,8 @@
 #include "loaded_worker.h"
 
 #include <algorithm>
+#include <span>
+#include <stdexcept>
 
 #include "bench.h"
 #include "percentile.h"
@@ -20,7 +22,8 @@ void work_until(double moment) {
 
 }  // namespace
 
-LoadedWorker::LoadedWorker(Engine& engine, gpu::Ipv4Work& work, unsigned core) : work_(work) {
+LoadedWorker::LoadedWorker(Engine& engine, gpu::LookupWork& work, unsigned core) : work_(work) {
+  if (work.answer_bytes() > kMostAnswerBytes) throw std::logic_error("a worker has no room for such long answers");
   const Shader& shader = *engine.find_shader(work.penumbra_table().name());
   queue_ = engine.open_queue_for(core);
   for (Flight& flight : flights_) {
@@ -65,7 +68,7 @@ LoadedWorker::Figures LoadedWorker::go(double rate) {
       const auto items = static_cast<std::uint32_t>(std::min(arrived - taken, static_cast<double>(kMost)));
       if (items > 0) {
         prepare(items, rate == kNoLimit ? moment : begin + taken / rate, items == kMost);
-        if (kChecked) at(tail_ - 1).found.fill(static_cast<std::uint16_t>(~work_.right[at(tail_ - 1).first]));
+        if (kChecked) work_.spoil(at(tail_ - 1).first, answers_of(at(tail_ - 1)));
         taken += items;
         work_until(moment + items * kOtherWork);
       }
@@ -73,7 +76,7 @@ LoadedWorker::Figures LoadedWorker::go(double rate) {
     submit_waiting();
     moment = now();
     for (; head_ != unsubmitted_ && at(head_).is_back; ++head_) {
-      if (kChecked) work_.check(at(head_).first, std::as_bytes(std::span(at(head_).found).first(at(head_).items)));
+      if (kChecked) work_.check(at(head_).first, answers_of(at(head_)));
       if (moment < end) answered += at(head_).items;
       if (delays_.size() < delays_.capacity()) delays_.push_back(static_cast<float>(moment - at(head_).came));
     }

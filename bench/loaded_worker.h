@@ -9,9 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
-#include "gpu/ipv4_work.h"
+#include "gpu/lookup_work.h"
 #include "penumbra/engine.h"
 
 namespace penumbra::bench {
@@ -21,8 +22,8 @@ class LoadedWorker {
   static constexpr double kNoLimit = 0;       ///< a rate: more come than can be done
   static constexpr std::uint32_t kMost = 64;  ///< look-ups of a chunk
 
-  /// With a queue of the engine for a core; its functions are for threads there.
-  LoadedWorker(Engine& engine, gpu::Ipv4Work& work, unsigned core);
+  /// With a queue of the engine for a core; its functions are for threads there. Both outlive it.
+  LoadedWorker(Engine& engine, gpu::LookupWork& work, unsigned core);
 
   struct Figures {
     double rate = 0;             ///< look-ups answered a second
@@ -34,12 +35,16 @@ class LoadedWorker {
   void check(double rate) { go<true>(rate); }
 
  private:
+  static constexpr std::size_t kMostAnswerBytes = 4;
   struct Flight : Batch {
-    std::size_t first = 0;  ///< address
+    std::size_t first = 0;  ///< key
     double came = 0;        ///< its oldest look-up
     bool is_back = false;
-    std::array<std::uint16_t, kMost> found{};
+    alignas(64) std::array<std::byte, kMost * kMostAnswerBytes> found{};
   };
+  std::span<std::byte> answers_of(Flight& flight) const {
+    return std::span(flight.found).first(flight.items * work_.answer_bytes());
+  }
   Flight& at(std::uint64_t number) { return flights_[number % kMostInFlight]; }
 
   template <bool kChecked>
@@ -47,11 +52,11 @@ class LoadedWorker {
   void prepare(std::uint32_t items, double came, bool is_pressed);
   void submit_waiting();
 
-  const gpu::Ipv4Work& work_;
+  const gpu::LookupWork& work_;
   std::array<Flight, kMostInFlight> flights_;
   std::unique_ptr<EngineQueue> queue_;                   ///< ends before what it may still write
   std::uint64_t head_ = 0, unsubmitted_ = 0, tail_ = 0;  ///< chunks; these count on for ever
-  std::size_t next_ = 0;                                 ///< address
+  std::size_t next_ = 0;                                 ///< key
   std::vector<float> delays_;
 };
 

@@ -57,8 +57,10 @@ KnobSweep by_rules(RuleFields fields, std::uint64_t seed) {
 /// Figure 8.
 KnobSweep by_classes(std::uint32_t rules, std::uint64_t seed) {
   KnobSweep sweep{.title = fmt::format("rate by classes, {} K rules", rules / 1024), .axis = "classes", .settings = {}};
-  for (std::uint32_t classes = std::max<std::uint32_t>(rules / 256, 4); classes <= 1024; classes *= 4) {
+  constexpr std::uint32_t kMost = 1024;
+  for (std::uint32_t classes = std::max<std::uint32_t>(rules / 256, 4);; classes = std::min(classes * 4, kMost)) {
     sweep.settings.push_back({.at = static_cast<double>(classes), .rules = rules_of(rules, classes, seed)});
+    if (classes == kMost) break;
   }
   return sweep;
 }
@@ -93,12 +95,12 @@ std::vector<KnobSweep> knob_sweeps(Knobs knobs, std::uint64_t seed) {
                                 by_filter(seed),
                                 by_rules(RuleFields::openflow, seed),
                                 by_classes(1024, seed),
+                                by_classes(8192, seed),
+                                by_classes(32'768, seed),
                                 by_classes_that_are("full", &RuleGeneratorOptions::full_classes, seed),
                                 by_classes_that_are("matching", &RuleGeneratorOptions::matching_classes, seed),
                                 by_fields(seed)};
-  if (knobs == Knobs::main) return sweeps;
-  sweeps.push_back(by_rules(RuleFields::ipv4, seed));
-  for (const std::uint32_t rules : {8192, 32'768}) sweeps.push_back(by_classes(rules, seed));
+  if (knobs == Knobs::all) sweeps.push_back(by_rules(RuleFields::ipv4, seed));
   return sweeps;
 }
 

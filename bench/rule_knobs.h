@@ -32,9 +32,8 @@ struct KnobSweep {
   bool is_of_filters = false;  ///< `bloom` alone
 };
 
-/// All of the figures' knobs; `main` ones leave out those that show again what another one shows, of more rules or of
-/// fewer fields.
-enum class Knobs : std::uint8_t { all, main };
+/// The paper's figures, or with them the number of rules of 5 fields too.
+enum class Knobs : std::uint8_t { papers, all };
 std::vector<KnobSweep> knob_sweeps(Knobs knobs, std::uint64_t seed);
 
 /// What the rules are, for a report.

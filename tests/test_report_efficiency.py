@@ -57,10 +57,10 @@ def test_watts_are_those_of_the_measurement(tmp_path):
 
 
 def test_places_have_their_axis_and_unit(tmp_path):
-    plot = {"measurement": "E15", "title": "as much as goes", "x": "maximum delay", "x_unit": "us", "at": 20}
+    plot = {"measurement": "E15", "title": "IPv4, as much as goes", "x": "maximum delay", "x_unit": "us", "at": 20}
     found = entry("load", ["E15"], [comparison("t", "M look-ups/s", [contender("4 workers", 16.0)], plot)])
     text = efficiency(tmp_path, [document("x", [{**found, "watts": {"processors": 100.0}}])])
-    assert "E15 as much as goes 4 workers, maximum delay: 20 us 16 M look-ups/s 0.16" in text
+    assert "E15 IPv4, as much as goes 4 workers, maximum delay: 20 us 16 M look-ups/s 0.16" in text
 
 
 def test_of_some_prices_those_that_lack_are_told(tmp_path):

@@ -47,6 +47,12 @@ void measure_knobs(const Options& /*options*/, Report& /*report*/) {
 void measure_shaders(const Options& /*options*/, Report& /*report*/) {
   refuse();
 }
+void measure_delays(const Options& /*options*/, Report& /*report*/) {
+  refuse();
+}
+void measure_exact_matches(const Options& /*options*/, Report& /*report*/) {
+  refuse();
+}
 void measure_lookups(const Options& /*options*/, Report& /*report*/) {
   refuse();
 }

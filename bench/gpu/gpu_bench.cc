@@ -36,12 +36,16 @@ bool add_gpu(Measure measure, const std::vector<std::string>& measurements, cons
     add_gpu(&gpu::measure_classification, {"E14"}, "packets classified by a GPU, by cores, by the published design",
             {28, 11}, false, true),
     add_gpu(&gpu::measure_knobs, {"E13"},
-            "classification by a GPU, by batch, filter, rules, classes and fields (GSwitch, 5-9)", {30, 6.5}),
+            "classification by a GPU, by batch, filter, rules, classes and fields (GSwitch, 5-9)", {36, 7.5}),
+    add_gpu(&gpu::measure_delays, {"E15"}, "throughput against the maximum delay of a batch, by one worker and several",
+            {12, 4.5}, true),
     add_gpu(&gpu::measure_latencies, {"E18"}, "32 look-ups from submit to result: copies, zero copy, resident",
             {12, 7.5}, true),
     add_gpu(&gpu::measure_group_signals, {"E19"}, "results made visible once a group, or item by item", {1, 0.5}),
     add_gpu(&gpu::measure_buffers, {"E21"}, "buffers in flight to a kernel that never stops, by number and size",
             {1, 1.7}),
+    add_gpu(&gpu::measure_exact_matches, {"E22"}, "flows and stations by their number, of one core with a GPU",
+            {10, 2}),
     add_gpu(&gpu::measure_shaders, {}, "shaders on data that the GPU has, beside random reads", {7, 0.5}, true)};
 
 }  // namespace

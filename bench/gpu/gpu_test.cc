@@ -23,6 +23,7 @@
 #include "gpu/core_team.h"
 #include "gpu/ipv4_work.h"
 #include "gpu/kernels/hashes.shader.h"
+#include "loaded_engine.h"
 #include "on_engine.h"
 #include "permutation.h"
 #include "pin.h"
@@ -190,6 +191,16 @@ TEST_F(Lookups, AreCountedThatAreBackInTime) {
   EXPECT_LE(counted.batches, late.batches());
   EXPECT_GE(counted.batches + std::uint64_t{2} * kInFlight, late.batches())
       << "those in the last turn and in flight do not count";
+}
+
+TEST_F(Lookups, AreCheckedUnderLoad) {
+  Report report("load", true);
+  const auto loaded = load_engine("scalar", 1, *work_, report);
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_GT(loaded->rate_of(1), 0);
+  work_->right.back() ^= 1;
+  EXPECT_THROW(loaded->only().check(LoadedWorker::kNoLimit), WrongAnswer) << "one of all answers";
+  EXPECT_EQ(load_engine("no-such-engine", 1, *work_, report), nullptr);
 }
 
 TEST(LostGpu, EndsABenchmarkButIsNoWrongAnswer) {

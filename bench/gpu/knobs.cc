@@ -80,7 +80,7 @@ void measure(const KnobPlace& place, const Options& options, Report& report) {
 
 void measure_knobs(const Options& options, Report& report) {
   const unsigned threads = std::clamp(core_count(), 2U, kMostKnobThreads + 1) - 1;
-  const auto sweeps = knob_sweeps(Knobs::main, options.seed);
+  const auto sweeps = knob_sweeps(Knobs::papers, options.seed);
   report.input("rules", knob_rules_in_words(options.seed));
   report.input("headers", fmt::format("{}, each drawn from a rule, in random order, by {} threads in batches of {} "
                                       "unless a plot says otherwise",

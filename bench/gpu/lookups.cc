@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::array<std::uint32_t, 8> kBatches{32, 256, 1024, 4096, 16'384, 65'536, 262'144, 1'048'576};
 constexpr char kOnCpu[] = "gopt", kByCopies[] = "cuda", kByMapping[] = "cuda,mapped=1";
+/// A launch for each batch, one behind the other.
+constexpr char kByLaunches[] = "cuda,streams=1,gather=1";
 /// Blocks enough for the queues of all loads, which are open at the same time.
 constexpr char kResident[] = "cuda-resident,slots=24,blocks=512";
 
@@ -62,6 +64,7 @@ void look_up(const Options& options, const Task& task, Report& report) {
   measure(kOnCpu, nullptr, task, bus, options, report);
   measure(kByCopies, task.by_cuda, task, bus, options, report);
   measure(kByMapping, nullptr, task, bus, options, report);
+  if (task.is_the_papers) measure(kByLaunches, nullptr, task, bus, options, report);
   measure(kResident, task.by_resident, task, bus, options, report);
   report.checked(
       fmt::format("{}: every look-up of three rounds of batches of every load equals the oracle's", task.name));

@@ -29,6 +29,10 @@ void measure_classification(const Options& options, Report& report);
 void measure_knobs(const Options& options, Report& report);
 /// Shaders on data that the GPU has, beside random reads of tables of that size.
 void measure_shaders(const Options& options, Report& report);
+/// Throughput against the maximum delay of a batch, by one worker and by several (GSwitch, figures 10 and 11).
+void measure_delays(const Options& options, Report& report);
+/// Flows and stations by their number, of one core with a GPU and without (Intel, figure 5).
+void measure_exact_matches(const Options& options, Report& report);
 /// Look-ups by engine, batch size and threads beside what the bus can carry (PacketShader, figure 2).
 void measure_lookups(const Options& options, Report& report);
 /// 32 IPv4 look-ups from submit to result, and the cost of a batch with several in flight, by engine (APUNet, figure

@@ -7,12 +7,10 @@
 #include <memory>
 #include <utility>
 
-#include "base/random.h"
+#include "gpu/exact_work.h"
 #include "gpu/ipv4_work.h"
 #include "gpu/lines.h"
 #include "inputs.h"
-#include "numbered_flow.h"
-#include "shaders/flows/flow_table.h"
 #include "shaders/ipv6_lengths/ipv6_lengths.h"
 #include "shaders/ipv6_trie/ipv6_trie.h"
 
@@ -36,27 +34,6 @@ class Ipv6Work final : public LookupWorkOf<ipv6_address, std::uint16_t> {
  private:
   std::unique_ptr<NoReaders> no_readers_;
   std::unique_ptr<Ipv6Lookup> table_;
-};
-
-class FlowsWork final : public LookupWorkOf<flow_key, std::uint32_t> {
- public:
-  explicit FlowsWork(std::uint64_t seed) : LookupWorkOf(kKeys), table_(kFlows, seed, no_readers_) {
-    table_.reserve(kFlows);
-    for (std::size_t i = 0; i < kFlows; ++i) {
-      if (table_.insert(numbered_flow(i), 0).record == FlowTable::kNone) throw WrongAnswer("a flow found no place");
-    }
-    table_.commit();
-    Random random(seed);
-    for (std::size_t i = 0; i < kKeys; ++i) {
-      own_keys()[i] = numbered_flow(random.below(static_cast<std::uint32_t>(kFlows)));
-      right[i] = table_.find(own_keys()[i]);
-    }
-  }
-  Table& penumbra_table() override { return table_.table(); }
-
- private:
-  NoReaders no_readers_;
-  FlowTable table_;
 };
 
 template <class Lookup>
@@ -86,8 +63,9 @@ std::vector<Task> more_tasks(const Options& options) {
   tasks.push_back(
       {"IPv6, trie", ipv6, ipv6_work<Ipv6Trie>(input, addresses, answers), 0, &kTrieRate, nullptr, &kTrieShader});
   tasks.push_back({"IPv6, lengths", ipv6, ipv6_work<Ipv6Lengths>(input, addresses, answers), 0, &kLengthsRate, nullptr,
-                   &kLengthsShader});
-  tasks.push_back({"flows", flows, std::make_unique<FlowsWork>(options.seed), 0, &kFlowsRate, nullptr, &kFlowsShader});
+                   &kLengthsShader, true});
+  tasks.push_back(
+      {"flows", flows, std::make_unique<FlowsWork>(kFlows, options.seed), 0, &kFlowsRate, nullptr, &kFlowsShader});
   for (Task& each : tasks) each.lines = lines_a_lookup(*each.work);
   return tasks;
 }

@@ -15,10 +15,11 @@ namespace penumbra::bench::gpu {
 struct Task {
   std::string name, description;
   std::unique_ptr<LookupWork> work;
-  double lines;              ///< that a look-up reads in the table
-  const Bar* by_cuda;        ///< end to end, beside the bus
-  const Bar* by_resident;    ///< likewise; may be null
-  const Bar* by_the_shader;  ///< on data already there, beside random reads
+  double lines;                ///< that a look-up reads in the table
+  const Bar* by_cuda;          ///< end to end, beside the bus
+  const Bar* by_resident;      ///< likewise; may be null
+  const Bar* by_the_shader;    ///< on data already there, beside random reads
+  bool is_the_papers = false;  ///< PacketShader's figure 2 has it, by IPv6 prefixes' lengths
 };
 
 /// IPv4 addresses, uniform over all.
