@@ -145,7 +145,7 @@ Batch* CudaQueue::poll() noexcept {
       copy_outputs(job);
     } else {
       is_given_up_ = is_given_up_ || state == Job::State::lost;
-      Batch piece = piece_of(job);
+      Batch piece = part_of(*job.batch, job.first, job.items);
       run_on_cpu(piece);
     }
     take_places_back(job);

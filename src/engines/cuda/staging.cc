@@ -7,19 +7,6 @@
 
 namespace penumbra::cuda {
 
-Batch piece_of(const Job& job) noexcept {
-  Batch piece = *job.batch;
-  piece.items = job.items;
-  const Shader& shader = *piece.shader;
-  for (std::size_t i = 0; i < shader.input_bytes.size(); ++i) {
-    piece.inputs[i] = item_of(piece.inputs[i], job.first, shader.input_bytes[i]);
-  }
-  for (std::size_t i = 0; i < shader.output_bytes.size(); ++i) {
-    piece.outputs[i] = item_of(piece.outputs[i], job.first, shader.output_bytes[i]);
-  }
-  return piece;
-}
-
 std::size_t sum_of(const std::vector<std::size_t>& element_bytes) noexcept {
   return std::accumulate(element_bytes.begin(), element_bytes.end(), std::size_t{0});
 }

@@ -9,10 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "batch_part.h"
 #include "cuda/device.h"
 #include "penumbra/batch.h"
 #include "penumbra/huge_memory.h"
@@ -113,12 +113,6 @@ struct alignas(64) Job {
   std::size_t staged_inputs = 0, staged_outputs = 0;  ///< bytes
 };
 
-/// Where the column's item `first` stands.
-template <class Column>
-auto* item_of(Column* column, std::uint32_t first, std::size_t element_bytes) {
-  return static_cast<std::conditional_t<std::is_const_v<Column>, const std::byte, std::byte>*>(column) +
-         first * element_bytes;
-}
 /// Calls `use` with each column of one direction: its number, where it begins, and its bytes.
 template <class Use>
 void for_each_column(const Job& job, Places Job::* direction, std::vector<std::size_t> Shader::* element_bytes,
@@ -137,8 +131,6 @@ void for_each_column(const Job& job, Places Job::* direction, std::vector<std::s
     use(i, column, bytes[i] * job.items);
   }
 }
-/// The piece as a batch by itself.
-Batch piece_of(const Job& job) noexcept;
 /// Of one item.
 std::size_t sum_of(const std::vector<std::size_t>& element_bytes) noexcept;
 /// Bytes of columns in the staging memory; at least one line of it.

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "batch_part.h"
 #include "cuda_resident/piece.h"
 #include "penumbra/prefetch.h"
 
@@ -350,8 +351,8 @@ void ResidentQueue::take_staged(const Part& part) const noexcept {
   const auto& element_bytes = part.batch->shader->output_bytes;
   const std::byte* from = row_->outputs() + part.outputs.begin;
   for (std::size_t i = 0; i < element_bytes.size(); ++i) {
-    std::memcpy(cuda::item_of(part.batch->outputs[i], part.first, element_bytes[i]),
-                from + part.first * element_bytes[i], element_bytes[i] * part.items);
+    std::memcpy(item_of(part.batch->outputs[i], part.first, element_bytes[i]), from + part.first * element_bytes[i],
+                element_bytes[i] * part.items);
     from += padded(element_bytes[i] * part.batch->items);
   }
 }
@@ -370,14 +371,7 @@ void ResidentQueue::end(const Part& part) noexcept {
 }
 
 void ResidentQueue::run_on_cpu(const Part& part) noexcept {
-  Batch batch = *part.batch;
-  batch.items = part.items;
-  for (std::size_t i = 0; i < batch.shader->input_bytes.size(); ++i) {
-    batch.inputs[i] = cuda::item_of(batch.inputs[i], part.first, batch.shader->input_bytes[i]);
-  }
-  for (std::size_t i = 0; i < batch.shader->output_bytes.size(); ++i) {
-    batch.outputs[i] = cuda::item_of(batch.outputs[i], part.first, batch.shader->output_bytes[i]);
-  }
+  Batch batch = part_of(*part.batch, part.first, part.items);
   batch.shader = cpu_.find_shader(batch.shader->name);
   cpu_queue_->submit(batch);
 }

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "batch_part.h"
 #include "gopt/width_choice.h"
 #include "penumbra/engine.h"
 #include "variants.h"
@@ -80,13 +81,11 @@ class GoptQueue final : public EngineQueue {
       return Submitted::done;
     }
     Finding& finding = finding_of(*batch.shader, *batch.table);
-    if (!finding.choice.measures(batch.items)) {
+    if (finding.choice.measures(batch.items)) {
+      try_widths(call, view, batch, finding);
+    } else {
       call(view, batch, finding.choice.chosen());
-      return Submitted::done;
     }
-    const std::uint64_t begin = ticks();
-    call(view, batch, finding.choice.tried());
-    if (finding.choice.measured(ticks() - begin, batch.items)) publish(finding, *batch.table);
     return Submitted::done;
   }
   bool fetches_ahead() const noexcept override { return true; }
@@ -95,6 +94,20 @@ class GoptQueue final : public EngineQueue {
   const std::array<Finding, 8>& findings() const { return findings_; }
 
  private:
+  /// Part by part, so that a trial takes no more of long batches than of short ones.
+  static void try_widths(Call call, const void* view, const Batch& batch, Finding& finding) noexcept {
+    bool is_over = false;
+    std::uint32_t done = 0;
+    while (done < batch.items && !is_over) {
+      const Batch part = part_of(batch, done, std::min(batch.items - done, WidthChoice::kSampleItems));
+      const std::uint64_t begin = ticks();
+      call(view, part, finding.choice.tried());
+      is_over = finding.choice.measured(ticks() - begin, part.items);
+      done += part.items;
+    }
+    if (is_over) publish(finding, *batch.table);
+    if (done < batch.items) call(view, part_of(batch, done, batch.items - done), finding.choice.chosen());
+  }
   Finding& finding_of(const Shader& shader, const Table& table) noexcept {
     for (Finding& each : findings_) {
       if (each.shader.load(std::memory_order_relaxed) == &shader &&
