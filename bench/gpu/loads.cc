@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint32_t kLeastBatches = 4, kMostBatches = 128;  ///< of a thread, in flight
 constexpr std::size_t kBusItems = std::size_t{1} << 23;
 constexpr unsigned kBusCopies = 16;
+constexpr std::uint32_t kWarmUpItems = 1U << 17;  ///< of a thread, for `gopt` to have tried its widths
 
 }  // namespace
 
@@ -39,8 +40,8 @@ Load::Load(Engine& engine, LookupWork& work, const LoadShape& shape)
 }
 
 void Load::check() {
-  run_team(shape_.threads,
-           [&](unsigned thread) { streams_[thread]->check(std::uint64_t{3} * in_flight_, in_flight_); });
+  const std::uint64_t batches = std::max(3 * in_flight_, kWarmUpItems / shape_.items);
+  run_team(shape_.threads, [&](unsigned thread) { streams_[thread]->check(batches, in_flight_); });
 }
 
 double Load::rate() {
