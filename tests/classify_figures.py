@@ -215,23 +215,26 @@ def comparison(name: str, samples: list[tuple[float, float]]) -> dict:
     return {"title": name, "unit": "M packets/s", "reference": RIVAL, "plot": plot, "contenders": contenders}
 
 
-def write(file: pathlib.Path, seconds: float, rounds: int, comparisons: list[dict], notes: list[str]) -> None:
-    """Puts the entry into a document of results, in place of an earlier one."""
-    document = json.loads(file.read_text())
-    version = conftest.penumbra("--version").stdout.splitlines()[0]
-    if not document["build"]["version"].startswith(version):
-        raise SystemExit(f"{file} is of another build: {document['build']['version']}, not {version}")
-    entry = {
+def entry_of(comparisons: list[dict], rounds: int, rival: str, seconds: float, notes: list[str]) -> dict:
+    return {
         "benchmark": "classify-figures",
         "measurements": ["E14"],
         "rounds": rounds,
         "seconds": seconds,
-        "inputs": {"frames": f"{FRAMES}, of 60 bytes, each matching a flow, from net_pcap in a loop", "rival": version_of(OVS_WITH_DPDK)},
+        "inputs": {"frames": f"{FRAMES} of 60 bytes for each set, each matching a flow, by net_pcap in a loop", "rival": rival},
         "checked": [f"{COMPARED} frames of each set leave both by the same ports"],
         "notes": notes,
         "comparisons": comparisons,
         "bars": [],
     }
+
+
+def write(file: pathlib.Path, entry: dict) -> None:
+    """Puts the entry into a document of results of this build, in place of an earlier one."""
+    document = json.loads(file.read_text())
+    version = conftest.penumbra("--version").stdout.splitlines()[0]
+    if not document["build"]["version"].startswith(version):
+        raise SystemExit(f"{file} is of another build: {document['build']['version']}, not {version}")
     others = [each for each in document["results"] if each["benchmark"] != entry["benchmark"]]
     document["results"] = [*others, entry]
     file.write_text(json.dumps(document, indent=1) + "\n")
@@ -271,7 +274,7 @@ def main() -> None:
         comparisons.append(comparison(name, samples))
         notes.append(f"{name}: Open vSwitch's exact cache and its megaflows found {caches} of the packets")
     if output is not None:
-        write(output, time.monotonic() - begin, rounds, comparisons, notes)
+        write(output, entry_of(comparisons, rounds, version_of(OVS_WITH_DPDK), time.monotonic() - begin, notes))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the figures beside Open vSwitch come into a document of results, and with it into the report."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+import classify_figures
+from conftest import penumbra
+from report_pages import document, report, section, text_of
+
+SAMPLES = [(8.0, 2.0), (9.0, 2.0), (10.0, 4.0)]
+
+
+def entry(name, seconds=1.0):
+    comparisons = [classify_figures.comparison(name, SAMPLES)]
+    return classify_figures.entry_of(comparisons, len(SAMPLES), "Open vSwitch 3.1", seconds, ["a note"])
+
+
+def test_they_replace_earlier_ones_and_are_in_the_report(tmp_path):
+    results = document("AMD EPYC 9654", [])
+    results["build"]["version"] = penumbra("--version").stdout.splitlines()[0] + "; and more"
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps(results))
+    for seconds in (1.0, 2.0):
+        classify_figures.write(file, entry("1024 flows in 128 classes", seconds))
+    written = json.loads(file.read_text())
+    assert [each["seconds"] for each in written["results"]] == [2.0]
+    ours, theirs = written["results"][0]["comparisons"][0]["contenders"]
+    assert ours["value"] == {"median": 9.0, "min": 8.0, "max": 10.0}
+    assert ours["ratio"] == {"median": 4.0, "min": 2.5, "max": 4.5}, "round by round"
+    assert (ours["role"], theirs["role"]) == ("ours", "rival")
+    done = report(tmp_path, [written])
+    assert done.returncode == 0, done.stderr
+    text = text_of(section(ElementTree.parse(tmp_path / "report.html").getroot(), "E14"))
+    assert "flows of 12 fields switched by one core" in text and "GSwitch, figure 6(c)" in text
+    assert "holds" in text and "gswitch at 1024 flows in 128 classes over Open vSwitch: 4" in text
+
+
+def test_another_builds_document_stays_as_it_is(tmp_path):
+    file = tmp_path / "results.json"
+    before = json.dumps(document("AMD EPYC 9654", []))
+    file.write_text(before)
+    with pytest.raises(SystemExit, match="is of another build"):
+        classify_figures.write(file, entry("1024 flows in 128 classes"))
+    assert file.read_text() == before
