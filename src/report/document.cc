@@ -39,14 +39,6 @@ std::optional<Place> place_of(const JsonView& object) {
   return at->number();
 }
 
-/// Whether it is one of the papers' measurements; benchmarks have names of their own.
-bool is_measurement(const std::string& name) {
-  for (int number = 1; number <= kMeasurements; ++number) {
-    if (name == measurement_name(number)) return true;
-  }
-  return false;
-}
-
 Spread spread_of(const JsonView& object) {
   const Spread spread{object.at("median").number(), object.at("min").number(), object.at("max").number()};
   if (spread.least > spread.median || spread.median > spread.most) {
@@ -170,6 +162,13 @@ void check_schema(const JsonView& root) {
 
 std::string measurement_name(int number) {
   return fmt::format("E{}", number);
+}
+
+bool is_measurement(const std::string& name) {
+  for (int number = 1; number <= kMeasurements; ++number) {
+    if (name == measurement_name(number)) return true;
+  }
+  return false;
 }
 
 std::string Document::machine_fact(std::string_view name) const {

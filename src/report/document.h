@@ -18,6 +18,8 @@ namespace penumbra::report {
 inline constexpr int kMeasurements = 22;
 /// "E6" for 6.
 std::string measurement_name(int number);
+/// Whether it is one of the papers' measurements; benchmarks have names of their own.
+bool is_measurement(const std::string& name);
 
 struct Contender {
   std::string name;

@@ -54,6 +54,13 @@ std::string place_name(const Place& place, std::string_view unit) {
   return number == nullptr ? std::get<std::string>(place) : place_name(*number, unit);
 }
 
+std::string place_names(const std::vector<Place>& places, std::string_view unit) {
+  std::vector<std::string> names;
+  names.reserve(places.size());
+  for (const Place& place : places) names.push_back(place_name(place, unit));
+  return enumerate(names);
+}
+
 std::string enumerate(const std::vector<std::string>& parts, std::string_view between) {
   const bool has_commas =
       std::ranges::any_of(parts, [](const std::string& part) { return part.find(", ") != std::string::npos; });

@@ -16,6 +16,9 @@ namespace penumbra::report {
 /// Where on an axis something stands: a number, or words.
 using Place = std::variant<double, std::string>;
 
+/// Runs differ in the third digit: what is not told apart in print does not decide.
+inline constexpr double kTolerance = 0.005;
+
 /// Three significant digits; whole from a hundred on, thousands apart: "0.0481", "7.25", "1,073,741".
 std::string figure(double value);
 /// "80.1 (79.9 to 81.2)".
@@ -24,6 +27,8 @@ std::string figure(const Spread& spread);
 /// is.
 std::string place_name(double value, std::string_view unit);
 std::string place_name(const Place& place, std::string_view unit);
+/// Several, as enumerate() has them.
+std::string place_names(const std::vector<Place>& places, std::string_view unit);
 /// "A", "A and B", "A, B and C"; where a part has a comma of its own, `between` stands between all: "A, 1; A, 2; B".
 std::string enumerate(const std::vector<std::string>& parts, std::string_view between = "; ");
 /// "1 place", "2 places".

@@ -22,7 +22,9 @@ constexpr std::string_view kExplanation =
     "its own hardware, in the colour of what of ours they are held against. An axis is logarithmic, and says so, where "
     "its values span more than 16 times. Plots of several "
     "machines share their axes. Under a plot&#39;s heading stand the papers&#39; figures and tables that it repeats. "
-    "Ratios are medians of the ratios round by round.</p>"
+    "Ratios, in tables and in sentences, are medians of the ratios round by round, and of two that were not taken by "
+    "turns those of their medians. Less than half a per cent apart, or ahead by the one and behind by the other, is "
+    "level.</p>"
     "<p>Beside the plots stands what the papers measured and concluded. Whether a conclusion holds is computed from "
     "the figures on this page, by a rule that is written down for each (bench/papers in the source). Every point of a "
     "plot is also in the table below it.</p></details>";

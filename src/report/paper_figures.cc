@@ -29,20 +29,27 @@ std::vector<const Plot*> plots_of_figure(const PaperFigure& figure, const std::v
 }
 
 std::string figures_of_plot(const Plot& plot, const std::vector<PaperMeasurement>& papers) {
-  std::vector<std::pair<std::string, std::string>> by_paper;  // and its figures
+  struct Group {
+    std::string name, but, figures;
+  };
+  std::vector<Group> groups;  // of a paper's figures that lack the same
   for (const PaperMeasurement& measurement : papers) {
     for (const Paper& paper : measurement.papers) {
       for (const PaperFigure& figure : paper.figures) {
         if (!names(figure, plot)) continue;
         const std::string name = short_name(paper);
-        auto found = std::ranges::find(by_paper, name, &std::pair<std::string, std::string>::first);
-        if (found == by_paper.end()) found = by_paper.insert(by_paper.end(), {name, ""});
-        found->second += ", " + figure.figure;
+        auto found = std::ranges::find_if(
+            groups, [&](const Group& group) { return group.name == name && group.but == figure.but; });
+        if (found == groups.end()) found = groups.insert(groups.end(), {name, figure.but, ""});
+        found->figures += ", " + figure.figure;
       }
     }
   }
   std::string text;
-  for (const auto& [name, figures] : by_paper) text.append(text.empty() ? "" : "; ").append(name).append(figures);
+  for (const auto& [name, but, figures] : groups) {
+    text.append(text.empty() ? "" : "; ").append(name).append(figures);
+    if (!but.empty()) text.append(", but ").append(but);
+  }
   return text;
 }
 

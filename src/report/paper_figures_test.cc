@@ -102,6 +102,20 @@ TEST(ReportPaperFigures, LeadToTheirSectionWithoutAPlot) {
   EXPECT_THAT(made.plots(), Not(HasSubstr("<small>GSwitch")));
 }
 
+TEST(ReportPaperFigures, SayWhatOfThemThePlotDoesNotHave) {
+  const Made made{{measurement_with(R"json({"figure": "figure 6(a)", "plot": "rules", "but": "by threads <of ours>"},
+                                       {"figure": "figure 6(b)", "plot": "rules"},
+                                       {"figure": "figure 6(c)", "plot": "rules", "but": "by threads <of ours>"},
+                                       {"figure": "figure 7", "plot": "^8 K rules", "but": "by IPv4"})json")},
+                  {document_with({"1 K rules"})}};
+  const std::string index = made.index();
+  EXPECT_THAT(index, HasSubstr("1 K rules</a> <small>but by threads &lt;of ours&gt;</small></li>"));
+  EXPECT_THAT(index, HasSubstr("<li>figure 6(b) \u2192 E13: <a href=\"#E13-1\">1 K rules</a></li>"));
+  EXPECT_THAT(index, HasSubstr("<li>figure 7 \u2192 <a href=\"#E13\">E13</a></li>")) << "these results have no plot";
+  EXPECT_THAT(made.plots(), HasSubstr("<small>GSwitch, figure 6(a), figure 6(c), but by threads &lt;of ours&gt;; "
+                                      "GSwitch, figure 6(b)</small>"));
+}
+
 TEST(ReportPaperFigures, OfSeveralPapersStandAtOnePlot) {
   const PaperMeasurement other = parse_papers(
       R"json({"measurement": "E6", "title": "t", "papers": [{"paper": "Intel, GPUs (NetSoft 2016)", "where": "figure 5",
@@ -144,8 +158,12 @@ TEST(ReportPaperFigures, ThatAreNotAsTheyMustBe) {
               HasSubstr(place + ": expected `plot` or `why_not`"));
   EXPECT_THAT(
       error_of(R"json({"figure": "figure 1", "plots": "rules"})json"),
-      HasSubstr(place + ".plots: a figure has no such key; there are: figure, measurement, plot, unit, why_not"));
+      HasSubstr(place + ".plots: a figure has no such key; there are: figure, measurement, plot, unit, but, why_not"));
   EXPECT_THAT(error_of(R"json({"figure": 1, "plot": "rules"})json"), HasSubstr(place + ".figure: expected text"));
+  EXPECT_THAT(error_of(R"json({"figure": "figure 1", "plot": "rules", "measurement": "E23"})json"),
+              HasSubstr(place + ".measurement: expected one of E1 to E22"));
+  EXPECT_THAT(error_of(R"json({"figure": "figure 1", "why_not": "so", "but": "by IPv4"})json"),
+              HasSubstr(place + ".but: it goes with `plot` alone"));
   EXPECT_THAT(error_of(R"json({"figure": "", "plot": "rules"})json"), HasSubstr(place + ".figure: expected"));
 }
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "report/built_in.h"
+#include "report/document.h"
 #include "report/json_view.h"
 
 namespace penumbra::report {
@@ -32,11 +33,18 @@ PlaceChoice choice_of(const JsonView& at) {
   return {Kind::words, 0, 0, at.text()};
 }
 
+/// Whose plots are meant: one of E1 to E22, by default the file's.
+std::string measurement_of(const JsonView& object, const std::string& of_file) {
+  const auto other = object.find("measurement");
+  if (!other) return of_file;
+  if (!is_measurement(other->text())) throw other->error(fmt::format("expected one of E1 to E{}", kMeasurements));
+  return other->text();
+}
+
 /// `measurement` is the file's: what a target means where it names no other.
 Target target_of(const JsonView& object, const std::string& measurement) {
   Target target;
-  const auto other = object.find("measurement");
-  target.measurement = other ? other->text() : measurement;
+  target.measurement = measurement_of(object, measurement);
   target.plot = object.text_or_none("plot");
   target.unit = object.text_or_none("unit");
   target.of = object.text_or_none("of");
@@ -101,7 +109,13 @@ Check check_of(const JsonView& object, const std::string& measurement) {
   } else if (!check.at_least && !check.at_most) {
     throw object.error("expected `at_least`, `at_most`, `ahead_up_to`, `behind_from` or `peak`");
   }
-  if (check.kind != Check::Kind::bounds && !check.target.to) throw object.error("the key 'to' is missing");
+  if (const auto at = object.find("than_at")) {
+    check.than_at = choice_of(*at);
+    if (check.kind != Check::Kind::bounds) throw at->error("it goes with `at_least` and `at_most` alone");
+    if (check.target.to_at || check.target.to_plot) throw at->error("it does not go with `to_at` or `to_plot`");
+  }
+  const bool needs_ratio = check.than_at || check.kind != Check::Kind::bounds;
+  if (needs_ratio && !check.target.to) throw object.error("the key 'to' is missing");
   return check;
 }
 
@@ -109,6 +123,7 @@ Conclusion conclusion_of(const JsonView& object, const std::string& measurement)
   Conclusion conclusion;
   conclusion.says = object.at("says").text();
   conclusion.where = object.text_or_none("where");
+  if (const auto is_ours = object.find("is_ours")) conclusion.is_ours = is_ours->truth();
   conclusion.why_not = object.text_or_none("why_not");
   if (const auto check = object.find("check")) conclusion.check = check_of(*check, measurement);
   if (!conclusion.check && conclusion.why_not.empty()) throw object.error("expected `check` or `why_not`");
@@ -116,7 +131,7 @@ Conclusion conclusion_of(const JsonView& object, const std::string& measurement)
 }
 
 PaperFigure figure_of(const JsonView& object, const std::string& measurement) {
-  constexpr std::array<std::string_view, 5> kKeys{"figure", "measurement", "plot", "unit", "why_not"};
+  constexpr std::array<std::string_view, 6> kKeys{"figure", "measurement", "plot", "unit", "but", "why_not"};
   for (const auto& [key, value] : object.members()) {
     if (std::ranges::find(kKeys, key) == kKeys.end()) {
       throw value.error(fmt::format("a figure has no such key; there are: {}", fmt::join(kKeys, ", ")));
@@ -127,12 +142,13 @@ PaperFigure figure_of(const JsonView& object, const std::string& measurement) {
   if (figure.figure.find_first_of("0123456789") == std::string::npos) {
     throw object.at("figure").error("expected one with a number, as figure 8(a)");
   }
-  const auto other = object.find("measurement");
-  figure.measurement = other ? other->text() : measurement;
+  figure.measurement = measurement_of(object, measurement);
   figure.plot = object.text_or_none("plot");
   figure.unit = object.text_or_none("unit");
+  figure.but = object.text_or_none("but");
   figure.why_not = object.text_or_none("why_not");
   if (figure.plot.empty() == figure.why_not.empty()) throw object.error("expected `plot` or `why_not`");
+  if (!figure.but.empty() && figure.plot.empty()) throw object.at("but").error("it goes with `plot` alone");
   return figure;
 }
 

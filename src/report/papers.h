@@ -63,10 +63,12 @@ struct Check {
   std::optional<double> at_least, at_most;         ///< bounds of each ratio or value
   std::optional<double> ahead_up_to, behind_from;  ///< `of` is better than `to` up to there, and not from there on
   double peak_from = 0, peak_to = 0;               ///< the greatest ratio lies between these places
+  std::optional<PlaceChoice> than_at;              ///< each ratio divided by the same one at that place, for bounds
 };
 
 struct Conclusion {
   std::string says, where;
+  bool is_ours = false;  ///< not a sentence of the paper, but ours beside it
   std::optional<Check> check;
   std::string why_not;  ///< why there is no check, or why results may have no figures for it
 };
@@ -76,6 +78,7 @@ struct PaperFigure {
   std::string figure;       ///< "figure 8(a)"
   std::string measurement;  ///< whose plots have it, or would
   std::string plot, unit;   ///< patterns of these plots' titles and units
+  std::string but;          ///< what of the figure these plots do not have
   std::string why_not;      ///< why there is no plot
 };
 

@@ -40,11 +40,13 @@ std::string link_to(const std::string& id, const std::string& text) {
 
 /// The plots of a figure; without any in these results the section that would have them, or why there are none.
 std::string ours_of(const PaperFigure& figure, const std::vector<Plot>& plots) {
-  const std::string section = link_to(figure.measurement, figure.measurement);
+  std::string section = link_to(figure.measurement, figure.measurement);
   if (!figure.why_not.empty()) return fmt::format("{}, no plot: {}", section, escape(figure.why_not));
   std::vector<std::string> links;
   for (const Plot* plot : plots_of_figure(figure, plots)) links.push_back(link_to(plot->id, plot->heading));
-  return links.empty() ? section : fmt::format("{}: {}", figure.measurement, fmt::join(links, "; "));
+  if (links.empty()) return section;
+  return fmt::format("{}: {}{}", figure.measurement, fmt::join(links, "; "),
+                     figure.but.empty() ? "" : " " + element("small", "but " + figure.but));
 }
 
 void add(const Context& context, const Paper& paper, const std::string& measurement, std::vector<Part>& parts) {

@@ -112,7 +112,8 @@ std::string verdicts_of(const Context& context, const Conclusion& conclusion) {
 std::string conclusions_of(const Context& context, const Paper& paper) {
   std::string text;
   for (const Conclusion& conclusion : paper.conclusions) {
-    text += fmt::format("<div class=\"conclusion\"><p>{}{}</p>{}</div>", escape(conclusion.says),
+    text += fmt::format("<div class=\"conclusion\"><p>{}{}{}</p>{}</div>",
+                        conclusion.is_ours ? element("small", "not the paper's:") + " " : "", escape(conclusion.says),
                         conclusion.where.empty() ? "" : " " + element("small", conclusion.where),
                         verdicts_of(context, conclusion));
   }

@@ -37,7 +37,7 @@ struct VerdictCount {
   std::size_t hold = 0, fail = 0, open = 0;
   std::string text() const;
 };
-/// `plots` are those of all measurements.
+/// Of what the papers concluded, not of what is ours beside it. `plots` are those of all measurements.
 VerdictCount count_verdicts(const PaperMeasurement& papers, const std::vector<Plot>& plots, std::size_t document);
 /// Of the bars that `measurement` is about, of one machine; all if it is empty. As `penumbra bench` counts: a benchmark
 /// that is absent or was left out is one that is not shown.

@@ -35,7 +35,8 @@ void name_plots(std::vector<Plot>& plots) {
     const std::string section = section_id(plot);
     const bool is_one_of_several = !plot.is_table && uses[{section, plot.title}] > 1;
     plot.heading = is_one_of_several ? title_with_unit(plot) : plot.title;
-    plot.id = fmt::format("{}-{}", section, ++counts[section]);
+    // as_id() has no '_': "benchmark-x-21" is the benchmark "x!".
+    plot.id = fmt::format("{}{}{}", section, plot.measurement.empty() ? '_' : '-', ++counts[section]);
   }
 }
 

@@ -22,9 +22,16 @@ std::string cell(const Point* point) {
   return fmt::format("<td class=\"number\">{}{}</td>", figure(point->value.median), extremes);
 }
 
+/// What the places of a plot are, with their unit unless they are printed with it.
+std::string places_heading(const Plot& plot) {
+  const std::string what = plot.x.empty() ? "at" : plot.x;
+  const bool has_unit = plot.x_unit.empty() || plot.x_unit == "B" || plot.is_by_words();
+  return has_unit ? what : what + ", " + plot.x_unit;
+}
+
 /// Every point of a plot on one machine.
 std::string table_of_points(const Plot& plot, const Panel& panel, const std::string& caption) {
-  std::string headings = element("th", plot.x.empty() ? "at" : plot.x, "scope=\"col\""), rows;
+  std::string headings = element("th", places_heading(plot), "scope=\"col\""), rows;
   for (const Curve& curve : panel.curves) headings += element("th", curve.name, "scope=\"col\"");
   for (const Place& place : plot.places()) {
     std::string cells;

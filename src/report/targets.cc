@@ -91,7 +91,7 @@ void find_between(const Side& of, const std::optional<Divisor>& by, const PlaceC
     const auto above = of.best_at(place);
     if (!above) continue;
     if (!by) {
-      found.push_back({of.plot, place, above->curve->name, "", stated_spread(*above->point), {}});
+      found.push_back({of.plot, place, above->curve->name, "", stated_spread(*above->point), {}, ""});
       continue;
     }
     const std::vector<Place> places = by->at ? chosen(by->side, *by->at) : std::vector<Place>{place};
@@ -108,7 +108,7 @@ void find_between(const Side& of, const std::optional<Divisor>& by, const PlaceC
     const auto inverse = [](double each) { return each > 0 ? 1 / each : std::numeric_limits<double>::infinity(); };
     const Spread ahead =
         is_less_better ? Spread{inverse(value->median), inverse(value->most), inverse(value->least)} : *value;
-    found.push_back({of.plot, place, above->curve->name, name, *value, ahead});
+    found.push_back({of.plot, place, above->curve->name, name, *value, ahead, ""});
   }
 }
 
@@ -158,6 +158,26 @@ std::vector<Finding> find(const Target& target, const std::vector<Plot>& plots, 
   return found;
 }
 
+std::vector<Finding> over_the_same(const std::vector<Finding>& findings, const std::vector<Finding>& others,
+                                   bool of_each) {
+  std::vector<Finding> found;
+  for (const Finding& above : findings) {
+    const auto below = std::ranges::find_if(
+        others, [&](const Finding& other) { return other.plot == above.plot && (!of_each || other.of == above.of); });
+    if (below == others.end() || below->place == above.place || below->value.median == 0) continue;
+    const Spread &of = above.value, &to = below->value;
+    const double most = to.least > 0 ? of.most / to.least : std::numeric_limits<double>::infinity();
+    const bool is_same_pair = below->of == above.of && below->to == above.to;
+    Finding ratio = above;
+    ratio.value = {of.median / to.median, of.least / to.most, most};
+    ratio.ahead = {};
+    ratio.than = fmt::format("{} at {}", is_same_pair ? "the same" : below->of + " over " + below->to,
+                             place_name(below->place, below->plot->x_unit));
+    found.push_back(ratio);
+  }
+  return found;
+}
+
 std::vector<double> crossings_of(const std::vector<Finding>& findings) {
   std::vector<std::pair<double, double>> ratios;
   for (const Finding& finding : findings) {
@@ -175,7 +195,9 @@ std::string short_text_of(const Finding& finding) {
   const std::string where = place.empty() ? "" : " at " + place;
   if (finding.to.empty())
     return fmt::format("{}{}: {} {}", finding.of, where, figure(finding.value.median), finding.plot->unit);
-  return fmt::format("{}{} over {}: {}", finding.of, where, finding.to, figure(finding.value.median));
+  const std::string value = figure(finding.value.median);
+  if (finding.than.empty()) return fmt::format("{}{} over {}: {}", finding.of, where, finding.to, value);
+  return fmt::format("{} over {}{}, over {}: {}", finding.of, finding.to, where, finding.than, value);
 }
 
 }  // namespace penumbra::report

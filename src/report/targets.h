@@ -19,6 +19,7 @@ struct Finding {
   std::string of, to;  ///< the curves; `to` is empty if nothing was divided
   Spread value;        ///< as measured, or the ratio; with the stated spread
   Spread ahead;        ///< how many times as good `of` is as `to`; 0 if nothing was divided
+  std::string than;    ///< what the ratio was divided by once more, "the same at 16"; mostly empty
 };
 
 /// What that machine's results have of the target: of every plot that matches one finding at each place that is meant.
@@ -26,6 +27,11 @@ struct Finding {
 /// back, counts as not measured.
 std::vector<Finding> find(const Target& target, const std::vector<Plot>& plots, std::size_t document,
                           const std::optional<PlaceChoice>& at = std::nullopt);
+
+/// Each of these ratios divided by that of the same plot among `others`, of the same target at another place; by that
+/// of the same curve if there is one `of_each`. They were not taken by turns: the spread is as far as the two's allow.
+std::vector<Finding> over_the_same(const std::vector<Finding>& findings, const std::vector<Finding>& others,
+                                   bool of_each);
 
 /// The places at which `of` and `to` of these findings cross.
 std::vector<double> crossings_of(const std::vector<Finding>& findings);

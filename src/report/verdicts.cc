@@ -12,8 +12,6 @@ namespace penumbra::report {
 namespace {
 
 constexpr std::size_t kMostFiguresTold = 6;
-/// Runs differ in the third digit: what is not told apart in print does not decide.
-constexpr double kTolerance = 0.005;
 
 std::string bounds_text(const Check& check) {
   if (check.at_least && check.at_most) {
@@ -202,7 +200,10 @@ Verdict together(const std::vector<Verdict>& verdicts) {
 Verdict judge(const Conclusion& conclusion, const std::vector<Plot>& plots, std::size_t document) {
   if (!conclusion.check) return {Outcome::cannot_be_said, conclusion.why_not};
   const Check& check = *conclusion.check;
-  const std::vector<Finding> findings = find(check.target, plots, document);
+  std::vector<Finding> findings = find(check.target, plots, document);
+  if (check.than_at) {
+    findings = over_the_same(findings, find(check.target, plots, document, check.than_at), check.target.of_each);
+  }
   if (findings.empty()) {
     const bool has_reason = !conclusion.why_not.empty();
     return {Outcome::cannot_be_said, has_reason ? conclusion.why_not : "These results have no figures for it."};

@@ -7,6 +7,7 @@
 
 #include "penumbra/errors.h"
 #include "report/beside.h"
+#include "report/parts.h"
 #include "report/test_plots.h"
 
 namespace penumbra::report {
@@ -122,6 +123,47 @@ TEST(ReportVerdicts, WhereTheGreatestIs) {
             Outcome::cannot_be_said);
 }
 
+TEST(ReportVerdicts, ARatioBesideTheSameElsewhere) {
+  Plot plot = plot_of_curves({curve("cuda", {{16'000, 40}, {4'000'000, 30}}),
+                              curve("gopt", {{16'000, 20}, {4'000'000, 10}}), curve("cuda,mapped=1", {{16'000, 60}})});
+  const auto verdict = [&plot](const std::string& check) { return judge(conclusion(check), {plot}, 0); };
+  const std::string check = R"({"of": "^cuda$", "to": "gopt", "at": "last", "than_at": "first", )";
+  const Verdict holds = verdict(check + R"("at_least": 1.5})");
+  EXPECT_EQ(holds.outcome, Outcome::holds);
+  EXPECT_EQ(holds.sentence,
+            "a plot, cuda over gopt at 4,000,000, over the same at 16,000: 1.50 (asked: 1.50 or more).");
+  EXPECT_EQ(verdict(check + R"("at_most": 1.4})").outcome, Outcome::does_not_hold);
+  EXPECT_THAT(verdict(R"({"of": "cuda", "to": "gopt", "at": "last", "than_at": "first", "at_most": 1})").sentence,
+              HasSubstr("cuda over gopt at 4,000,000, over cuda,mapped=1 over gopt at 16,000: 1 ("))
+      << "another curve is best there";
+  EXPECT_THAT(
+      verdict(R"({"of": "cuda", "of_each": true, "to": "gopt", "at": "last", "than_at": "first", "at_most": 2})")
+          .sentence,
+      StartsWith("a plot, cuda over gopt at 4,000,000, over the same at 16,000: 1.50 ("));
+  EXPECT_EQ(verdict(R"({"of": "^cuda$", "to": "gopt", "at": "last", "than_at": "last", "at_most": 2})").outcome,
+            Outcome::cannot_be_said)
+      << "the place itself";
+  // 3 is between 2.4 and 3.6 in one round or another, and 2 between 1.8 and 2.2: from 2.4 / 2.2 to 3.6 / 1.8.
+  plot.panels.front().curves[0].points[0].samples = {36, 40, 44};
+  plot.panels.front().curves[0].points[1].samples = {24, 30, 36};
+  for (Point& point : plot.panels.front().curves[1].points) point.samples.assign(3, point.value.median);
+  EXPECT_EQ(verdict(check + R"("at_least": 1.08})").outcome, Outcome::holds);
+  EXPECT_EQ(verdict(check + R"("at_least": 1.12})").outcome, Outcome::cannot_be_said);
+  EXPECT_EQ(verdict(check + R"("at_most": 1.95})").outcome, Outcome::cannot_be_said);
+}
+
+TEST(ReportVerdicts, OfSentencesThatAreOursDoNotCount) {
+  const PaperMeasurement papers = paper_with("conclusions", R"({"says": "it is fast", "why_not": "so"},
+                                             {"says": "we <too>", "is_ours": true, "why_not": "so"})");
+  EXPECT_EQ(count_verdicts(papers, {}, 0).open, 1U);
+  const std::vector<Document> documents(1);
+  const std::vector<PaperMeasurement> all{papers};
+  const PriceList prices = PriceList::built_in();
+  const std::string part = papers_part(Context(documents, all, prices), papers);
+  EXPECT_THAT(part, HasSubstr("<p>it is fast</p>"));
+  EXPECT_THAT(part, HasSubstr("<p><small>not the paper&#39;s:</small> we &lt;too&gt;</p><ul class=\"verdicts\">"));
+}
+
 TEST(ReportTargets, AtTheBestPlace) {
   const std::vector<Plot> plots{plot_of_curves({curve("cuda", {{1, 90}, {8, 50}}), curve("gopt", {{1, 1}, {8, 5}})})};
   const auto verdict = [&plots](const std::string& check) { return judge(conclusion(check), plots, 0).sentence; };
@@ -215,7 +257,11 @@ TEST(ReportBeside, PlacesThatFiguresPointOut) {
 }
 
 TEST(ReportPapers, MistakesAreNamed) {
-  for (const char* check : {"{}", R"({"peak": [1]})", R"({"of": "a", "ahead_up_to": 3})"}) {
+  for (const char* check :
+       {"{}", R"({"peak": [1]})", R"({"of": "a", "ahead_up_to": 3})", R"({"of": "a", "than_at": 1, "at_most": 3})",
+        R"({"of": "a", "to": "b", "than_at": 1, "ahead_up_to": 3})",
+        R"({"of": "a", "to": "b", "than_at": 1, "to_at": 2, "at_most": 3})",
+        R"({"of": "a", "to": "b", "than_at": 1, "to_plot": "p", "at_most": 3})"}) {
     EXPECT_THROW(conclusion(check), InputError) << check;
   }
   EXPECT_THROW(number(R"({"of": "a", "place_of": "nowhere"})"), InputError);
