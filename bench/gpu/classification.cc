@@ -84,8 +84,9 @@ std::optional<double> measure(const Way& way, const std::string& structure, cons
   }
   const unsigned most = std::max(core_count(), 2U) - 1;
   double best = 0;
+  std::deque<Load> loads;  // the last ones are there when the engine says what it has
   for (const unsigned threads : team_sizes(way.threads, most)) {
-    std::deque<Load> loads;
+    loads.clear();
     std::vector<Contender> turns;
     for (const std::uint32_t batch : way.batches) {
       Load& load = loads.emplace_back(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/exact_work.h"
 
+#include <vector>
+
 #include "base/random.h"
 #include "numbered_flow.h"
 #include "numbered_station.h"
@@ -10,14 +12,17 @@ namespace penumbra::bench::gpu {
 FlowsWork::FlowsWork(std::size_t flows, std::uint64_t seed)
     : LookupWorkOf(kExactSearches), table_(flows, seed, no_readers_) {
   table_.reserve(flows);
+  std::vector<std::uint32_t> records(flows);
   for (std::size_t i = 0; i < flows; ++i) {
-    if (table_.insert(numbered_flow(i), 0).record == FlowTable::kNone) throw WrongAnswer("a flow found no place");
+    records[i] = table_.insert(numbered_flow(i), 0).record;
+    if (records[i] == FlowTable::kNone) throw WrongAnswer("a flow found no place");
   }
   table_.commit();
   Random random(seed);
   for (std::size_t i = 0; i < kExactSearches; ++i) {
-    own_keys()[i] = numbered_flow(random.below(static_cast<std::uint32_t>(flows)));
-    right[i] = table_.find(own_keys()[i]);
+    const std::uint32_t number = random.below(static_cast<std::uint32_t>(flows));
+    own_keys()[i] = numbered_flow(number);
+    right[i] = records[number];
   }
 }
 
