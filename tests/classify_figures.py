@@ -5,7 +5,7 @@ frames, the same DPDK devices, one core each by turns. docs/performance.md has t
 
     sudo PYTHON tests/classify_figures.py [--rounds N] [--seconds N] [-o FILE]
 
-FILE is one that `penumbra bench -o` wrote on this machine with this build: the figures come into it (E14), so that
+FILE is one that `penumbra bench -o` wrote with this build, on this machine: the figures come into it (E14), so that
 `penumbra report` has them.
 
 Frames come from net_pcap, which plays a capture in a loop and copies each, and go to net_null, which drops them; that cost is
@@ -42,7 +42,7 @@ COMPARED = 1000
 SETTLING = 5  #: seconds in which Open vSwitch fills its cache and `gswitch` finds its widths
 SETS = {  #: rules, classes, and how often a header comes again at once (`penumbra gen headers --locality`)
     "1024 flows in 128 classes": (1024, 128, 0),
-    "the same, headers come again": (1024, 128, 1),
+    "1024 flows in 128 classes, headers come again": (1024, 128, 1),
     "8192 flows in 512 classes": (8192, 512, 0),
 }
 
@@ -229,12 +229,24 @@ def entry_of(comparisons: list[dict], rounds: int, rival: str, seconds: float, n
     }
 
 
+def read(file: pathlib.Path) -> dict:
+    """A document of results of this build and machine; ends the program for any other file."""
+    try:
+        document = json.loads(file.read_text())
+        version, processor = document["build"]["version"], document["machine"]["processor"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SystemExit(f"{file} is no document of results: {error!r}") from error
+    ours = conftest.penumbra("--version").stdout.splitlines()[0]
+    if not version.startswith(ours):
+        raise SystemExit(f"{file} is of another build: {version}, not {ours}")
+    if processor not in pathlib.Path("/proc/cpuinfo").read_text():
+        raise SystemExit(f"{file} is of another machine: {processor}")
+    return document
+
+
 def write(file: pathlib.Path, entry: dict) -> None:
-    """Puts the entry into a document of results of this build, in place of an earlier one."""
-    document = json.loads(file.read_text())
-    version = conftest.penumbra("--version").stdout.splitlines()[0]
-    if not document["build"]["version"].startswith(version):
-        raise SystemExit(f"{file} is of another build: {document['build']['version']}, not {version}")
+    """Puts the entry into a document of results, in place of an earlier one."""
+    document = read(file)
     others = [each for each in document["results"] if each["benchmark"] != entry["benchmark"]]
     document["results"] = [*others, entry]
     file.write_text(json.dumps(document, indent=1) + "\n")
@@ -249,6 +261,8 @@ def main() -> None:
     begin, comparisons, notes = time.monotonic(), [], []
     if shutil.which(OVS_WITH_DPDK) is None or ovs.unavailable():
         raise SystemExit("needs Debian's openvswitch-switch-dpdk")
+    if output is not None:
+        read(output)  # a wrong file is better known before there are figures
     print("| flows | gswitch, M packets/s | Open vSwitch | gswitch over it | found by its exact cache, by its megaflows |")
     print("| --- | --- | --- | --- | --- |")
     for name, (count, classes, locality) in SETS.items():

@@ -2,6 +2,8 @@
 """How the figures beside Open vSwitch come into a document of results, and with it into the report."""
 
 import json
+import pathlib
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -18,11 +20,17 @@ def entry(name, seconds=1.0):
     return classify_figures.entry_of(comparisons, len(SAMPLES), "Open vSwitch 3.1", seconds, ["a note"])
 
 
-def test_they_replace_earlier_ones_and_are_in_the_report(tmp_path):
-    results = document("AMD EPYC 9654", [])
+def of_this_build(folder):
+    processor = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)[1]
+    results = document(processor, [])
     results["build"]["version"] = penumbra("--version").stdout.splitlines()[0] + "; and more"
-    file = tmp_path / "results.json"
+    file = folder / "results.json"
     file.write_text(json.dumps(results))
+    return file
+
+
+def test_they_replace_earlier_ones_and_are_in_the_report(tmp_path):
+    file = of_this_build(tmp_path)
     for seconds in (1.0, 2.0):
         classify_figures.write(file, entry("1024 flows in 128 classes", seconds))
     written = json.loads(file.read_text())
@@ -38,10 +46,27 @@ def test_they_replace_earlier_ones_and_are_in_the_report(tmp_path):
     assert "holds" in text and "gswitch at 1024 flows in 128 classes over Open vSwitch: 4" in text
 
 
-def test_another_builds_document_stays_as_it_is(tmp_path):
-    file = tmp_path / "results.json"
-    before = json.dumps(document("AMD EPYC 9654", []))
-    file.write_text(before)
-    with pytest.raises(SystemExit, match="is of another build"):
+@pytest.mark.parametrize(
+    ("key", "name", "value", "complaint"),
+    [
+        ("build", "version", "penumbra 0.0.1 (1234567)", "of another build: penumbra 0.0.1"),
+        ("machine", "processor", "MOS 6502", "of another machine: MOS 6502"),
+        ("build", None, [], "no document of results"),
+    ],
+)
+def test_other_documents_stay_as_they_are(tmp_path, key, name, value, complaint):
+    file = of_this_build(tmp_path)
+    other = json.loads(file.read_text())
+    if name is None:
+        other[key] = value
+    else:
+        other[key][name] = value
+    file.write_text(json.dumps(other))
+    with pytest.raises(SystemExit, match=complaint):
         classify_figures.write(file, entry("1024 flows in 128 classes"))
-    assert file.read_text() == before
+    assert json.loads(file.read_text()) == other
+
+
+def test_a_file_that_is_missing_is_named(tmp_path):
+    with pytest.raises(SystemExit, match="no-such.json is no document of results"):
+        classify_figures.read(tmp_path / "no-such.json")
