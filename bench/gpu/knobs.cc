@@ -46,8 +46,16 @@ std::vector<const RuleStructure*> structures_at(const KnobPlace& place) {
   return all;
 }
 
-/// All structures by one engine, by turns.
-void measure(const KnobPlace& place, const Options& options, Report& report) {
+/// What copies of headers there and answers back come to, and nothing else: the bound of all places with such rules.
+Series bus_of(RuleFields fields, unsigned rounds) {
+  const Bus bus(key_bytes_of(fields), sizeof(std::uint32_t));
+  Series series{"the bus", {}, Role::limit};
+  for (unsigned round = 0; round < rounds; ++round) series.samples.push_back(bus.rate());
+  return series;
+}
+
+/// All structures by one engine, by turns, beside the bus.
+void measure(const KnobPlace& place, const Series& bus, const Options& options, Report& report) {
   const std::string title = fmt::format("{}, by a GPU", place.sweep.title);
   const std::string name = fmt::format("{}: {:g} {}", title, place.setting.at, place.sweep.axis);
   const RuleTask task = make_rule_task(name, place.setting.rules, kKnobHeaders);
@@ -71,7 +79,9 @@ void measure(const KnobPlace& place, const Options& options, Report& report) {
     load.check();
     turns.push_back({fmt::format("{} by {}", structures[i]->name, kEngine), [&load] { return load.rate(); }});
   }
-  report.compare(name, "M headers/s", interleave(turns, options.rounds), "",
+  std::vector<Series> series = interleave(turns, options.rounds);
+  series.push_back(bus);
+  report.compare(name, "M headers/s", series, "",
                  {.plot = {.measurement = "E13", .title = title, .x = place.sweep.axis}, .at = place.setting.at});
   for (const std::string& line : opened.engine->notes()) require_gpu(kEngine, line);
 }
@@ -85,9 +95,14 @@ void measure_knobs(const Options& options, Report& report) {
   report.input("headers", fmt::format("{}, each drawn from a rule, in random order, by {} threads in batches of {} "
                                       "unless a plot says otherwise",
                                       kKnobHeaders, threads, kKnobBatch));
+  const Series of_openflow = bus_of(RuleFields::openflow, options.rounds);
+  const Series of_ipv4 = bus_of(RuleFields::ipv4, options.rounds);
   std::size_t places = 0;
   for (const KnobSweep& sweep : sweeps) {
-    for (const KnobSetting& setting : sweep.settings) measure({sweep, setting, threads}, options, report);
+    for (const KnobSetting& setting : sweep.settings) {
+      const Series& bus = setting.rules.fields == RuleFields::openflow ? of_openflow : of_ipv4;
+      measure({sweep, setting, threads}, bus, options, report);
+    }
     places += sweep.settings.size();
   }
   report.checked(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "report/markup.h"
 #include "report/paper_figures.h"
@@ -50,7 +51,11 @@ std::string ours_of(const PaperFigure& figure, const std::vector<Plot>& plots) {
 }
 
 void add(const Context& context, const Paper& paper, const std::string& measurement, std::vector<Part>& parts) {
-  for (const PaperFigure& figure : paper.figures) parts.push_back({figure.figure, ours_of(figure, context.plots)});
+  for (const PaperFigure& figure : paper.figures) {
+    std::string ours = ours_of(figure, context.plots);
+    if (figure.measurement != measurement) ours += "; what the paper says of it: " + link_to(measurement, measurement);
+    parts.push_back({figure.figure, std::move(ours)});
+  }
   if (paper.figures.empty()) parts.push_back({paper.where, link_to(measurement, measurement)});
 }
 
