@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import itertools
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -100,6 +101,12 @@ class Namespace:
     def delete(self) -> None:
         _there.discard(self.name)
         subprocess.run(["ip", "netns", "delete", self.name], capture_output=True, timeout=PATIENCE)
+
+
+def has_answers(said: str, count: int) -> bool:
+    """Whether ping had all its answers, but for the last one: for that it waits no longer than its interval or two round
+    trips, and on a busy machine is gone before it comes. What a router counts tells the rest."""
+    return re.search(rf"\b({count - 1}|{count}) received", said) is not None
 
 
 def what_the_kernels_know() -> str:

@@ -95,10 +95,10 @@ def start(bench, network, driver, workers=1, ring=8192, **keys):
 def test_ping_through_the_router(bench, network, driver):
     with start(bench, network, driver) as router:
         ping = network.h1.run("ping", "-c", "20", "-i", "0.01", "-W", "2", "10.2.0.2", check=False)
-        assert "20 received" in ping.stdout, ping.stdout
+        assert netns.has_answers(ping.stdout, 20), ping.stdout
         assert "ttl=63" in ping.stdout
         back = network.h2.run("ping", "-c", "5", "-i", "0.01", "-W", "2", "-s", "1400", "10.1.0.2", check=False)
-        assert "5 received" in back.stdout, back.stdout
+        assert netns.has_answers(back.stdout, 5), back.stdout
         # As traceroute does it; answers are for a later version.
         network.h1.run("ping", "-c", "3", "-i", "0.01", "-W", "1", "-t", "1", "10.2.0.2", check=False)
         network.h1.run("ping", "-c", "2", "-i", "0.01", "-W", "1", "10.1.0.1", check=False)
