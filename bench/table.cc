@@ -48,6 +48,7 @@ class Changeable {
  public:
   virtual ~Changeable() = default;
   virtual const std::string& name() const = 0;
+  virtual Role role() const { return Role::ours; }
   virtual void load(const InputTable& table) = 0;  ///< into an empty one
   virtual void change(const Change& change) = 0;
   virtual void commit() = 0;
@@ -114,6 +115,7 @@ class RivalTable final : public Changeable {
         lookup_(fib_, RteFibLookup::Kind::scalar) {}
 
   const std::string& name() const override { return name_; }
+  Role role() const override { return Role::rival; }
   void load(const InputTable& table) override {
     for (const auto& entry : table.entries) fib_.insert(entry.prefix, entry.next_hop);
   }
@@ -181,20 +183,16 @@ double load_time(const InputTable& input, Make make) {
   return thread_time() - begin;
 }
 
-Role role_of(const std::string& name) {
-  return name == kRivalName ? Role::rival : Role::ours;
-}
-
 /// The same as a contender. Done twice, and the second time counts: whoever comes first pays the operating system for
 /// the memory that all use.
 template <class Make>
-Contender loading(const std::string& name, const InputTable& input, Make make) {
+Contender loading(const std::string& name, const InputTable& input, Make make, Role role = Role::ours) {
   return {name,
           [&input, make] {
             load_time(input, make);
             return load_time(input, make);
           },
-          role_of(name)};
+          role};
 }
 
 void compare_loads(const Options& options, Report& report, const InputTable& input, HugeHeap& heap) {
@@ -202,7 +200,8 @@ void compare_loads(const Options& options, Report& report, const InputTable& inp
   const std::vector<Series> loads = interleave(
       {loading("penumbra Dir24_8", input, [] { return std::make_unique<LookupTable>(); }),
        loading("penumbra Ipv4Fib", input, [&input] { return std::make_unique<RouterTable>(input); }),
-       loading(kRivalName, input, [&heap, prefixes] { return std::make_unique<RivalTable>(heap, prefixes); })},
+       loading(
+           kRivalName, input, [&heap, prefixes] { return std::make_unique<RivalTable>(heap, prefixes); }, Role::rival)},
       options.rounds);
   report.compare("load into a new table", "seconds", loads, kRivalName);
   report.bar("seconds to load Dir24_8", spread(loads[0].samples).median, 1.0, false);
@@ -247,7 +246,7 @@ void run_table(const Options& options, Report& report) {
                          return static_cast<double>(script.changes.size() + script.undo.size()) /
                                 (thread_time() - begin);
                        },
-                       role_of(table->name())});
+                       table->role()});
     }
     const std::vector<Series> series = interleave(turns, options.rounds);
     report.compare(script.name, "changes/s", series, kRivalName);

@@ -67,8 +67,8 @@ def test_plots_say_what_they_are(tree):
     assert len(charts) == 4, "E6 of two machines, E1 and E3 of one"
     ids = {each.get("id"): text_of(each) for each in tree.iter() if each.get("id")}
     for chart in charts:
-        title, description = (ids[name] for name in chart.get("aria-labelledby").split())
-        assert len(title) > 5 and len(description) > 40
+        title, sentences = (ids[name] for name in chart.get("aria-labelledby").split())
+        assert re.search(r": .+, .+ by .+", title) and len(sentences) > 40
         assert "NaN" not in ElementTree.tostring(chart, "unicode") and "inf" not in chart.get("viewBox")
     assert "GB/s (log)" in text_of(section(tree, "E1")) and "copy (log)" in text_of(section(tree, "E1"))
 

@@ -176,9 +176,8 @@ void set_bar_over_plain(const std::string& title, const Rates& rates, double wan
   }
 }
 
-/// Every kind of look-up in a table of kLarge, but IPv4's own, one after the other.
-template <class Use>
-void for_each_large(const Inputs& inputs, Report& report, Use use) {
+/// E6 and E7: every kind of look-up in a table of kLarge, but IPv4's own, one after the other.
+void measure_large(const Inputs& inputs, unsigned rounds, Report& report) {
   const std::array<std::pair<std::string, Make>, 8> kinds{{{"cuckoo", &cuckoo},
                                                            {"chase of 100", chase_of(kLongChain)},
                                                            {"chase of 6", chase_of(kShortChain)},
@@ -192,14 +191,7 @@ void for_each_large(const Inputs& inputs, Report& report, Use use) {
     if (!workload) continue;
     const std::string title = kind == "IPv4" ? "IPv4, 32 MiB" : fmt::format("{}, {}", kind, size_name(kLarge));
     report.input(title, describe(*workload));
-    use(kind, title, *workload);
-  }
-}
-
-/// E6 and E7 of the same tables, each of which takes seconds to make.
-void measure_large(const Inputs& inputs, unsigned rounds, Report& report) {
-  for_each_large(inputs, report, [&](const std::string& kind, const std::string& title, Workload& workload) {
-    const Measured measured = measure_ways(workload, title, kSampleSeconds, rounds, report);
+    const Measured measured = measure_ways(*workload, title, kSampleSeconds, rounds, report);
     report.compare(title, "M items/s/core", measured.series, kPlain,
                    Place{{"E6", "look-ups in tables of 1 GiB", "look-up"}, kind});
     const Rates rates = measured.rates();
@@ -209,8 +201,8 @@ void measure_large(const Inputs& inputs, unsigned rounds, Report& report) {
       set_bar_over_plain(title, rates, 4, report);
       report.bar("gopt at its best / the core's line rate, " + title, median_ratio(rates, kGopt, kLineRate), 0.9, true);
     }
-    report_instructions(kind, workload, measured.ways, std::span(measured.series).first(measured.ways.size()), report);
-  });
+    report_instructions(kind, *workload, measured.ways, std::span(measured.series).first(measured.ways.size()), report);
+  }
 }
 
 /// Some hundredths are at stake: so many pairs that what disturbs the machine does not decide, each long enough for the
@@ -335,7 +327,7 @@ bool add_gopt(const std::vector<std::string>& measurements, const char* measures
                                    {110, 30}),
     add_gopt<&measure_inspection>({"E10"}, "payloads searched by many automata: sorted, interchanged, and by gopt",
                                   {12, 5}),
-    add_gopt<&measure_work>({"E17"}, "gopt's gain by the computation between two accesses", {14, 7})};
+    add_gopt<&measure_work>({"E17"}, "gopt's gain by the cycles that plain code takes for an access", {14, 7})};
 
 }  // namespace
 }  // namespace penumbra::bench

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/random.h"
 #include "bench.h"
 #include "gpu/lookup_work.h"
 #include "shaders/flows/flow_table.h"
@@ -15,26 +16,44 @@ namespace penumbra::bench::gpu {
 
 constexpr std::size_t kExactSearches = std::size_t{1} << 22;
 
-/// So many flows, one of four of IPv6.
-class FlowsWork final : public LookupWorkOf<flow_key, std::uint32_t> {
+/// `Owner` owns the table.
+template <class Key, class Answer, class Owner>
+class ExactWork : public LookupWorkOf<Key, Answer> {
  public:
-  FlowsWork(std::size_t flows, std::uint64_t seed);
-  Table& penumbra_table() override { return table_.table(); }
+  Table& penumbra_table() override { return owner_.table(); }
+
+ protected:
+  /// `arguments` are the owner's, but for the grace periods.
+  template <class... Arguments>
+  explicit ExactWork(Arguments... arguments)
+      : LookupWorkOf<Key, Answer>(kExactSearches), owner_(arguments..., no_readers_) {}
+  Owner& owner() { return owner_; }
+  /// Keys below `count`, by number, and what was put into the table for them.
+  template <class KeyOf, class AnswerOf>
+  void draw(std::size_t count, std::uint64_t seed, const KeyOf& key_of, const AnswerOf& answer_of) {
+    Random random(seed);
+    for (std::size_t i = 0; i < kExactSearches; ++i) {
+      const std::uint32_t number = random.below(static_cast<std::uint32_t>(count));
+      this->own_keys()[i] = key_of(number);
+      this->right[i] = answer_of(number);
+    }
+  }
 
  private:
   NoReaders no_readers_;
-  FlowTable table_;
+  Owner owner_;
+};
+
+/// So many flows, one of four of IPv6.
+class FlowsWork final : public ExactWork<flow_key, std::uint32_t, FlowTable> {
+ public:
+  FlowsWork(std::size_t flows, std::uint64_t seed);
 };
 
 /// So many stations of a switch.
-class StationsWork final : public LookupWorkOf<std::uint64_t, std::uint16_t> {
+class StationsWork final : public ExactWork<std::uint64_t, std::uint16_t, StationTable> {
  public:
   StationsWork(std::size_t stations, std::uint64_t seed);
-  Table& penumbra_table() override { return table_.table(); }
-
- private:
-  NoReaders no_readers_;
-  StationTable table_;
 };
 
 }  // namespace penumbra::bench::gpu

@@ -39,8 +39,8 @@ double along(const Scale& scale, double value, double from, double to) {
 
 std::string tip(const Curve& curve, const Point& point, const Plot& plot) {
   const std::string place = place_name(point.place, plot.x_unit);
-  return element("title", fmt::format("{}{}{}: {} {}", point.name.empty() ? curve.name : point.name,
-                                      place.empty() ? "" : ", ", place, figure(point.value), plot.unit));
+  return element("title", fmt::format("{}{}{}: {}", point.name.empty() ? curve.name : point.name,
+                                      place.empty() ? "" : ", ", place, figure(point.value)));
 }
 
 std::string axis_name(const std::string& name, const std::string& unit) {

@@ -23,8 +23,7 @@ std::string marker(std::size_t shape, double x, double y, double size) {
     case 0:
       return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>", x, y, r);
     case 1:
-      return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>", x - r, y - r, 2 * r,
-                         2 * r);
+      return fmt::format("<path d=\"M{:.1f} {:.1f}h{:.1f}v{:.1f}h{:.1f}z\"/>", x - r, y - r, 2 * r, 2 * r, -2 * r);
     case 2:
       return fmt::format("<path d=\"M{:.1f} {:.1f}l{:.1f} {:.1f}h{:.1f}z\"/>", x, y - 1.2 * r, 1.2 * r, 2.1 * r,
                          -2.4 * r);
@@ -46,7 +45,8 @@ std::string text_at(double x, double y, std::string_view anchor, std::string_vie
 }
 
 std::string line(std::string_view kind, double x1, double y1, double x2, double y2) {
-  return fmt::format("<path class=\"{}\" d=\"M{} {}L{} {}\"/>", kind, tenths(x1), tenths(y1), tenths(x2), tenths(y2));
+  const std::string end = y1 == y2 ? "H" + tenths(x2) : "V" + tenths(y2);
+  return fmt::format("<path class=\"{}\" d=\"M{} {}{}\"/>", kind, tenths(x1), tenths(y1), end);
 }
 
 }  // namespace penumbra::report

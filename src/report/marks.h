@@ -15,6 +15,7 @@ inline constexpr double kMarkerSize = 3.6;
 /// One of Looks' shapes around a point; `size` is about half of its width.
 std::string marker(std::size_t shape, double x, double y, double size = kMarkerSize);
 std::string text_at(double x, double y, std::string_view anchor, std::string_view text, std::string_view kind = "");
+/// Horizontal or vertical.
 std::string line(std::string_view kind, double x1, double y1, double x2, double y2);
 
 }  // namespace penumbra::report

@@ -19,7 +19,7 @@ std::string cell(const Point* point) {
       point->value.least == point->value.most
           ? ""
           : fmt::format(" <small>{} to {}</small>", figure(point->value.least), figure(point->value.most));
-  return fmt::format("<td class=\"number\">{}{}</td>", figure(point->value.median), extremes);
+  return "<td>" + figure(point->value.median) + extremes + "</td>";
 }
 
 /// What the places of a plot are, with their unit unless they are printed with it.
@@ -43,9 +43,17 @@ std::string table_of_points(const Plot& plot, const Panel& panel, const std::str
     }
     if (has_any) rows += "<tr>" + element("th", place_name(place, plot.x_unit), "scope=\"row\"") + cells + "</tr>";
   }
-  return scrolling(fmt::format("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>",
+  return scrolling(fmt::format("<table class=\"points\">{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>",
                                element("caption", caption), headings, rows),
                    caption);
+}
+
+/// A machine's part of a plot: unlike any other id in the page.
+std::string id_of(const Plot& plot, const Panel& panel) {
+  return fmt::format("{}-{}", plot.id, panel.document);
+}
+std::string id_of_sentences(const Plot& plot, const Panel& panel) {
+  return id_of(plot, panel) + "-s";
 }
 
 /// What sentences there are for a machine, as a paragraph.
@@ -53,22 +61,21 @@ std::string said(const Context& context, const Plot& plot, const Panel& panel) {
   const auto all = sentences(plot, panel);
   if (all.empty()) return "";
   return element("p", context.machines[panel.document].prefix() + fmt::format("{}", fmt::join(all, " ")),
-                 "class=\"says\"");
+                 fmt::format("class=\"says\" id=\"{}\"", id_of_sentences(plot, panel)));
 }
 
-/// In the page. `id` is unlike any other there; `about` is for who cannot see it.
-std::string svg_of(double width, const Drawing& drawing, const std::string& id, const std::string& title,
-                   const std::string& about) {
-  return fmt::format(
-      "<svg class=\"chart\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-labelledby=\"{}-t {}-d\">"
-      "<title id=\"{}-t\">{}</title><desc id=\"{}-d\">{}</desc>{}</svg>",
-      width, drawing.height, id, id, id, escape(title), id, escape(about), drawing.marks);
-}
-
-/// A large drawing is scrolled where it would become too small to be read.
-std::string panel_drawing(const Chart& chart, const Panel& panel, const std::string& id, const std::string& name,
-                          const std::string& about) {
-  const std::string svg = svg_of(chart.width(), chart.draw(panel), id, name, about);
+/// In the page. For who cannot see it the sentences below, if there are any, say what it shows. A large drawing is
+/// scrolled where it would become too small to be read.
+std::string panel_drawing(const Chart& chart, const Plot& plot, const Panel& panel, const std::string& name,
+                          bool has_sentences) {
+  const Drawing drawing = chart.draw(panel);
+  const std::string title = id_of(plot, panel) + "-t";
+  const std::string svg = fmt::format(
+      "<svg class=\"chart\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-labelledby=\"{}{}\"><title id=\"{}\">{}, "
+      "{} "
+      "by {}</title>{}</svg>",
+      chart.width(), drawing.height, title, has_sentences ? " " + id_of_sentences(plot, panel) : "", title,
+      escape(name), escape(plot.unit), escape(plot.x), drawing.marks);
   return chart.is_large() ? scrolling(svg, name) : svg;
 }
 
@@ -90,11 +97,11 @@ std::string figure_of_plot(const Context& context, const Plot& plot, const Paper
   for (const Panel& panel : plot.panels) {
     const MachineName& machine = context.machines[panel.document];
     const std::string name = machine.prefix() + plot.heading;
+    const std::string says_here = said(context, plot, panel);
     panels += fmt::format("<div class=\"panel\">{}{}</div>",
                           machine.letter.empty() ? "" : element("p", machine.prefix() + machine.name, "class=\"of\""),
-                          panel_drawing(chart, panel, fmt::format("{}-{}", plot.id, panel.document), name,
-                                        description(context, plot, panel)));
-    says += said(context, plot, panel);
+                          panel_drawing(chart, plot, panel, name, !says_here.empty()));
+    says += says_here;
     tables += table_of_points(plot, panel, fmt::format("{}{}, {}", machine.prefix(), plot.title, plot.unit));
   }
   return fmt::format(
@@ -108,7 +115,7 @@ std::string spread_and_ratio(const Point* point, bool has_ratios) {
   std::string cells = cell(point);
   if (!has_ratios) return cells;
   if (point == nullptr || !point->ratio) return cells + "<td></td>";
-  return cells + element("td", figure(point->ratio->median), "class=\"number\"");
+  return cells + element("td", figure(point->ratio->median));
 }
 
 /// One comparison that is no plot, machines side by side.
@@ -135,8 +142,9 @@ std::string table_of(const Context& context, const Plot& table) {
   }
   return fmt::format("<div class=\"comparison\" id=\"{}\">", table.id) + element("h4", table.heading) +
          in_papers(context, table) +
-         scrolling(fmt::format("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", headings, rows),
-                   table.title) +
+         scrolling(
+             fmt::format("<table class=\"points\"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", headings, rows),
+             table.title) +
          says + "</div>";
 }
 

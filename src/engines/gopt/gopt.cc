@@ -94,12 +94,13 @@ class GoptQueue final : public EngineQueue {
   const std::array<Finding, 8>& findings() const { return findings_; }
 
  private:
-  /// Part by part, so that a trial takes no more of long batches than of short ones.
+  /// Part by part, so that a trial takes no more of long batches than of short ones. None is too short to be measured.
   static void try_widths(Call call, const void* view, const Batch& batch, Finding& finding) noexcept {
     bool is_over = false;
     std::uint32_t done = 0;
     while (done < batch.items && !is_over) {
-      const Batch part = part_of(batch, done, std::min(batch.items - done, WidthChoice::kSampleItems));
+      const std::uint32_t left = batch.items - done;
+      const Batch part = part_of(batch, done, left < 2 * WidthChoice::kSampleItems ? left : WidthChoice::kSampleItems);
       const std::uint64_t begin = ticks();
       call(view, part, finding.choice.tried());
       is_over = finding.choice.measured(ticks() - begin, part.items);

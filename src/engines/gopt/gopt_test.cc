@@ -36,7 +36,7 @@ TEST(GoptEngine, TriesAllWidthsInOneLongBatch) {
   const auto queue = engine->open_queue();
   echo(*queue, shader, table, kTrialItems - 1);
   EXPECT_TRUE(engine->findings().empty()) << "a part is missing";
-  echo(*queue, shader, table, 3 * WidthChoice::kSampleItems / 2);
+  echo(*queue, shader, table, 3 * WidthChoice::kSampleItems);
   EXPECT_EQ(engine->findings().size(), 1U) << "and the rest of the batch goes with what was found";
 }
 
