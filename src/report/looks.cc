@@ -17,9 +17,12 @@ std::string part_of_name(const std::string& curve, std::size_t number) {
   return number < parts.size() ? parts[number] : "";
 }
 
-/// Which part of the names tells the kinds, or nothing if none has few enough.
+/// Are no kinds: where a part is missing in most names, nearly all would have one colour.
+constexpr std::size_t kFewKinds = 2;
+
+/// Which part of the names tells the kinds, or nothing if none has as many as that takes, and few enough.
 std::optional<std::size_t> part_that_tells_kinds(const std::vector<std::string>& names) {
-  std::size_t most_parts = 0, most_kinds = 1;
+  std::size_t most_parts = 0, most_kinds = kFewKinds;
   for (const std::string& name : names) most_parts = std::max(most_parts, parts_of_name(name).size());
   std::optional<std::size_t> found;
   for (std::size_t part = 0; part < most_parts; ++part) {

@@ -56,6 +56,17 @@ TEST(ReportLooks, SevenThatAreNoKindsHaveSixColours) {
   EXPECT_NE(looks.of("GPU, batches of 8192", Role::ours).colour, looks.of("16 cores", Role::ours).colour);
 }
 
+/// As in E22: that a few names have a second part makes no kinds of them.
+TEST(ReportLooks, WhatAFewNamesHaveMoreTellsNoKinds) {
+  const Plot plot = plot_of_names(
+      {"gopt", "scalar", "cuda", "cuda-resident", "auto", "penumbra gopt", "penumbra scalar", "rte_hash, of hashes"});
+  const Looks looks({&plot});
+  std::set<std::size_t> colours;
+  for (const char* name : {"gopt", "scalar", "cuda", "cuda-resident"})
+    colours.insert(looks.of(name, Role::ours).colour);
+  EXPECT_EQ(colours.size(), 4U);
+}
+
 TEST(ReportLooks, NoTwoOfThemAreTheSame) {
   std::vector<std::string> names;
   for (const char* kind : {"a", "b"}) {
