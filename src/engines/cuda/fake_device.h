@@ -46,7 +46,8 @@ struct FakeFaults {
   std::atomic<int> asked_in_vain{0};  ///< on a device that was abandoned, about launches that were known to have ended
   std::atomic<bool> stuck{false};     ///< nothing is ever done
   std::atomic<int> stuck_stream{-1};  ///< likewise on this one
-  std::atomic<bool> fails_to_mark{false};  ///< once
+  std::atomic<bool> fails_to_mark{false};                ///< once
+  std::atomic<bool> fails_to_mark_after_a_fault{false};  ///< of a launch: likewise
   std::atomic<int> opened{0}, destroyed{0}, abandoned{0};
   std::atomic<int> shared{0};                  ///< memories that are
   std::atomic<std::uint64_t> turns{0};         ///< of a thread, at each of which it asks whether its device is lost
@@ -156,6 +157,7 @@ class FakeDevice final : public Device {
     faults_.most_segments = std::max(faults_.most_segments.load(), static_cast<int>(launch.segments.size()));
     ++faults_.launches[index_];
     const bool fails = faults_.launches_until_fault >= 0 && faults_.launches_until_fault-- == 0;
+    if (fails && faults_.fails_to_mark_after_a_fault.exchange(false)) faults_.fails_to_mark = true;
     if (fails && !faults_.fault_is_late) throw DeviceError("an injected fault", faults_.fault_is_final);
     const auto* const view = static_cast<const std::byte*>(launch.view);
     give(stream, [shader = launch.shader, view = std::vector(view, view + launch.shader->view_bytes),

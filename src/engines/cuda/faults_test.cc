@@ -146,6 +146,31 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUp) {
 }
 
 /// Closing the device would wait for it.
+TEST_F(CudaFaults, ALaunchThatNeverEndsAndWhoseEndWasNotMarkedIsGivenUp) {
+  CudaEngine engine(world_.backend(), impatient_);
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  run_once(queue);  // the GPU has the table
+  faults_.stuck = true;
+  faults_.fails_to_mark = true;
+  run_once(queue);
+  EXPECT_EQ(faults_.abandoned, 1);
+  EXPECT_EQ(faults_.destroyed, 0) << "a destructor may never return";
+}
+
+TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUpThoughMoreAndMoreFails) {
+  CudaEngine engine(world_.backend(), impatient_);
+  engine.use_table(world_.modulo);
+  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
+  run_once(queue);
+  faults_.stuck = true;
+  faults_.launches_until_fault = 1;  // the second; and then the end of the first
+  faults_.fails_to_mark_after_a_fault = true;
+  run_once(queue);
+  EXPECT_EQ(faults_.abandoned, 1);
+  EXPECT_EQ(faults_.destroyed, 0) << "a destructor may never return";
+}
+
 TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
   ChangingTable table;
   CudaEngine engine(world_.backend(), impatient_);

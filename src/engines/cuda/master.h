@@ -150,6 +150,7 @@ class Master final : public DeviceThread {
   static void give_back(Job& job, Job::State state) noexcept { job.state.store(state, std::memory_order_release); }
   static void give_back(Lane& lane, Job::State state) noexcept;
   void give_back_what_waits() noexcept;
+  std::vector<unsigned> busy_lanes() const;
   void wait_for_the_end();
   void wait_for_launches() noexcept;
 

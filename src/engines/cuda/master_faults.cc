@@ -49,6 +49,15 @@ void Master::wait_for_the_end() {
   cuda::wait_for_the_end(*device_, copy_stream(), flying_, options_.patience);
 }
 
+/// With one whose work was not sent as a whole.
+std::vector<unsigned> Master::busy_lanes() const {
+  std::vector<unsigned> busy;
+  for (unsigned index = 0; index < lanes_.size(); ++index) {
+    if (!lanes_[index].jobs.empty()) busy.push_back(index);
+  }
+  return busy;
+}
+
 /// What the GPU was not given yet.
 void Master::give_back_what_waits() noexcept {
   for (const auto& group : groups_) {
@@ -95,8 +104,8 @@ void Master::lose(const DeviceError& error) {
   give_back_what_waits();
   std::optional<Standstill> standstill;  // closing the device is one; who cannot end a kernel for it loses the GPU
   if (device_ != nullptr && !error.is_final()) standstill.emplace();
-  is_final_ =
-      error.is_final() || (device_ != nullptr && !comes_to_an_end(*device_, copy_stream(), flying_, options_.patience));
+  is_final_ = error.is_final() ||
+              (device_ != nullptr && !comes_to_an_end(*device_, copy_stream(), busy_lanes(), options_.patience));
   retry_at_ = Clock::now() + options_.retry_after;
   {
     const std::lock_guard lock(words_mutex_);

@@ -36,15 +36,31 @@ inline void wait_for_the_end(Device& device, unsigned copies, std::span<const un
   std::ranges::for_each(others, wait_for);
 }
 
-/// Whether it does, so that it can be closed; false too if it fails for good.
+/// Whether a device that has failed comes to the end of all that these streams were given, so that it can be closed.
+/// False too if it fails for good, or does not mark the ends. Of a stream that it cannot be asked about nothing is
+/// known but what the others tell: those are waited for all the same.
 inline bool comes_to_an_end(Device& device, unsigned copies, std::span<const unsigned> others,
                             std::chrono::milliseconds patience) noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto ends = [&](unsigned stream) {
+    try {
+      while (!device.reached(stream)) {
+        if (std::chrono::steady_clock::now() > deadline) return false;
+        std::this_thread::yield();
+      }
+    } catch (const DeviceError& error) {
+      return !error.is_final();
+    }
+    return true;
+  };
   try {
-    wait_for_the_end(device, copies, others, patience);
-  } catch (const DeviceError& error) {
-    return !error.is_final();
+    device.throw_if_lost();
+    device.mark(copies);
+    for (const unsigned stream : others) device.mark(stream);
+  } catch (const DeviceError&) {
+    return false;
   }
-  return true;
+  return ends(copies) && std::ranges::all_of(others, ends);
 }
 
 /// A device's memory and streams. Taking, giving back and sharing memory may wait until nothing runs on the GPU: so
