@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Packets classified by every structure for rules, one knob of the rules turned at a time: figures 5 to 9 of M.
-// Varvello et al.: Multilayer Packet Classification with Graphics Processing Units (CoNEXT 2014).
+// Varvello et al.: Multilayer Packet Classification with Graphics Processing Units (IEEE/ACM ToN 2016).
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The knobs of rules that figures 5 to 9 of M. Varvello et al. turn one at a time: Multilayer Packet Classification
-// with Graphics Processing Units (CoNEXT 2014).
+// with Graphics Processing Units (IEEE/ACM ToN 2016).
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tuple and Bloom search as their authors designed them for a GPU (M. Varvello et al.: Multilayer Packet Classification
-// with Graphics Processing Units, CoNEXT 2014, section IV.B and IV.C): a block for each class, which has the class's
-// mask, filter and cuckoo table in its shared memory and goes over all headers; what it finds goes into the answers by
-// an atomic maximum. Written from the paper's description, to be measured beside. In one thing it is more exact: where
-// the paper has 8 bits of priority above a rule's index there is a rule's place in the order of all ranks.
+// with Graphics Processing Units, IEEE/ACM ToN 2016, section IV.B and IV.C): a block for each class, which has the
+// class's mask, filter and cuckoo table in its shared memory and goes over all headers; what it finds goes into the
+// answers by an atomic maximum. Written from the paper's description, to be measured beside. In one thing it is more
+// exact: where the paper has 8 bits of priority above a rule's index there is a rule's place in the order of all ranks.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -13,7 +13,7 @@ bool names(const PaperFigure& figure, const Plot& plot) {
          matches(figure.unit, plot.unit);
 }
 
-/// "GSwitch" of "GSwitch (CoNEXT 2014)".
+/// "GSwitch" of "GSwitch (IEEE/ACM ToN 2016)".
 std::string short_name(const Paper& paper) {
   return paper.paper.substr(0, paper.paper.find(" ("));
 }

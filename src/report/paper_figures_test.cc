@@ -18,7 +18,7 @@ using testing::Not;
 /// Of E13: a paper with figures, and one with none.
 PaperMeasurement measurement_with(const std::string& figures) {
   return parse_papers(R"json({"measurement": "E13", "title": "t", "papers": [
-    {"paper": "GSwitch (CoNEXT 2014)", "where": "section VII", "figures": [)json" +
+    {"paper": "GSwitch (IEEE/ACM ToN 2016)", "where": "section VII", "figures": [)json" +
                           figures + R"json(]}, {"paper": "G-Opt (NSDI 2015)", "where": "figure 7, section 3"}]})json",
                       "E13.json");
 }

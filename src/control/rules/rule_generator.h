@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rule sets of any size and shape for benchmarks and tests, by the knobs of M. Varvello, R. Laufer, F. Zhang,
-// T. Lakshman: Multilayer Packet Classification with Graphics Processing Units (CoNEXT 2014), section VII. The same
-// options give the same rules on every machine.
+// T. Lakshman: Multilayer Packet Classification with Graphics Processing Units (IEEE/ACM ToN 2016), section VII. The
+// same options give the same rules on every machine.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A switch of OpenFlow 1.0 with one table, after GSwitch (M. Varvello, R. Laufer, F. Zhang, T. Lakshman: Multilayer
-// Packet Classification with Graphics Processing Units, CoNEXT 2014). See docs/functions/gswitch.md.
+// Packet Classification with Graphics Processing Units, IEEE/ACM ToN 2016). See docs/functions/gswitch.md.
 #include "functions/gswitch/gswitch.h"
 
 #include <fmt/format.h>
