@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,6 +32,15 @@ class DeviceError : public std::runtime_error {
  private:
   bool is_final_;
 };
+
+/// A failure for good, with what is left to do about it.
+inline DeviceError final_failure(const std::string& what) {
+  return {what + "; this program has to be started anew to use the GPU again", true};
+}
+/// That of what takes longer than it may.
+inline DeviceError endless(const std::string& what, std::chrono::milliseconds patience) {
+  return final_failure(what + " has not come to its end in " + std::to_string(patience.count()) + " ms");
+}
 
 /// A piece of a batch as a launch sees it: where its columns begin, in the order of the shader's arguments.
 struct Segment {

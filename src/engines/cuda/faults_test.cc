@@ -150,12 +150,14 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsAndWhoseEndWasNotMarkedIsGivenUp) {
   CudaEngine engine(world_.backend(), impatient_);
   engine.use_table(world_.modulo);
   ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
-  run_once(queue);  // the GPU has the table
+  run_once(queue);           // the GPU has the table
   faults_.stuck_stream = 0;  // the first that is free; copies of tables go on
   faults_.fails_to_mark = true;
   run_once(queue);
   EXPECT_EQ(faults_.abandoned, 1);
   EXPECT_EQ(faults_.destroyed, 0) << "a destructor may never return";
+  EXPECT_THAT(all(engine.notes()), HasSubstr("; then what the GPU was given has not come to its end in 300 ms; this "
+                                             "program has to be started anew to use the GPU again; shaders run"));
 }
 
 TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUpThoughMoreAndMoreFails) {
@@ -169,6 +171,8 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUpThoughMoreAndMoreFails) {
   run_once(queue);
   EXPECT_EQ(faults_.abandoned, 1);
   EXPECT_EQ(faults_.destroyed, 0) << "a destructor may never return";
+  EXPECT_THAT(all(engine.notes()), HasSubstr("; then where what the GPU was given ends is not marked, "));
+  EXPECT_THAT(all(engine.notes()), HasSubstr("has to be started anew"));
 }
 
 TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
@@ -194,6 +198,7 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
   EXPECT_EQ(faults_.abandoned, 1);
   EXPECT_EQ(faults_.destroyed, 0);
   EXPECT_THAT(all(engine.notes()), HasSubstr("lost: "));
+  EXPECT_THAT(all(engine.notes()), HasSubstr("has to be started anew"));
 }
 
 /// What waits until nothing runs on the GPU does not wait for a launch that never ends.

@@ -132,9 +132,7 @@ bool Master::finish() {
 bool Master::has_ended(unsigned lane) {
   if (device_->reached(lane)) return true;
   if (Clock::now() - lanes_[lane].since > options_.patience) {
-    throw DeviceError("a launch has not come to its end in " + std::to_string(options_.patience.count()) +
-                          " ms; this program has to be started anew to use the GPU again",
-                      true);
+    throw endless("a launch", options_.patience);
   }
   return false;
 }

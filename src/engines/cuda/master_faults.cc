@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -102,17 +103,22 @@ void Master::lose(const DeviceError& error) {
   accepts_.store(false, std::memory_order_relaxed);
   for (TableCopies* table : tables_) table->end();
   give_back_what_waits();
+  std::string what = error.what();
+  is_final_ = error.is_final();
   std::optional<Standstill> standstill;  // closing the device is one; who cannot end a kernel for it loses the GPU
-  if (device_ != nullptr && !error.is_final()) standstill.emplace();
-  is_final_ = error.is_final() ||
-              (device_ != nullptr && !comes_to_an_end(*device_, copy_stream(), busy_lanes(), options_.patience));
+  if (device_ != nullptr && !is_final_) {
+    standstill.emplace();
+    if (const auto second = why_it_does_not_end(*device_, copy_stream(), busy_lanes(), options_.patience)) {
+      is_final_ = true;
+      what += std::string("; then ") + second->what();
+    }
+  }
   retry_at_ = Clock::now() + options_.retry_after;
   {
     const std::lock_guard lock(words_mutex_);
-    failure_ =
-        std::string("lost: ") + error.what() + "; shaders run on the CPU" + (is_final_ ? "" : " until the GPU is back");
+    failure_ = "lost: " + what + "; shaders run on the CPU" + (is_final_ ? "" : " until the GPU is back");
   }
-  if (is_final_ && device_ != nullptr) device_->abandon(error.what());
+  if (is_final_ && device_ != nullptr) device_->abandon(what);
   wait_for_launches();
   if (is_final_ && device_ != nullptr) keep_for_good(std::move(device_), tables_, memories_);
   memory_.reset();

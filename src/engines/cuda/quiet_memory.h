@@ -23,11 +23,7 @@ inline void wait_for_the_end(Device& device, unsigned copies, std::span<const un
   const auto deadline = std::chrono::steady_clock::now() + patience;
   const auto wait_for = [&](unsigned stream) {
     while (!device.reached(stream)) {
-      if (std::chrono::steady_clock::now() > deadline) {
-        throw DeviceError("what the GPU was given last has not come to its end in " + std::to_string(patience.count()) +
-                              " ms; this program has to be started anew to use the GPU again",
-                          true);
-      }
+      if (std::chrono::steady_clock::now() > deadline) throw endless("what the GPU was given last", patience);
       std::this_thread::yield();
     }
   };
@@ -36,31 +32,37 @@ inline void wait_for_the_end(Device& device, unsigned copies, std::span<const un
   std::ranges::for_each(others, wait_for);
 }
 
-/// Whether a device that has failed comes to the end of all that these streams were given, so that it can be closed.
-/// False too if it fails for good, or does not mark the ends. Of a stream that it cannot be asked about nothing is
-/// known but what the others tell: those are waited for all the same.
-inline bool comes_to_an_end(Device& device, unsigned copies, std::span<const unsigned> others,
-                            std::chrono::milliseconds patience) noexcept {
+/// Why a device that has failed does not come to the end of all that these streams were given, so that it cannot be
+/// closed: a final failure, also if it does not mark the ends. None if it does come to it. Of a stream that it cannot
+/// be asked about nothing is known but what the others tell: those are waited for all the same.
+inline std::optional<DeviceError> why_it_does_not_end(Device& device, unsigned copies, std::span<const unsigned> others,
+                                                      std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  const auto ends = [&](unsigned stream) {
+  const auto wait_for = [&](unsigned stream) {
     try {
       while (!device.reached(stream)) {
-        if (std::chrono::steady_clock::now() > deadline) return false;
+        if (std::chrono::steady_clock::now() > deadline) throw endless("what the GPU was given", patience);
         std::this_thread::yield();
       }
     } catch (const DeviceError& error) {
-      return !error.is_final();
+      if (error.is_final()) throw;
     }
-    return true;
   };
   try {
     device.throw_if_lost();
     device.mark(copies);
     for (const unsigned stream : others) device.mark(stream);
-  } catch (const DeviceError&) {
-    return false;
+  } catch (const DeviceError& error) {
+    if (error.is_final()) return error;
+    return final_failure(std::string("where what the GPU was given ends is not marked, ") + error.what());
   }
-  return ends(copies) && std::ranges::all_of(others, ends);
+  try {
+    wait_for(copies);
+    std::ranges::for_each(others, wait_for);
+  } catch (const DeviceError& error) {
+    return error;
+  }
+  return std::nullopt;
 }
 
 /// A device's memory and streams. Taking, giving back and sharing memory may wait until nothing runs on the GPU: so

@@ -88,10 +88,8 @@ bool breaks_the_context(cudaError_t error) {
 void check(cudaError_t error, const char* doing) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // so that a later call does not tell of it again
-  const bool is_final = breaks_the_context(error);
-  throw DeviceError(std::string(doing) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")" +
-                        (is_final ? "; this program has to be started anew to use the GPU again" : ""),
-                    is_final);
+  const std::string what = std::string(doing) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
+  throw breaks_the_context(error) ? final_failure(what) : DeviceError(what, false);
 }
 
 namespace {

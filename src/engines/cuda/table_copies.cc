@@ -155,10 +155,7 @@ bool TableCopies::advance() {
     return true;
   }
   if (std::chrono::steady_clock::now() - step_began_ > patience_) {
-    throw DeviceError("a copy of the table '" + table_.name() + "' has not come to its end in " +
-                          std::to_string(patience_.count()) +
-                          " ms; this program has to be started anew to use the GPU again",
-                      true);
+    throw endless("a copy of the table '" + table_.name() + "'", patience_);
   }
   return false;
 }

@@ -214,9 +214,7 @@ void Keeper::pause() {
   const auto deadline = Clock::now() + options_.patience;
   while (!device_->has_ended()) {
     if (Clock::now() > deadline) {
-      throw DeviceError("the kernel has not ended in " + std::to_string(options_.patience.count()) +
-                            " ms; this program has to be started anew to use the GPU again",
-                        true);
+      throw cuda::final_failure("the kernel has not ended in " + std::to_string(options_.patience.count()) + " ms");
     }
     std::this_thread::yield();
   }

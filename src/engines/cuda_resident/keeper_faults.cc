@@ -114,10 +114,8 @@ void Keeper::watch_groups(Clock::time_point now) {
     look_at(group, now);
     const char* const lack = lack_of(watches_[group], now);
     if (lack == nullptr) continue;
-    throw DeviceError("group " + std::to_string(group) + " of the kernel " + lack + " for " +
-                          std::to_string(options_.patience.count()) +
-                          " ms; this program has to be started anew to use the GPU again",
-                      true);
+    throw cuda::final_failure("group " + std::to_string(group) + " of the kernel " + lack + " for " +
+                              std::to_string(options_.patience.count()) + " ms");
   }
 }
 
@@ -164,9 +162,9 @@ void Keeper::lose(const DeviceError& error) {
   std::optional<cuda::Standstill> standstill;  // closing the device is one; who cannot end a kernel loses the GPU
   if (device_ != nullptr && !is_final_) {
     standstill.emplace();
-    if (!cuda::comes_to_an_end(device_->memory(), kTableStream, {}, options_.patience)) {
+    if (const auto second = cuda::why_it_does_not_end(device_->memory(), kTableStream, {}, options_.patience)) {
       is_final_ = true;
-      what += "; then a copy of a table has not come to its end";
+      what += std::string("; then ") + second->what();
     }
   }
   retry_at_ = Clock::now() + options_.retry_after;
