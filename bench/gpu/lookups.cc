@@ -17,6 +17,8 @@ namespace penumbra::bench::gpu {
 namespace {
 
 constexpr std::array<std::uint32_t, 8> kBatches{32, 256, 1024, 4096, 16'384, 65'536, 262'144, 1'048'576};
+/// Samples of the limit at least, also where there is time for one round only: it must not be a bad moment's.
+constexpr unsigned kLeastLimits = 3;
 constexpr char kOnCpu[] = "gopt", kByCopies[] = "cuda", kByMapping[] = "cuda,mapped=1";
 /// A launch for each batch, or each piece of a long one, with copies there and back, one behind the other.
 constexpr char kByLaunches[] = "cuda,streams=1,gather=1,mapped=0";
@@ -28,7 +30,7 @@ void measure(const char* choice, const Bar* bar, const Task& task, const Bus& bu
              Report& report) {
   // The kernel that never stops has something of the bus also when nothing is looked up: the limit is the bus alone.
   double alone = 0;
-  for (unsigned round = 0; round < options.rounds; ++round) alone = std::max(alone, bus.rate());
+  for (unsigned round = 0; round < std::max(options.rounds, kLeastLimits); ++round) alone = std::max(alone, bus.rate());
   const OpenedEngine opened = open_engine(choice, *task.work);
   if (!opened.engine) {
     report.note(fmt::format("{}: {} is absent: {}", task.name, choice, opened.why_not));
