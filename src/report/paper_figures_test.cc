@@ -72,6 +72,13 @@ TEST(ReportPaperFigures, StandInTheIndexByNumberAndLetter) {
   EXPECT_NE(at.back(), std::string::npos) << index;
 }
 
+TEST(ReportPaperFigures, ThatAreNotListedShowNoMeasurement) {
+  const Made made{{measurement_with("")}, {}};
+  EXPECT_THAT(made.index(), HasSubstr("By paper</h3><p class=\"about\">What is not listed shows no measurement of "
+                                      "theirs.</p><dl>"));
+  EXPECT_EQ(Made({}, {}).index(), "");
+}
+
 TEST(ReportPaperFigures, LeadToTheirPlotsWhichSayTheirNumbers) {
   const Made made{
       {measurement_with(

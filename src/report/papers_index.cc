@@ -77,7 +77,9 @@ std::string papers_index(const Context& context) {
     for (const auto& [where, ours] : parts) items += fmt::format("<li>{} \u2192 {}</li>", escape(where), ours);
     items += "</ul></dd>";
   }
-  return items.empty() ? "" : "<h3>By paper</h3><dl>" + items + "</dl>";
+  if (items.empty()) return "";
+  return "<h3>By paper</h3>" + element("p", "What is not listed shows no measurement of theirs.", "class=\"about\"") +
+         "<dl>" + items + "</dl>";
 }
 
 }  // namespace penumbra::report
