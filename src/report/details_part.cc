@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
 
 #include "report/markup.h"
 #include "report/parts.h"
@@ -23,10 +26,16 @@ std::string bar_row(const Bar& bar) {
          element("td", wanted, "class=\"number\"") + element("td", state, fmt::format("class=\"{}\"", kind)) + "</tr>";
 }
 
+/// What is said several times stands there once, with how often.
 std::string list_of(const std::string& heading, const std::vector<std::string>& items) {
   if (items.empty()) return "";
+  std::map<std::string_view, std::size_t> times;
+  for (const std::string& item : items) ++times[item];
   std::string text;
-  for (const std::string& item : items) text += element("li", item);
+  for (const std::string& item : items) {
+    const std::size_t said = std::exchange(times[item], 0);
+    if (said > 0) text += element("li", said == 1 ? item : fmt::format("{} ({} times)", item, said));
+  }
   return element("h4", heading) + "<ul>" + text + "</ul>";
 }
 

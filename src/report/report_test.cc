@@ -35,6 +35,17 @@ TEST(ReportOverview, PapersPartsStandInTheirOrder) {
   EXPECT_NE(at.back(), std::string::npos);
 }
 
+TEST(ReportDetails, WhatIsSaidSeveralTimesStandsThereOnce) {
+  std::vector<Document> documents(1);
+  Entry& entry = documents.front().entries.emplace_back();
+  entry.benchmark = "gpu";
+  entry.notes = {"width 1", "width 2", "width 1"};
+  const std::vector<PaperMeasurement> papers;
+  const PriceList prices = PriceList::built_in();
+  EXPECT_THAT(details_part(Context(documents, papers, prices), 0, entry, ""),
+              HasSubstr("<ul><li>width 1 (2 times)</li><li>width 2</li></ul>"));
+}
+
 TEST(ReportPlots, WhatIsNoRace) {
   const auto comparison = [](const std::string& measurement, const std::string& title) {
     return R"({"title": "t", "unit": "us", "plot": {"measurement": ")" + measurement + R"(", "title": ")" + title +
