@@ -48,6 +48,9 @@ struct RivalFlowKey {
   flow_key flow;
   std::uint64_t padding;
 };
+/// rte_hash of DPDK 22.11 computes in 32 bits where in its memory a key stands, with what belongs to it in 64 bytes. Of
+/// more keys than this it finds some that are others' (seen with 100 million).
+constexpr std::size_t kMostRivalFlows = (std::size_t{1} << 32) / 64;
 
 void compare_flows(std::size_t flows, const Options& options, Report& report) {
   NoReaders no_readers;
@@ -61,14 +64,20 @@ void compare_flows(std::size_t flows, const Options& options, Report& report) {
   report.input(title, "one of four of IPv6; searched at random, one of eight unknown");
   const FlowSearches searches = flow_searches(table, flows, options.seed);
   constexpr std::size_t kBytesAKey = 96;  // buckets, keys with their values, and the ring of free ones
-  HugeHeap heap(fmt::format("flows{}", flows), (std::size_t{64} << 20) + kBytesAKey * flows);
+  HugeHeap heap(fmt::format("flows{}", flows),
+                (std::size_t{64} << 20) + (flows < kMostRivalFlows ? kBytesAKey * flows : 0));
   SearchersOf<flow_key, std::uint32_t> searchers;
   add_engines(table.table(), searchers);
-  auto rival = std::make_unique<RivalSearcher<flow_key, std::uint32_t, RivalFlowKey>>(heap, flows, searches);
-  for (std::size_t i = 0; i < flows; ++i) rival->insert(numbered_flow(i), table.find(numbered_flow(i)));
-  searchers.push_back(std::move(rival));
+  const std::size_t ours = searchers.size();
+  if (flows < kMostRivalFlows) {
+    auto rival = std::make_unique<RivalSearcher<flow_key, std::uint32_t, RivalFlowKey>>(heap, flows, searches);
+    for (std::size_t i = 0; i < flows; ++i) rival->insert(numbered_flow(i), table.find(numbered_flow(i)));
+    searchers.push_back(std::move(rival));
+  } else {
+    report.note(fmt::format("{}: rte_hash does not find the right ones of so many", title));
+  }
   compare_searchers(searchers, searches, title, "flows", flows, flows == kGibibyteOfFlows, options.rounds, report);
-  searchers.pop_back();  // the rival counts nothing
+  searchers.resize(ours);  // the rival counts nothing
   const auto count_all = [&table](std::size_t, std::size_t count_of, const std::uint32_t* records) {
     for (std::size_t i = 0; i < count_of; ++i) {
       if (records[i] != FlowTable::kNone) count(table.record(records[i]), {.bytes = 64, .time = 1, .tcp_flags = 0x10});

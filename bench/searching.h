@@ -189,8 +189,9 @@ void compare_searchers(const SearchersOf<Key, Value>& searchers, const SearchesO
         searchers, searches, batch, [](std::size_t, std::size_t, const Value* values) { keep(values); }, rounds);
     const std::string what = fmt::format("{}, batches of {}", title, batch);
     const Plot plot{"E22", fmt::format("{} looked up, batches of {}", things, batch), things};
-    const auto ratios =
-        report.compare(what, "M lookups/s/core", series, kHashRival, Place{plot, static_cast<double>(count)});
+    const bool has_rival = std::ranges::find(series, kHashRival, &Series::name) != series.end();
+    const auto ratios = report.compare(what, "M lookups/s/core", series, has_rival ? kHashRival : kScalarWay,
+                                       Place{plot, static_cast<double>(count)});
     const auto gopt = ratio_of(series, ratios, kGoptWay);
     if (has_bar && gopt) report.bar("gopt / rte_hash bulk, " + what, *gopt, 2.0, true);
   }

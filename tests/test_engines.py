@@ -61,7 +61,7 @@ def test_a_cache_that_cannot_be_written_is_said_and_changes_nothing_else(router,
         assert "calibration.json: what the engines measured is not kept: Not a directory" in stderr
 
 
-def test_an_engine_that_this_machine_lacks_says_why_and_is_refused_where_it_is_named(bench):
+def test_where_an_engine_is_named_that_this_machine_lacks_it_says_why_and_the_cpu_runs(bench):
     rows = {row["engine"]: row for row in json.loads(conftest.penumbra("show", "engines", "-j").stdout)}
     absent = [row for name, row in rows.items() if name.startswith("cuda") and not row["available"]]
     if not absent:
@@ -69,11 +69,19 @@ def test_an_engine_that_this_machine_lacks_says_why_and_is_refused_where_it_is_n
     for row in absent:
         # No GPU, no driver of one, or (with a sanitizer, or without nvcc) a program that was built without.
         assert any(word in row["reason"] for word in ("GPU", "NVIDIA", "nvcc"))
-        config = bench.configure(PORTS, ROUTES, NEIGHBOURS, engine=row["engine"])
-        for command in ("check", "run"):
-            done = conftest.penumbra(command, config)
-            assert done.returncode == 3
-            assert f"engine '{row['engine']}' is not available here: {row['reason']}" in done.stderr
-        # Who leaves the choice to the router gets what is here.
-        bench.configure([{**PORTS[0], "device": f"{PORTS[0]['device']},count=1000"}, PORTS[1]], ROUTES, NEIGHBOURS)
+        ports = [{**PORTS[0], "device": f"{PORTS[0]['device']},count=1000"}, PORTS[1]]
+        config = bench.configure(ports, ROUTES, NEIGHBOURS, engine=row["engine"])
+        why = f"engine '{row['engine']}' is not available here: {row['reason']}; ipv4 runs on gopt"
+        checked = conftest.penumbra("check", "-j", config)
+        assert checked.returncode == 0 and why in checked.stderr
+        assert [warning.partition(": ")[2] for warning in json.loads(checked.stdout)["warnings"]] == [why]
+        ran = conftest.penumbra("run", config)
+        assert ran.returncode == 0 and why in ran.stderr
+        assert "ipv4 on engine gopt" in ran.stdout
+        # Who asks for one batch by an engine of a name, to see what it does, is refused.
+        asked = conftest.penumbra("lookup", "--engine", row["engine"], "--routes", bench.folder / "routes.txt")
+        assert asked.returncode == 1 and f"not available here: {row['reason']}" in asked.stderr
+        # Who leaves the choice to the router gets what is here without a word.
+        config = bench.configure(ports, ROUTES, NEIGHBOURS)
+        assert why not in conftest.penumbra("run", config).stderr
         assert bench.run().received == 1001

@@ -138,6 +138,8 @@ std::vector<std::string> describe_settings(const EngineInfo& info);
 void check_engine(const std::string& choice);
 /// NAME of such a text.
 std::string engine_name(std::string_view choice);
+/// Why the chosen engine cannot run on this machine; empty if it can. Throws std::invalid_argument for an unknown name.
+std::string lack_of_engine(const std::string& choice);
 /// Creates the chosen engine. Throws like check_engine, and std::runtime_error with the probe's reason when it is not
 /// available here.
 std::unique_ptr<Engine> create_engine(const std::string& choice);

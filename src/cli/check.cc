@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `penumbra check CONFIG`.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -21,8 +25,9 @@ struct CheckOptions {
 void check(const CheckOptions& options) {
   const control::RouterConfig config = control::load_config(options.config);
   io::check_port_files(config.ports);
-  runtime::check_pipeline(config);
-  const nlohmann::ordered_json result{{"ok", true}, {"file", options.config}};
+  const std::vector<std::string> warnings = runtime::check_pipeline(config);
+  for (const std::string& warning : warnings) fmt::print(stderr, "{}\n", warning);
+  const nlohmann::ordered_json result{{"ok", true}, {"file", options.config}, {"warnings", warnings}};
   write_output((options.json ? result.dump() : options.config + ": ok") + "\n");
 }
 

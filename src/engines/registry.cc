@@ -117,13 +117,16 @@ void check_engine(const std::string& choice) {
   read_settings(find_engine(engine_name(choice)), choice);
 }
 
+std::string lack_of_engine(const std::string& choice) {
+  const EngineInfo& info = find_engine(engine_name(choice));
+  const Availability availability = info.probe();
+  return availability.available ? "" : "engine '" + info.name + "' is not available here: " + availability.reason;
+}
+
 std::unique_ptr<Engine> create_engine(const std::string& choice) {
   const EngineInfo& info = find_engine(engine_name(choice));
   const EngineSettings settings = read_settings(info, choice);
-  const Availability availability = info.probe();
-  if (!availability.available) {
-    throw std::runtime_error("engine '" + info.name + "' is not available here: " + availability.reason);
-  }
+  if (const std::string lack = lack_of_engine(choice); !lack.empty()) throw std::runtime_error(lack);
   return info.create(settings);
 }
 

@@ -101,9 +101,17 @@ void Pipeline::add_over_limits() {
   for (std::size_t i = count; i < reasons_.size(); ++i) over_limit_.push_back(static_cast<std::uint16_t>(i));
 }
 
+/// A machine without the GPU that it had yesterday forwards packets all the same, as one does whose GPU is lost today.
 void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader) {
+  stage.configured_engine = engine_name(config.engine);
   try {
-    stage.engine_name = resolve_engine(config.engine, shader);
+    // `auto` is at home on every machine.
+    const std::string lack = stage.configured_engine == kAuto ? "" : lack_of_engine(config.engine);
+    stage.engine_name = lack.empty() ? resolve_engine(config.engine, shader) : engine_at_once(shader);
+    if (!lack.empty()) {
+      warnings_.push_back(
+          config.config.error(fmt::format("{}; {} runs on {}", lack, stage.name, stage.engine_name)).what());
+    }
     auto& engine = engines_[stage.engine_name];
     if (engine == nullptr) engine = create_engine(stage.engine_name);
     stage.engine = engine.get();
@@ -215,8 +223,8 @@ SparePipeline::SparePipeline(const control::RouterConfig& config)
   pipeline_.check_punts(config.punts);
 }
 
-void check_pipeline(const control::RouterConfig& config) {
-  const SparePipeline checked(config);
+std::vector<std::string> check_pipeline(const control::RouterConfig& config) {
+  return SparePipeline(config).pipeline().warnings();
 }
 
 }  // namespace penumbra::runtime

@@ -38,6 +38,7 @@ struct Stage {
   const FunctionInfo* info = nullptr;
   std::unique_ptr<Function> function;
   std::string engine_name;
+  std::string configured_engine;  ///< another one if this machine lacks that
   Engine* engine = nullptr;
   const Shader* shader = nullptr;
   Table* table = nullptr;
@@ -58,6 +59,8 @@ class Pipeline {
            RouteFeed* feed = nullptr);
 
   const std::vector<Stage>& stages() const { return stages_; }
+  /// Of stages whose engine this machine lacks, so that they run on the CPU, each with its place.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   /// A verdict's value for drop and punt is an index into this list.
   const std::vector<PipelineReason>& reasons() const { return reasons_; }
   /// "ipv4.no_route", "router.tx_full"; of any index.
@@ -95,6 +98,7 @@ class Pipeline {
   std::vector<PipelineReason> reasons_;
   std::vector<std::uint16_t> over_limit_;
   std::vector<Stage> stages_;
+  std::vector<std::string> warnings_;
   std::map<std::string, std::unique_ptr<Engine>> engines_;  ///< destroyed before the tables that they mirror
   std::map<const Engine*, std::string> conditions_;         ///< of theirs and their members'
 };

@@ -97,6 +97,19 @@ TEST(Pipeline, NamesTheEnginesThatHaveTheShader) {
                     HasSubstr("test_sync, test_async")));
 }
 
+TEST(Pipeline, RunsOnTheCpuWhereTheMachineLacksTheEngine) {
+  const auto config = test::test_config({"a"}, 1, 1, test::kAbsent);
+  const Pipeline pipeline = make(config);
+  EXPECT_EQ(pipeline.stages()[0].engine_name, test::kSync);
+  EXPECT_EQ(pipeline.stages()[0].configured_engine, test::kAbsent);
+  EXPECT_THAT(pipeline.warnings(),
+              testing::ElementsAre(AllOf(HasSubstr("test.yaml:1"),
+                                         HasSubstr("engine 'test_absent' is not available here: there is none in this "
+                                                   "test; test_judge runs on test_sync"))));
+  EXPECT_EQ(check_pipeline(config), pipeline.warnings());
+  EXPECT_THAT(make(test::test_config({"a"}, 1, 1, "auto")).warnings(), testing::IsEmpty());
+}
+
 TEST(Pipeline, RefusesWhatDoesNotExist) {
   EXPECT_THAT(error_of(test::test_config({"a"}, 1, 1, "sclar")), HasSubstr("did you mean 'scalar'?"));
   auto config = test::test_config({"a"}, 1, 1, test::kSync);

@@ -5,6 +5,7 @@
 #include <rte_cycles.h>
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -118,7 +119,12 @@ nlohmann::ordered_json show_engines(const Pipeline& pipeline) {
     std::vector<std::string> notes;
     for (const auto& stage : pipeline.stages()) {
       const Engine* const engine = stage.engine_of(info.name);
-      if (engine == nullptr) continue;
+      if (engine == nullptr) {
+        if (stage.engine != nullptr && stage.configured_engine == info.name && !availability.available) {
+          notes.push_back(fmt::format("{} was to run here: it runs on {}", stage.name, stage.engine_name));
+        }
+        continue;
+      }
       if (engine == stage.engine) users.push_back(stage.name);
       for (std::string& note : engine->notes()) {
         if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
@@ -317,7 +323,9 @@ void Router::serve() {
 }
 
 std::vector<std::string> Router::warnings() const {
-  return parts_->host == nullptr ? std::vector<std::string>{} : parts_->host->warnings();
+  std::vector<std::string> all = parts_->pipeline.warnings();
+  if (parts_->host != nullptr) std::ranges::copy(parts_->host->warnings(), std::back_inserter(all));
+  return all;
 }
 
 std::vector<std::pair<std::string, std::string>> Router::engines() const {

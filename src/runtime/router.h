@@ -94,7 +94,8 @@ class Router {
   /// Whether every worker has come round, or sleeps, or is done, since this last said so, at first since the run began.
   /// False for as long as one hangs. Asked by one thread, while it runs.
   bool workers_came_round();
-  /// What somebody has to set by hand for the host's stack and the ports' twins to work, in words.
+  /// What somebody has to set by hand for the host's stack and the ports' twins to work, in words, and which engines
+  /// this machine lacks that the configuration names.
   std::vector<std::string> warnings() const;
   /// What has failed at the ports, one text each (io::Port::failure()). Any thread; final after run().
   std::vector<std::string> failures() const;
@@ -132,6 +133,7 @@ class Router {
 };
 
 /// Creates the functions of a configuration, tables filled, as Router does, and throws them away: `penumbra check`.
-void check_pipeline(const control::RouterConfig& config);
+/// Returns the pipeline's warnings.
+std::vector<std::string> check_pipeline(const control::RouterConfig& config);
 
 }  // namespace penumbra::runtime

@@ -177,7 +177,7 @@ class EngineWithout final : public Engine {
   std::unique_ptr<EngineQueue> open_queue() override { return nullptr; }
 };
 
-template <class Made>
+template <class Made, bool kIsHere = true>
 bool add_engine(const char* name, int priority, bool at_once) {
   return register_engine(
       {.name = name,
@@ -185,14 +185,16 @@ bool add_engine(const char* name, int priority, bool at_once) {
        .priority = priority,
        .at_once = at_once,
        .settings = {},
-       .probe = [] { return Availability{true, "always"}; },
+       .probe =
+           [] { return kIsHere ? Availability{true, "always"} : Availability{false, "there is none in this test"}; },
        .create = [](const EngineSettings&) -> std::unique_ptr<Engine> { return std::make_unique<Made>(); }});
 }
 
 [[maybe_unused]] const bool kTestEngines =
     add_engine<TestEngine<SyncQueue>>(kSync, 2, true) && add_engine<TestEngine<AsyncQueue>>(kAsync, 1, false) &&
     add_engine<TestEngine<HoarderQueue>>(kHoarder, 0, false) && add_engine<TestEngine<StuckQueue>>(kStuck, -1, true) &&
-    add_engine<TestEngine<WatchQueue>>(kWatch, -2, true) && add_engine<EngineWithout>(kWithout, 1000, false);
+    add_engine<TestEngine<WatchQueue>>(kWatch, -2, true) && add_engine<EngineWithout>(kWithout, 1000, false) &&
+    add_engine<EngineWithout, false>(kAbsent, 1001, false);
 
 }  // namespace
 

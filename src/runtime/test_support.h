@@ -179,13 +179,14 @@ std::uint64_t count_of(const Statistics& statistics, const std::string& stage, c
 /// The engines: test_sync answers at once; test_async takes its time, finishes batches in any order, hands them back in
 /// theirs, is sometimes full and sometimes answers at once; test_hoarder has always one in flight while chunks keep
 /// coming; test_stuck answers at once, but hangs once if told; test_watch answers at once, fetches ahead every other
-/// time, and counts; test_without knows no shader.
+/// time, and counts; test_without knows no shader; test_absent is what this machine lacks.
 inline constexpr const char* kSync = "test_sync";
 inline constexpr const char* kAsync = "test_async";
 inline constexpr const char* kHoarder = "test_hoarder";
 inline constexpr const char* kStuck = "test_stuck";
 inline constexpr const char* kWatch = "test_watch";
 inline constexpr const char* kWithout = "test_without";
+inline constexpr const char* kAbsent = "test_absent";
 /// The batches that any test_async queue had finished later than a younger one: proof that it reorders.
 std::uint64_t batches_reordered();
 /// How often any test_async queue said full.
