@@ -38,7 +38,7 @@ struct Stage {
   const FunctionInfo* info = nullptr;
   std::unique_ptr<Function> function;
   std::string engine_name;
-  std::string configured_engine;  ///< another one if this machine lacks that
+  std::string configured_engine;  ///< its name; where this machine lacks it, `engine_name` is a CPU engine's
   Engine* engine = nullptr;
   const Shader* shader = nullptr;
   Table* table = nullptr;

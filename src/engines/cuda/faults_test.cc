@@ -134,47 +134,50 @@ TEST_F(CudaFaults, ABatchOnATableThatTheGpuDoesNotHaveIsLostWithNone) {
   EXPECT_THAT(all(engine.notes()), Not(HasSubstr("came back")));
 }
 
-TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUp) {
-  CudaEngine engine(world_.backend(), impatient_);
-  engine.use_table(world_.modulo);
-  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
-  run_once(queue);
+/// A GPU that has done a batch, so that it has the table, and then does not come to an end.
+class CudaEndless : public CudaFaults {
+ protected:
+  CudaEndless() {
+    engine_.use_table(world_.modulo);
+    run_once(queue_);
+  }
+  /// For closing the device would wait for what does not end.
+  void expect_it_is_not_closed() const {
+    EXPECT_EQ(faults_.abandoned, 1);
+    EXPECT_EQ(faults_.destroyed, 0) << "a destructor may never return";
+  }
+
+  CudaEngine engine_{world_.backend(), impatient_};
+  ShaderQueue queue_{engine_, world_.modulo_shader(), world_.modulo};
+};
+
+TEST_F(CudaEndless, LaunchIsGivenUp) {
   faults_.stuck = true;
-  run(queue, [&] { return faults_.abandoned == 1; });
-  EXPECT_THAT(all(engine.notes()), HasSubstr("has not come to its end in 300 ms"));
-  EXPECT_EQ(engine.open_queue()->poll(), nullptr);
+  run(queue_, [&] { return faults_.abandoned == 1; });
+  EXPECT_THAT(all(engine_.notes()), HasSubstr("lost: a launch has not come to its end in 300 ms"));
+  EXPECT_EQ(engine_.open_queue()->poll(), nullptr);
 }
 
-/// Closing the device would wait for it.
-TEST_F(CudaFaults, ALaunchThatNeverEndsAndWhoseEndWasNotMarkedIsGivenUp) {
-  CudaEngine engine(world_.backend(), impatient_);
-  engine.use_table(world_.modulo);
-  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
-  run_once(queue);           // the GPU has the table
+TEST_F(CudaEndless, LaunchWhoseEndWasNotMarkedIsGivenUp) {
   faults_.stuck_stream = 0;  // the first that is free; copies of tables go on
   faults_.fails_to_mark = true;
-  run_once(queue);
-  EXPECT_EQ(faults_.abandoned, 1);
-  EXPECT_EQ(faults_.destroyed, 0) << "a destructor may never return";
-  EXPECT_THAT(all(engine.notes()), HasSubstr("; then what the GPU was given has not come to its end in 300 ms; this "
-                                             "program has to be started anew to use the GPU again; shaders run"));
+  run_once(queue_);
+  expect_it_is_not_closed();
+  EXPECT_THAT(all(engine_.notes()), HasSubstr("; then what the GPU was given has not come to its end in 300 ms; this "
+                                              "program has to be started anew to use the GPU again; shaders run"));
 }
 
-TEST_F(CudaFaults, ALaunchThatNeverEndsIsGivenUpThoughMoreAndMoreFails) {
-  CudaEngine engine(world_.backend(), impatient_);
-  engine.use_table(world_.modulo);
-  ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
-  run_once(queue);
+TEST_F(CudaEndless, LaunchIsGivenUpThoughMoreAndMoreFails) {
   faults_.stuck = true;
   faults_.launches_until_fault = 1;  // the second; and then the end of the first
   faults_.fails_to_mark_after_a_fault = true;
-  run_once(queue);
-  EXPECT_EQ(faults_.abandoned, 1);
-  EXPECT_EQ(faults_.destroyed, 0) << "a destructor may never return";
-  EXPECT_THAT(all(engine.notes()), HasSubstr("; then where what the GPU was given ends is not marked, "));
-  EXPECT_THAT(all(engine.notes()), HasSubstr("has to be started anew"));
+  run_once(queue_);
+  expect_it_is_not_closed();
+  EXPECT_THAT(all(engine_.notes()), HasSubstr("; then where what the GPU was given ends is not marked, "));
+  EXPECT_THAT(all(engine_.notes()), HasSubstr("has to be started anew"));
 }
 
+/// Closing the device would wait for it.
 TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
   ChangingTable table;
   CudaEngine engine(world_.backend(), impatient_);

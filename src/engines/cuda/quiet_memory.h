@@ -14,22 +14,27 @@
 
 namespace penumbra::cuda {
 
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// Waits for the stream's last mark. Throws what the device fails for, and a final DeviceError after the deadline,
+/// which `patience` has led to.
+inline void wait_for_mark(Device& device, unsigned stream, Deadline deadline, std::chrono::milliseconds patience) {
+  while (!device.reached(stream)) {
+    if (std::chrono::steady_clock::now() > deadline) throw endless("what the GPU was given", patience);
+    std::this_thread::yield();
+  }
+}
+
 /// Waits until the device comes to the end of what was given to its stream of copies, and to the last marks of the
 /// other streams, so that a call that waits for the GPU returns. Throws what the device fails for, and a final
 /// DeviceError if it takes longer than `patience`, or the GPU is lost.
 inline void wait_for_the_end(Device& device, unsigned copies, std::span<const unsigned> others,
                              std::chrono::milliseconds patience) {
   device.throw_if_lost();
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  const auto wait_for = [&](unsigned stream) {
-    while (!device.reached(stream)) {
-      if (std::chrono::steady_clock::now() > deadline) throw endless("what the GPU was given last", patience);
-      std::this_thread::yield();
-    }
-  };
+  const Deadline deadline = std::chrono::steady_clock::now() + patience;
   device.mark(copies);
-  wait_for(copies);
-  std::ranges::for_each(others, wait_for);
+  wait_for_mark(device, copies, deadline, patience);
+  for (const unsigned stream : others) wait_for_mark(device, stream, deadline, patience);
 }
 
 /// Why a device that has failed does not come to the end of all that these streams were given, so that it cannot be
@@ -37,13 +42,10 @@ inline void wait_for_the_end(Device& device, unsigned copies, std::span<const un
 /// be asked about nothing is known but what the others tell: those are waited for all the same.
 inline std::optional<DeviceError> why_it_does_not_end(Device& device, unsigned copies, std::span<const unsigned> others,
                                                       std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const Deadline deadline = std::chrono::steady_clock::now() + patience;
   const auto wait_for = [&](unsigned stream) {
     try {
-      while (!device.reached(stream)) {
-        if (std::chrono::steady_clock::now() > deadline) throw endless("what the GPU was given", patience);
-        std::this_thread::yield();
-      }
+      wait_for_mark(device, stream, deadline, patience);
     } catch (const DeviceError& error) {
       if (error.is_final()) throw;
     }
