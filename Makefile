@@ -13,8 +13,11 @@ FUZZ_SECONDS ?= 60
 # The time that all measurements may take. Results of this build that are there already are not measured again.
 BENCH_BUDGET ?= 14m
 CTEST := ctest --output-on-failure --no-tests=error
-# The system tests: one more at a time than there are cores, for each also waits.
-PYTEST = $(VENV)/bin/python -m pytest tests -q -n $$(( $(JOBS) + 1 )) --dist worksteal --durations 15 --durations-min 5
+# The system tests, two more at a time than there are cores, because most of them wait.
+PYTEST = $(VENV)/bin/python -m pytest tests -q -n $$(( $(JOBS) + 2 )) --dist worksteal --durations 15 --durations-min 5
+# Program that the system tests of a sanitizer's build run.
+PENUMBRA_ASAN := build/asan/bin/penumbra
+PENUMBRA_TSAN := build/tsan/bin/penumbra
 
 .PHONY: help
 help: ## this list; times are rough, for 2 cores; sanitizers, fuzz and lint build first
@@ -78,11 +81,14 @@ test-gpu: setup-test build ## the engines' tests on this machine's GPU; without 
 	fi
 
 # The builds below take the gopt compiler from the release build.
-.PHONY: asan
-asan: setup-test build $(VENV)/.ready ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
+.PHONY: asan asan-all
+asan: setup-test build $(VENV)/.ready ## with AddressSanitizer and UndefinedBehaviorSanitizer: unit tests, system tests without peers
 	$(call build,asan,all)
 	@cd build/asan && $(CTEST) -j $(JOBS) -L unit
-	@PENUMBRA_BIN=build/asan/bin/penumbra $(PYTEST)
+	@PENUMBRA_BIN=$(PENUMBRA_ASAN) $(PYTEST) -m "not peers and not release_only"
+
+asan-all: asan ## as asan, and the system tests with peers
+	@PENUMBRA_BIN=$(PENUMBRA_ASAN) $(PYTEST) -m "peers and not release_only"
 
 .PHONY: tsan tsan-threads
 tsan-threads: setup-test build ## the unit tests in which threads share data, with ThreadSanitizer
@@ -92,9 +98,9 @@ tsan-threads: setup-test build ## the unit tests in which threads share data, wi
 tsan: setup-test build $(VENV)/.ready ## all tests with ThreadSanitizer
 	$(call build,tsan,unit_tests penumbra_cli)
 	@cd build/tsan && $(CTEST) -j $(JOBS) -L unit
-	@PENUMBRA_BIN=build/tsan/bin/penumbra $(PYTEST)
+	@PENUMBRA_BIN=$(PENUMBRA_TSAN) $(PYTEST) -m "not release_only"
 
-# Three at a time on a core, for a third of the time that all of them would take: each ends by the clock.
+# Runs three fuzzers on a core at a time, because each ends by the clock.
 .PHONY: fuzz
 fuzz: setup-test build ## each fuzzer for FUZZ_SECONDS (60)
 	$(call build,asan,fuzzers)
@@ -130,6 +136,10 @@ deb: setup-deb build ## a Debian package in build/deb, with a service of systemd
 	@cd build/release && cpack --config CPackConfig.cmake >build.log 2>&1 || { cat build.log; exit 1; }
 	@ls build/deb/*.deb
 
+.PHONY: test-upgrade
+test-upgrade: deb ## upgrades from the package of the commit before, in a copy of this machine that is thrown away (root; seconds)
+	@tools/test-upgrade $$(ls -t build/deb/*.deb | head -n 1)
+
 .PHONY: test-full-table
 test-full-table: setup-test build $(VENV)/.ready ## a full BGP table through FRR while traffic flows, by the kernel and by FPM (3 minutes)
 	@PENUMBRA_FULL_TABLE=1 $(VENV)/bin/pytest -q -rs tests/test_full_table.py
@@ -137,6 +147,24 @@ test-full-table: setup-test build $(VENV)/.ready ## a full BGP table through FRR
 .PHONY: test-service
 test-service: deb setup-service ## installs the package in a virtual machine and tries its service (root; reaches Debian's archive)
 	@tools/test-service $$(ls -t build/deb/*.deb | head -n 1)
+
+# The long tier (docs/testing.md): run before an issue ends; its result is kept there.
+.PHONY: test-long
+test-long: ## what .ci/run leaves out: full table, every test under the sanitizers, long fuzzing, 10,000 gopt programs (hours)
+	@$(MAKE) test-full-table
+	@PENUMBRA_LONG=1 $(VENV)/bin/pytest -q -rs tests/test_pages.py tests/test_veth_transfer.py
+	@$(MAKE) asan-all
+	@$(MAKE) tsan
+	@$(MAKE) fuzz FUZZ_SECONDS=1200
+	@$(MAKE) test-gopt
+	@$(MAKE) test-service
+
+# Seconds that the gopt compiler's fuzzer runs.
+GOPT_FUZZ_SECONDS ?= 3600
+.PHONY: test-gopt
+test-gopt: build $(VENV)/.ready ## 10,000 generated gopt programs in all language modes, and the compiler's fuzzer (2 hours)
+	@GOPT_PROGRAMS=10000 $(VENV)/bin/pytest -q -rs tests/test_gopt.py -k random_programs
+	@$(VENV)/bin/python tests/gopt_fuzz.py $(GOPT_FUZZ_SECONDS)
 
 SOURCES = $(shell git ls-files '*.h' '*.cc' '*.c' '*.cu' '*.cuh')
 .PHONY: format
@@ -148,7 +176,8 @@ check-format: setup-lint
 	@clang-format-19 --dry-run -Werror $(SOURCES)
 
 .PHONY: lint
-lint: check-format build $(VENV)/.tidy ## clang-format and clang-tidy, without changing anything
+lint: setup-test check-format build $(VENV)/.tidy ## clang-format and clang-tidy, without changing anything
+	$(call build,release,all)
 	@tools/tidy $(VENV)/bin/clang-tidy build/release $(JOBS)
 
 .PHONY: clean

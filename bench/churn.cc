@@ -275,7 +275,7 @@ void run_churn(const Options& options, Report& report) {
   const TemporaryFolder folder;
   network.write(folder.path(), core, options.seed);
   control::RouterConfig config = control::load_config(folder.path() / "router.yaml");
-  config.socket.clear();
+  config.control.socket.clear();
   report.bar("changes/s while every packet is checked",
              run_checked(config, kChoosing, kCheckedSeconds, network, truth, options.seed, report),
              kWantedChangesPerSecond, true);

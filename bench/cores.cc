@@ -103,7 +103,7 @@ class CoresBench {
   }
   static nlohmann::json run_checked(const std::string& config, const MayLeave& may_leave) {
     control::RouterConfig loaded = control::load_config(config);
-    loaded.socket.clear();
+    loaded.control.socket.clear();
     CheckedPackets packets(may_leave);
     runtime::Router router(loaded, [&packets](std::span<const control::PortConfig> configs, std::uint16_t workers) {
       return open_checking_ports(configs, workers, packets);

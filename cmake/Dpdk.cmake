@@ -47,7 +47,7 @@ target_include_directories(Penumbra::dpdk SYSTEM INTERFACE ${DPDK_INCLUDE_DIRS})
 target_compile_options(Penumbra::dpdk INTERFACE ${definitions} ${config})
 # The rings' variant with C11 atomics, which ThreadSanitizer understands; the same in all files.
 target_compile_definitions(Penumbra::dpdk INTERFACE ALLOW_EXPERIMENTAL_API RTE_USE_C11_MEM_MODEL)
-# src/io/memif_gate.h says why memif_free_regions() is led through it.
+# src/io/memif_gate.h and src/io/xdp_umems.h say why these functions are led through them.
 target_link_libraries(Penumbra::dpdk INTERFACE
-    "-Wl,--wrap=memif_free_regions" "-Wl,--whole-archive,${archives},--no-whole-archive"
+    "-Wl,--wrap=memif_free_regions" "-Wl,--wrap=xsk_umem__create" "-Wl,--wrap=xsk_umem__delete" "-Wl,--whole-archive,${archives},--no-whole-archive"
     xdp bpf elf z pcap jansson mlx4 mlx5 ibverbs nl-route-3 nl-3 numa bsd atomic dl m pthread)

@@ -127,7 +127,6 @@ function(penumbra_test name)
   # GCC 12 takes the parts of a std::variant that it does not hold for uninitialised ones that are used (rib_test.cc).
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_libraries(${name} PRIVATE ${library} GTest::gtest_main GTest::gmock)
-  target_compile_definitions(${name} PRIVATE PENUMBRA_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_dependencies(unit_tests ${name})
   set(labels unit)

@@ -9,12 +9,13 @@ import pathlib
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
 
 import corpus as corpora
+import live
 from captures import read_capture
 from oracle import ipv4
 
@@ -100,17 +101,17 @@ class RunningRouter(Background):
         command: Iterable[str] = (),
         answering: bool = True,
         socket: pathlib.Path | None = None,
+        program: pathlib.Path = PROGRAM,
         **options: Any,
     ) -> None:
         self._answering = answering
         self.socket = socket or config.parent / "ctl"
         self.socket.unlink(missing_ok=True)
         self.process = subprocess.Popen(
-            [*command, PROGRAM, "run", config, "-j", *map(str, arguments)],
+            [*command, program, "run", config, "-j", *map(str, arguments)],
             text=True,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            **options,
+            **{"stderr": subprocess.PIPE, **options},
         )
 
     def __enter__(self) -> "RunningRouter":
@@ -241,6 +242,20 @@ def bench(tmp_path: pathlib.Path) -> Bench:
     return Bench(tmp_path)
 
 
+@pytest.fixture
+def run(bench: Bench) -> "live.Commands":
+    return live.Commands(bench)
+
+
+@pytest.fixture
+def router(bench: Bench) -> Iterator[RunningRouter]:
+    """A router with routes and neighbours, packets going through."""
+    bench.configure(live.PORTS, live.ROUTES, live.NEIGHBOURS)
+    with bench.start() as router:
+        router.wait_for_packets()
+        yield router
+
+
 @pytest.fixture(scope="session")
 def data() -> pathlib.Path:
     if not DATA.is_dir():
@@ -253,6 +268,13 @@ def corpus(data: pathlib.Path) -> corpora.Corpus:
     loaded = corpora.load(data / "pcap", CACHE)
     ipv4.learn(loaded.frames(), ORACLE_CACHE)
     return loaded
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests with peers, which the short tier runs on the release build only."""
+    for item in items:
+        if hasattr(item.module, "netns"):
+            item.add_marker(pytest.mark.peers)
 
 
 def pytest_sessionstart() -> None:

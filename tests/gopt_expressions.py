@@ -28,9 +28,9 @@ class Variable:
 class Expressions:
     """The text so far, the variables that are visible, and what may be written of them."""
 
-    def __init__(self, seed, cxx, number):
+    def __init__(self, seed, cxx, number, standard=None):
         self.random = random.Random(f"{seed}/{cxx}")
-        self.cxx, self.number = cxx, number
+        self.cxx, self.number, self.standard = cxx, number, standard
         self.scopes = [[]]
         self.loops = []  # what break and continue would leave: "loop", "switch"
         self.helpers = []

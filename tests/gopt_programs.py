@@ -3,12 +3,16 @@
 functions that contain hints, several hints; all of it defined behaviour that ends, so that baseline and compiled function
 must agree. A program is a function of its seed."""
 
-from gopt_expressions import MASK, TYPES, Expressions, Variable, words
+from gopt_expressions import MASK, TYPES, Variable, words
+from gopt_objects import Objects
 
 SIGNATURE = (
     "const uint32_t* t, const struct node* nodes, const uint32_t* in, uint32_t* out, uint64_t* out2, uint64_t* total, "
     "uint32_t n"
 )
+
+C_STANDARDS = ["c99", "c11", "c17", "c2x", "gnu99", "gnu11", "gnu17", "gnu2x"]
+CXX_STANDARDS = [f"{kind}{year}" for kind in ("c++", "gnu++") for year in (11, 14, 17, 20, "2b")]
 
 PRELUDE = """#include "gopt.h"
 #include <stdint.h>
@@ -23,22 +27,32 @@ static inline uint64_t weigh(const uint8_t* bytes, uint32_t n) {
   for (uint32_t k = 0; k < n; ++k) sum = sum * 31 + bytes[k];
   return sum;
 }
+static inline uint32_t peek(const uint32_t* t, const uint32_t* own) {
+  g_expensive(&t[own[0] & 1023]);
+  return t[own[0] & 1023] + own[1];
+}
 #define EXPENSIVE_NODE(p) g_expensive(p); (void)(p)
 #define LAST(x, y) ((x) > (y) ? (x) : (y))
 """
 CXX_PRELUDE = """#include <initializer_list>
 struct boxed { uint32_t value = 3; uint64_t other = 4; };
 struct point { uint32_t x, y; uint32_t sum() const { return x + y; } };
+struct refers { const uint32_t& key; uint32_t more; };
+static inline uint32_t peek_at(const uint32_t* t, const pair& own, uint32_t more = 3, const uint32_t& last = 2 + 2) {
+  g_expensive(&t[own.first & 1023]);
+  return t[own.first & 1023] + (uint32_t)own.second + more * last;
+}
 template <class T> static inline T twice(T x) { return static_cast<T>(x * 2); }
 """
 
 
-class Program(Expressions):
+class Program(Objects):
     """One annotated function and its helpers."""
 
     def statement(self, budget):
         """Writes one statement, of at most about `budget` others."""
         simple = [self.assign, self.assign, self.hint, self.hint, self.declaration, self.declaration, self.declaration, self.output, self.escape, self.fill_array]
+        simple += [self.temporary, self.argument] if self.cxx else [self.literal, self.literal]
         nested = [self.if_, self.if_, self.for_, self.while_, self.do_, self.switch, self.block, self.unbraced]
         jumps = [self.jump]
         if self.helpers:
@@ -173,29 +187,6 @@ class Program(Expressions):
         value = self.expression()
         return self.put(self.pick([f"out[i] = (uint32_t)({value});", f"out2[i] += ({value});", f"out[i] ^= (uint32_t)({value});", f"sum += ({value});", "count++;"]))
 
-    def escape(self, _budget):
-        variable = self.declare("number")
-        self.put(f"uint32_t {variable.name} = (uint32_t)({self.without(variable, self.leaf)});")
-        self.add(variable)
-        if self.chance(0.5):
-            self.put(f"bump(&{variable.name});")
-            return
-        self.fuel += 1
-        self.put(f"uint32_t* at_{self.fuel} = &{variable.name};")
-        at = self.fuel
-        self.hint(0)
-        self.put(f"*at_{at} += (uint32_t)({self.expression(1)});")
-
-    def fill_array(self, _budget):
-        self.fuel += 1
-        name = f"bytes_{self.fuel}"
-        self.put(f"uint8_t {name}[{self.pick([5, 16, 40])}];")
-        self.put(f"for (uint32_t k = 0; k < sizeof {name}; ++k) {name}[k] = (uint8_t)(k * ({self.leaf()}));")
-        self.hint(0)
-        variable = self.declare("number")
-        self.put(f"uint64_t {variable.name} = weigh({name}, sizeof {name});")
-        self.add(variable)
-
     # --- nested statements
 
     def if_(self, budget):
@@ -207,6 +198,9 @@ class Program(Expressions):
         self.put("}")
 
     def unbraced(self, _budget):
+        if self.chance(0.3):
+            k = self.counter()
+            self.put(f"for (uint32_t {k} = 0; {k} < 2; ++{k}) g_expensive(&t[{k}]);")
         self.put(f"if ({self.condition()})")
         self.depth += 1
         self.put(f"g_expensive(&t[({self.leaf_number()}) & {MASK}]);")
@@ -378,7 +372,9 @@ class Program(Expressions):
             self.put(f"for (const uint32_t x{self.fuel} : {{1u, 2u, 3u}}) {variable.name} += x{self.fuel} + (uint32_t)({value});")
         else:
             self.put(f"uint32_t {variable.name} = point{{1, (uint32_t)({value})}}.sum();")
-            self.put(f"if (uint32_t x{self.fuel} = {variable.name} & 3; x{self.fuel} > 1) {variable.name} += x{self.fuel};")
+            test = f"if (uint32_t x{self.fuel} = {variable.name} & 3"
+            old = self.standard is not None and self.standard.endswith(("11", "14"))
+            self.put(test + (f") {variable.name} += x{self.fuel};" if old else f"; x{self.fuel} > 1) {variable.name} += x{self.fuel};"))
         self.add(variable)
 
     # --- the whole
@@ -426,9 +422,9 @@ class Program(Expressions):
         )
 
 
-def programs(seed, count, cxx):
-    """A source with `count` annotated functions f0, f1..."""
-    functions = [Program(f"{seed}/{k}", cxx, k).text() for k in range(count)]
+def programs(seed, count, cxx, standard=None):
+    """A source with `count` annotated functions f0, f1... in the language mode `standard`; without, that of the tests."""
+    functions = [Program(f"{seed}/{k}", cxx, k, standard).text() for k in range(count)]
     return PRELUDE + (CXX_PRELUDE if cxx else "") + "\n" + "\n".join(functions)
 
 

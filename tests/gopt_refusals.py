@@ -2,6 +2,10 @@
 """What the gopt compiler refuses: a case per diagnostic. The line that the error must point to carries a comment //! with a
 part of what it must say."""
 
+from gopt_refusals_cxx import CXX
+
+__all__ = ["C", "CXX"]
+
 C = {
     "return": """
 void f(const int* t, int* out, uint32_t n) {
@@ -35,6 +39,36 @@ void f(const int* t, int* out, uint32_t n) {
     g_expensive(&t[i]);
   in:
     out[i] = t[i];
+  }
+}""",
+    "calls a function with a foreach": """
+static int look(const int* p) {
+  int sum = 0;
+  foreach (k, 3) {
+    g_expensive(p + k);
+    sum += p[k];
+  }
+  return sum;
+}
+void f(const int* t, int* out, uint32_t n) {
+  const int first = look(t);  //! 'look' has a foreach, so that gopt writes it as look_gopt
+  foreach (i, n) {
+    g_expensive(&t[i]);
+    out[i] = t[i] + first;
+  }
+}""",
+    "number of items": """
+void f(const int* t, const uint32_t* in, int* out, uint32_t n) {
+  foreach (i, in) {  //! the number of items has the type 'const uint32_t *'
+    g_expensive(&t[i]);
+    out[i] = t[i];
+  }
+}""",
+    "number of items by the item": """
+void f(const int* t, int* out, uint32_t n) {
+  foreach (i, i) {  //! the number of items depends on 'i', the item
+    g_expensive(&t[i]);
+    out[i] = t[i] + (int)n;
   }
 }""",
     "nested": """
@@ -275,227 +309,76 @@ void f(const int* t, int* out, uint32_t n) {
 }
 #undef WIDTH
 #define WIDTH 4""",
-    "nothing": "int f(void); //! no function here has a foreach",
-}
-
-CXX = {
-    "destructor": """
-struct owner { int* p; ~owner() { delete p; } };
+    "function in the old style": """
+static int look(p, k) const int* p; int k; { g_expensive(p); return *p + k; }
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
-    owner a{nullptr};  //! which cannot be copied byte by byte
+    out[i] = look(&t[i], 2);  //! its parameters are declared behind the parentheses
+  }
+}""",
+    "foreach in the old style": """
+void f(t, out, n) const int* t; int* out; uint32_t n; {  //! the parameters are declared behind the parentheses
+  foreach (i, n) {
     g_expensive(&t[i]);
     out[i] = t[i];
   }
 }""",
-    "lambda": """
+    "more arguments than parameters": """
+static int look() { g_expensive("a"); return 1; }
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
-    auto twice = [](int x) { return 2 * x; };  //! a lambda, whose type has no name
-    g_expensive(&t[i]);
-    out[i] = twice(t[i]);
+    out[i] = look(t[i]);  //! another number of arguments than it has parameters
   }
 }""",
-    "binding": """
-struct two { int a, b; };
-void f(const two* t, int* out, uint32_t n) {
+    "any number of arguments": """
+void f(const int* t, int* out, uint32_t n, ...) {  //! a foreach in a function of any number of arguments
   foreach (i, n) {
-    auto [a, b] = t[0];  //! a structured binding
-    g_expensive(&t[i]);
-    out[i] = a + b;
-  }
-}""",
-    "range": """
-void f(const int* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    const int steps[] = {1, 2, 3};
-    for (int k : steps) {  //! a loop over a range
-      g_expensive(&t[i]);
-      out[i] += t[i] * k;
-    }
-  }
-}""",
-    "try": """
-void f(const int* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    try {  //! inside a try block
-      g_expensive(&t[i]);
-      out[i] = t[i];
-    } catch (...) {
-    }
-  }
-}""",
-    "if constexpr": """
-void f(const int* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    if constexpr (sizeof(int) == 4) {  //! inside an if constexpr
-      g_expensive(&t[i]);
-    }
-    out[i] = t[i];
-  }
-}""",
-    "number of items of a class": """
-struct count { uint32_t number; };
-inline bool operator<(uint32_t i, count n) { return i < n.number; }
-void f(const int* t, int* out, count n) {
-  foreach (i, n) {  //! foreach needs a number of items
     g_expensive(&t[i]);
     out[i] = t[i];
   }
 }""",
-    "declarator that ends inside a token": """
-template <class T> struct box {};
+    "control character": """
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
-    auto (*make)(int) -> box<box<int>> = nullptr;  //! where this is initialised cannot be told
     g_expensive(&t[i]);
-    out[i] = make == nullptr ? t[i] : 0;
+    out[i] = t[i] + "\x03"[0];  //! a control character stands here
   }
 }""",
-    "word behind a name": """
+    "compound literal of a type without a name": """
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
-    const int x __asm__("y") = t[i];  //! put what stands behind its name before it
+    const int* p = &(struct { int x; }){t[i]}.x;  //! whose type has no name
     g_expensive(&t[i]);
-    out[i] = x;
+    out[i] = *p;
   }
 }""",
-    "type by a variable of a template": """
-template <class T> void f(const T* t, T* out, uint32_t n) {
-  foreach (i, n) {
-    T x = t[i];
-    decltype(x + 1) y = x;  //! whose type is written with a variable and depends on the template's arguments
-    g_expensive(&t[i]);
-    out[i] = t[i] + y;
-  }
-}""",
-    "name of a type by a variable": """
-void f(const int* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    int x = t[i];
-    using number = decltype(x);  //! a type that is written with a variable
-    number y = x;
-    g_expensive(&t[i]);
-    out[i] = t[i] + y;
-  }
-}""",
-    "if with a variable": """
-void f(const int* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    if (int k = out[i]) {  //! a variable that an if declares
-      g_expensive(&t[i]);
-      out[i] = t[i] + k;
-    }
-  }
-}""",
-    "switch with a variable": """
-void f(const int* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    switch (int k = out[i]) {  //! a variable that a switch declares
-      case 1:
-        g_expensive(&t[i]);
-        out[i] = t[i] + k;
-    }
-  }
-}""",
-    "while with a variable": """
-void f(const int* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    while (int k = out[i]) {  //! a variable that a condition declares
-      g_expensive(&t[i]);
-      out[i] = t[i] - k;
-    }
-  }
-}""",
-    "for with a variable": """
-void f(const int* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    for (; int k = out[i];) {  //! a variable that a condition declares
-      g_expensive(&t[i]);
-      out[i] = t[i] - k;
-    }
-  }
-}""",
-    "member": """
-struct table {
-  const int* t;
-  void f(int* out, uint32_t n) const {  //! a foreach in a member of a class
-    foreach (i, n) {
-      g_expensive(&t[i]);
-      out[i] = t[i];
-    }
-  }
-};""",
-    "member that is called": """
-struct table {
-  const int* t;
-  int look(uint32_t i) const { g_expensive(&t[i]); return t[i]; }
-};
-void f(const table* a, int* out, uint32_t n) {
-  foreach (i, n) {
-    out[i] = a->look(i);  //! it is a member of a class
-  }
-}""",
-    "reference returned": """
-static const int& look(const int* p) { g_expensive(p); return *p; }
-void f(const int* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    out[i] = look(&t[i]);  //! it returns a reference
-  }
-}""",
-    "namespace": """
-namespace other { static int look(const int* p) { g_expensive(p); return *p; } }
-void f(const int* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    out[i] = other::look(&t[i]);  //! it stands in another namespace
-  }
-}""",
-    "depends": """
+    "array of an object that a function returns": """
+struct holder { int a[2]; };
+static struct holder make(int x) { struct holder made = {{x, 1}}; return made; }
 static int look(const int* p) { g_expensive(p); return *p; }
-template <class T> void f(const T* t, int* out, uint32_t n) {
+void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
-    out[i] = look(&t[i]);  //! depends on the template's arguments
+    out[i] = look(make(t[i]).a);  //! an array of an object without a name
   }
 }""",
-    "auto that depends": """
-template <class T> void f(const T* t, int* out, uint32_t n) {
+    "macro of a function": """
+void f(const int* t, int* out, uint32_t n) {
+#define MORE 3  //! the macro 'MORE' is defined in a function
   foreach (i, n) {
-    auto x = t[i];  //! whose type depends on the template's arguments
     g_expensive(&t[i]);
-    out[i] = x;
+    out[i] = t[i] + MORE;
   }
 }""",
-    "template of a template": """
-template <template <class> class T> static int look(const T<int>& p) { g_expensive(&p); return p.x; }  //! types and integers
-template <class T> struct box { T x; };
-void f(const box<int>* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    out[i] = look(t[i]);
-  }
-}""",
-    "foreach in a lambda": """
+    "condition around a function's start": """
+#ifdef LONG
+void f(const int* t, long* out, uint32_t n) {
+#else
 void f(const int* t, int* out, uint32_t n) {
-  auto all = [=] {
-    foreach (i, n) {  //! a foreach in a lambda
-      g_expensive(&t[i]);
-      out[i] = t[i];
-    }
-  };
-  all();
-}""",
-    "hint in a lambda": """
-void f(const int* t, int* out, uint32_t n) {
+#endif  //! this belongs to an #if on the other side
   foreach (i, n) {
-    out[i] = [&] { g_expensive(&t[i]); return t[i]; }();  //! must be a statement of its own
-    g_expensive(t);
+    g_expensive(&t[i]);
+    out[i] = t[i];
   }
 }""",
-    "reference captured": """
-void f(const int* t, int* out, uint32_t n) {
-  foreach (i, n) {
-    const int& a = t[i];
-    g_expensive(&a);
-    out[i] = [=] { return a; }();  //! a lambda captures the reference 'a'
-  }
-}""",
+    "nothing": "int f(void); //! no function here has a foreach",
 }

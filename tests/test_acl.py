@@ -7,6 +7,10 @@ import random
 import shutil
 
 import pytest
+from scapy.layers.inet import UDP
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, PadN
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
 
 import conftest
 import netns
@@ -173,6 +177,45 @@ def test_bad_lists(bench):
         router.stop()
     done = penumbra("check", bench.config)
     assert done.returncode == 3 and "list:2:6:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "entry, column, mend",
+    [
+        ("deny ipv6 proto 44", 17, "'fragment any' for fragments"),
+        ("deny ipv6 proto 43", 17, "'exthdr rt'"),
+        ("deny proto udp dport 53 fragment later", 34, "leave out 'fragment later'"),
+    ],
+)
+def test_check_refuses_an_entry_that_no_packet_matches(bench, entry, column, mend):
+    write_list(bench, f"# the second line\n{entry}\npermit\n")
+    bench.configure([SYNTHETIC], NOWHERE, pipeline="  - acl: {rules: list}")
+    done = penumbra("check", bench.config)
+    assert done.returncode == 3
+    assert f"list:2:{column}: " in done.stderr and mend in done.stderr
+
+
+def test_nothing_that_cannot_be_read_passes(bench, tmp_path):
+    """IPv6 packets to a denied port behind more and more extension headers, and cut into fragments (RFC 7112)."""
+    capture = tmp_path / "headers.pcap"
+    ether, ip, udp = Ether(), IPv6(src="2001:db8::1", dst="2001:db8::2"), UDP(sport=1024, dport=53) / b"query"
+    frames = []
+    for headers in range(20):
+        packet = ip
+        for _ in range(headers):
+            packet = packet / IPv6ExtHdrDestOpt(options=[PadN(optdata=b"\0" * 4)])
+        frames.append(ether / packet / udp)
+    chain = bytes(IPv6ExtHdrDestOpt(nh=17, options=[PadN(optdata=b"\0" * 12)]) / udp)
+    frames.append(ether / ip / IPv6ExtHdrFragment(nh=60, offset=0, m=1) / chain[:16])
+    wrpcap(str(capture), [Ether(bytes(frame)) for frame in frames])
+    write_list(bench, NOBODY + "deny proto udp dport 53\npermit\n")
+    ports = [{"name": "in", "device": f"pcap:{capture}", "sink": "count"}, SYNTHETIC]
+    bench.configure(ports, NOWHERE, pipeline="  - acl: {rules: list}")
+    with bench.start() as router:
+        router.wait_for("the capture's end", lambda: router.received("in") == len(frames))
+        router.wait_for("the last decision", lambda: packets_by_entry(router)["deny proto udp dport 53"] == 9)
+        summary = router.stop()
+    assert summary.reasons[("drop", "unparsable")] == len(frames) - 9
 
 
 def test_trace_names_the_entry(bench):

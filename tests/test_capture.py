@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -159,6 +160,17 @@ def test_into_a_pipe(router):
         timeout=conftest.PATIENCE,
     )
     assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_without_a_file_prints_a_line_a_packet(router):
+    done = conftest.penumbra("capture", "wan", "--count", "20", "--filter", "src port 3", "--socket", router.socket)
+    assert done.returncode == 0 and "20 packets captured, 0 lost" in done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 20
+    form = re.compile(r"\d\d:\d\d:\d\d\.\d{6} IP 192\.0\.2\.9\.3 > \d+\.\d+\.\d+\.\d+\.53: UDP, length \d+")
+    assert all(form.fullmatch(line) for line in lines), lines
+    done = conftest.penumbra("capture", "wan", "-j", "--count", "1", "--socket", router.socket)
+    assert done.returncode == 2 and "-w FILE" in done.stderr
 
 
 def test_clients_that_are_killed_leave_nothing_behind(router):

@@ -25,7 +25,7 @@ from oracle.ipv4 import explain
 
 EVERY_REASON = {
     *("runt", "wrong_mac", "truncated", "bad_version", "bad_header_length", "bad_total_length", "bad_checksum"),
-    *("martian_source", "martian_destination", "link_broadcast", "no_route", "blackhole", "unreachable"),
+    *("martian_source", "martian_destination", "link_broadcast", "no_route", "blackhole", "unreachable", "link_local"),
     *("arp", "ipv6", "ipv6_neighbour_discovery", "ipv6_link"),
     *("other_ethertype", "broadcast", "multicast", "options", "local", "ttl_expired"),
     *("unknown_neighbour", "fragmentation_needed"),

@@ -12,6 +12,7 @@ import classify_figures
 from conftest import penumbra
 from report_pages import document, report, section, text_of
 
+pytestmark = pytest.mark.release_only
 SAMPLES = [(8.0, 2.0), (9.0, 2.0), (10.0, 4.0)]
 
 

@@ -272,12 +272,14 @@ def test_without_root(bench):
 
 
 def test_pipeline_of_two_functions(bench):
-    """What the first function has decided the second one does not touch."""
+    """A later function does not touch what an earlier one has decided: the list denies all, but has no IPv4 packet."""
+    (bench.folder / "acl.txt").write_text("deny\n")
     bench.configure(
         PORTS,
         ROUTES,
         NEIGHBOURS,
-        pipeline="  - ipv4: {routes: routes.txt, neighbours: neighbours.txt, engine: scalar}\n  - echo",
+        pipeline="  - ipv4: {routes: routes.txt, neighbours: neighbours.txt, engine: scalar}\n"
+        "  - acl: {rules: acl.txt}\n  - ipv6",
     )
     frames = some_frames(200)
     write_pcap(bench.folder / "in.pcap", frames_of(frames))

@@ -9,6 +9,7 @@ import pytest
 
 import conftest
 
+pytestmark = pytest.mark.release_only
 DOCS = conftest.ROOT / "docs"
 CONFIG = (DOCS / "configuration.md").read_text()
 PORT = "{name: a, device: none}"
@@ -20,6 +21,7 @@ UNKNOWN = {
     "metrics": f"ports: [{PORT}]\npipeline: [echo]\nmetrics: {{qqqqqqqqqq: 1}}\n",
     "fpm": f"ports: [{PORT}]\npipeline: [echo]\nfpm: {{qqqqqqqqqq: 1}}\n",
     "control": f"ports: [{PORT}]\npipeline: [echo]\ncontrol: {{qqqqqqqqqq: 1}}\n",
+    "read_only": f"ports: [{PORT}]\npipeline: [echo]\ncontrol: {{read_only: {{qqqqqqqqqq: 1}}}}\n",
     "pcap:": 'ports: [{name: a, device: "pcap:x,qqqqqqqqqq=1"}]\npipeline: [echo]\n',
     "synth:": 'ports: [{name: a, device: "synth:qqqqqqqqqq=1"}]\npipeline: [echo]\n',
 }
@@ -110,7 +112,7 @@ PAGES = sorted((DOCS / "functions").glob("*.md"))
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_configurations_of_functions_are_taken(tmp_path, page):
     """As they stand there; one without ports has those of the one before it, and files are empty."""
-    ports = f"ports: [{PORT}]\n"
+    ports = "ports: [{name: a, device: none, twin: true}]\n"
     snippets = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
     assert snippets
     for snippet in snippets:

@@ -27,7 +27,7 @@ def examine(*arguments, command=(), code=(0, 1)):
     assert (done.returncode == 1) == any(f["state"] == "problem" for f in findings)
     by_check = {}
     for finding in findings:
-        assert finding.keys() == {"check", "state", "text", "command"}
+        assert finding.keys() == {"check", "state", "text", "command", "packages"}
         assert finding["state"] in ("ok", "hint", "problem") and finding["text"]
         by_check.setdefault(finding["check"], []).append(finding)
     return by_check
@@ -57,11 +57,30 @@ def test_what_the_configuration_needs(bench):
             "state": "problem",
             "text": "there is no interface no-such-if",
             "command": "ip -brief link",
+            "packages": [],
         }
     ]
     bench.config.write_text("ports: 1\n")
     done = conftest.penumbra("doctor", bench.config)
     assert done.returncode == 3 and f"{bench.config}:1:" in done.stderr
+
+
+@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+def test_interfaces_that_are_down_or_without_a_carrier(bench):
+    namespace = netns.Namespace("doctor")
+    try:
+        namespace.ip("link", "add", "wan", "type", "veth", "peer", "name", "host")
+        bench.configure([{"name": "wan", "device": "net_af_packet0,iface=wan", "sink": None}], pipeline="  - echo")
+
+        def interface():
+            (finding,) = examine(bench.config, command=namespace.command())["interfaces"]
+            return finding["state"], finding["text"].partition(":")[0], finding["command"]
+
+        assert interface() == ("hint", "wan is down", "ip link set wan up")  # the kernel refuses to tell of a carrier
+        namespace.ip("link", "set", "wan", "up")
+        assert interface() == ("hint", "wan is up without a carrier", "")
+    finally:
+        namespace.delete()
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")

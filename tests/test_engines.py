@@ -36,8 +36,7 @@ def measured(running):
 def test_a_run_begins_with_what_the_last_one_measured(router, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with router.start() as running:
-        [line] = measured(running)
-        assert "earlier" not in line
+        assert not any("earlier" in line for line in measured(running))
         running.stop()
     kept = tmp_path / "cache" / "penumbra" / "calibration.json"
     [finding] = json.loads(kept.read_text())["engines"]["gopt"]
@@ -45,8 +44,8 @@ def test_a_run_begins_with_what_the_last_one_measured(router, tmp_path, monkeypa
     slow = {**PORTS[0], "device": f"{PORTS[0]['device']},rate=1000"}  # too few packets for another trial
     router.configure([slow, PORTS[1]], ROUTES, NEIGHBOURS, engine="gopt")
     with router.start() as running:
-        found = f"ipv4_dir24_8: width {finding['value']}, {finding['gain']:.2f} times width 1 in an earlier run"
-        assert measured(running) == [found]
+        found = f": width {finding['value']}, {finding['gain']:.2f} times width 1 in an earlier run"
+        assert any(line.startswith("ipv4_dir24_8, batches of ") and line.endswith(found) for line in measured(running))
         running.stop()
 
 

@@ -174,7 +174,7 @@ def test_a_twin_leaves_for_another_namespace_and_comes_back(bench, network):
         router.wait_for("its end", lambda: ways(router) == [])
         network.h2.ip("link", "set", "twin-b", "netns", network.router.name)
         network.router.ip("link", "set", "twin-b", "up")
-        network.router.ip("address", "add", "10.2.0.1/24", "dev", "twin-b")
+        router.wait_for("its address", lambda: "10.2.0.1/24" in network.router.ip("address", "show", "twin-b"))
 
         def told_again():
             network.router.run("ip", "route", "replace", *route, check=False)  # not before there is a carrier

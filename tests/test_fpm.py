@@ -352,7 +352,7 @@ def test_a_hundred_thousand_routes(start, kernel, via):
 @pytest.mark.parametrize(
     ("fpm", "message"),
     [
-        ("{listen: 2620}", "4:15: expected an IPv4 address of this machine with a TCP port"),
+        ("{listen: 2620}", "4:15: expected an address of this machine with a TCP port"),
         ("{settle: 5}", "4:15: expected a time from 100ms to 1440m, found '5'"),
         ("{hold: 10ms}", "4:13: expected a time from 100ms"),
         ("{hold: 2000m}", "4:13: expected a time from 100ms"),

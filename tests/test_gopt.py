@@ -13,6 +13,8 @@ import textwrap
 import pytest
 
 import conftest
+import gopt_cases
+import gopt_fuzz
 import gopt_programs
 import gopt_refusals
 
@@ -118,6 +120,43 @@ def test_bad_words(words, said):
     assert said in done.stderr
 
 
+@pytest.mark.parametrize("name", ["a.c", "./a.c", "link.c", "hard.c", "../{}/a.c", "a.h"])
+def test_output_that_is_read(tmp_path, name):
+    """A file that is read is not written over, whatever its name."""
+    source, header = tmp_path / "a.c", tmp_path / "a.h"
+    header.write_text("static const int more = 1;\n")
+    source.write_text('#include "gopt.h"\n#include "a.h"\nvoid f(int* out, uint32_t n) { foreach (i, n) out[i] = more; }\n')
+    (tmp_path / "link.c").symlink_to(source)
+    os.link(source, tmp_path / "hard.c")
+    before = source.read_text(), header.read_text()
+    output = name.format(tmp_path.name)
+    for option in ("-o", "--depfile"):
+        words = ["-o", "out.c"] if option == "--depfile" else []
+        done = run(GOPT, "a.c", *words, option, output, "--", f"-I{INCLUDE}", cwd=tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert f"{option} {output} is " in done.stderr and "name another one" in done.stderr
+        assert (source.read_text(), header.read_text()) == before
+    assert (tmp_path / "link.c").is_symlink()
+
+
+def test_output_to_a_device(tmp_path):
+    """A device stays what it is."""
+    done = gopt(CASES / "lookup.c", "/dev/stdout", cwd=tmp_path)
+    assert done.returncode == 0 and "lookup_gopt" in done.stdout
+    assert os.readlink("/dev/stdout").startswith("/proc/")
+
+
+def test_too_much_for_the_program(tmp_path):
+    """What exhausts the stack is refused where it stands, and nothing aborts."""
+    source = tmp_path / "deep.c"
+    sum_ = "+".join(["in[i]"] * 200_000)
+    source.write_text(f'#include "gopt.h"\nvoid f(const int* in, int* out, uint32_t n) {{\n  foreach (i, n) {{\n    g_expensive(in);\n    out[i] = {sum_};\n  }}\n}}\n')
+    done = gopt(source, tmp_path / "out.c")
+    assert done.returncode == 1, done.stderr[-2000:]
+    assert "deep.c:2:" in done.stderr and "error: gopt: what stands here is too much" in done.stderr
+    assert not (tmp_path / "out.c").exists()
+
+
 def test_output_that_cannot_be_written(tmp_path):
     done = gopt(CASES / "lookup.c", tmp_path / "missing" / "out.c")
     assert done.returncode == 2
@@ -136,32 +175,75 @@ def test_errors_of_the_language_are_clangs(tmp_path):
 # --- what its output does
 
 
-def compare(folder, seed, count, cxx, compiler):
+def compare(folder, seed, count, standard, compiler):
     """Builds `count` random programs with their compiled forms, and runs both over items and widths."""
+    cxx = "++" in standard
     suffix = "cc" if cxx else "c"
     source, output, driver = (folder / f"{part}{seed}.{suffix}" for part in ("program", "output", "driver"))
-    source.write_text(gopt_programs.programs(seed, count, cxx))
+    source.write_text(gopt_programs.programs(seed, count, cxx, standard))
     driver.write_text(gopt_programs.driver(count, WIDTHS))
-    standard = language(source)[1]
+    standard = f"-std={standard}"
     done = gopt(source, output, "--width", "any", flags=[standard])
-    assert done.returncode == 0, f"seed {seed}: {done.stderr}"
+    assert done.returncode == 0, f"seed {seed}, {standard}: {done.stderr}"
     program = folder / f"run{seed}"
     done = run(compiler, standard, "-O1", "-w", f"-I{INCLUDE}", "-o", program, source, output, driver)
-    assert done.returncode == 0, f"seed {seed}: {done.stderr}"
+    assert done.returncode == 0, f"seed {seed}, {compiler} {standard}: {done.stderr}"
     done = run(program)
-    assert done.returncode == 0, f"seed {seed}, {compiler}: {done.stdout}"
+    assert done.returncode == 0, f"seed {seed}, {compiler} {standard}: {done.stdout}"
+    for file in (source, output, driver, program):
+        file.unlink()
     return count
 
 
+@pytest.mark.parametrize(
+    ("suffix", "standard", "cases"),
+    [
+        ("c", "-std=c11", gopt_cases.C),
+        ("c", "-std=gnu2x", gopt_cases.C),
+        ("cc", "-std=c++17", gopt_cases.CXX),
+        ("cc", "-std=c++20", gopt_cases.CXX | gopt_cases.CXX20),
+    ],
+)
+def test_what_once_went_wrong(tmp_path, suffix, standard, cases):
+    source, output, driver = (tmp_path / f"{part}.{suffix}" for part in ("cases", "output", "driver"))
+    source.write_text(gopt_cases.source(cases))
+    driver.write_text(gopt_cases.driver(len(cases), [1, 2, 7, 64]))
+    done = gopt(source, output, "--width", "any", flags=[standard])
+    assert done.returncode == 0, done.stderr
+    for compiler in ("gcc", "clang-19") if suffix == "c" else ("g++", "clang++-19"):
+        if shutil.which(compiler) is None:
+            continue
+        warnings = ("-Wall", "-Wextra", "-Werror")
+        done = run(compiler, standard, "-O1", *warnings, f"-I{INCLUDE}", "-c", output, "-o", tmp_path / "output.o")
+        assert done.returncode == 0, done.stderr
+        done = run(compiler, standard, "-O1", "-w", f"-I{INCLUDE}", "-o", tmp_path / "run", source, tmp_path / "output.o", driver)
+        assert done.returncode == 0, done.stderr
+        done = run(tmp_path / "run")
+        assert done.returncode == 0, f"{compiler}: {done.stdout} of {list(enumerate(cases))}"
+
+
 def test_random_programs(tmp_path):
+    """C and C++ by turns, each run of four batches in the next two language modes."""
     batch = 30
     jobs = []
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("GOPT_JOBS", str(os.cpu_count())))) as pool:
         for k in range(0, PROGRAMS, batch):
-            cxx = (k // batch) % 2 == 1
-            compiler = (["gcc", "clang-19"], ["g++", "clang++-19"])[cxx][(k // batch) // 2 % 2]
-            jobs.append(pool.submit(compare, tmp_path, SEED + k, min(batch, PROGRAMS - k), cxx, compiler))
+            turn = SEED + k // batch
+            cxx = turn % 2 == 1
+            standards = gopt_programs.CXX_STANDARDS if cxx else gopt_programs.C_STANDARDS
+            standard = standards[turn // 2 % len(standards)]
+            compiler = (["gcc", "clang-19"], ["g++", "clang++-19"])[cxx][turn // 2 // len(standards) % 2 ^ turn // 4 % 2]
+            jobs.append(pool.submit(compare, tmp_path, SEED + k, min(batch, PROGRAMS - k), standard, compiler))
     assert sum(job.result() for job in jobs) == PROGRAMS
+
+
+def test_fuzzed_sources(tmp_path):
+    """gopt_fuzz.py runs longer."""
+    fuzzer = gopt_fuzz.Fuzzer(GOPT, SEED, tmp_path)
+    for _ in range(40):
+        fuzzer.once()
+    assert fuzzer.faults == []
+    assert fuzzer.taken + fuzzer.refused + fuzzer.endless == 40
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -224,7 +224,7 @@ def test_verify_finds_a_fault(bench):
 
 def test_verify_says_which_pipelines_it_knows(bench):
     write_pcap(bench.folder / "in.pcap", frames_of([]))
-    for pipeline in ("  - echo", PIPELINE + "\n  - echo", PIPELINE + "\n" + PIPELINE):
+    for pipeline in ("  - echo", "  - flows\n" + PIPELINE):
         bench.configure([{"name": "lan", "device": "pcap:in.pcap"}, *PORTS[2:]], "", "", pipeline=pipeline)
         done = penumbra("verify", bench.config)
         assert done.returncode == 3 and "ipv4 and ipv6" in done.stderr, done.stderr

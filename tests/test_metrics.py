@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics over HTTP: strictly parsed, and the same numbers as `show`."""
 
+import contextlib
 import http.client
 import json
 import re
 import signal
 import socket
 import threading
+import time
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -29,8 +31,8 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def get(port, path="/metrics"):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=conftest.PATIENCE)
+def get(port, path="/metrics", host="127.0.0.1"):
+    connection = http.client.HTTPConnection(host, port, timeout=conftest.PATIENCE)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
@@ -161,7 +163,49 @@ def test_addresses_that_are_taken_or_not_here(bench):
             assert f"{place_of(bench)}metrics: cannot listen on {listen}: {reason}" in done.stderr
 
 
-@pytest.mark.parametrize("listen", ["9464", "localhost:9464", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "[::1]:9464"])
+UNFINISHED = [b"", b"GET", b"GET /metrics HTTP/1.1\r\nHost: x\r\n", b"POST /metrics HTTP/1.1\r\nContent-Length: 99\r\n"]
+
+
+def test_clients_that_never_end_their_request(bench):
+    """A scrape does not wait for them: the bound is on a hang, as each of them may stay for 10 s."""
+    port = free_port()
+    configure(bench, LIVE, f"127.0.0.1:{port}")
+    with bench.start() as router, contextlib.ExitStack() as stack:
+        router.wait_for_packets()
+        for number in range(200):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), conftest.PATIENCE))
+            client.sendall(UNFINISHED[number % len(UNFINISHED)])
+        greedy = stack.enter_context(socket.create_connection(("127.0.0.1", port), conftest.PATIENCE))
+        greedy.sendall(b"GET /metrics HTTP/1.1\r\n\r\n" * 100)  # and reads nothing
+        for _ in range(3):
+            began = time.monotonic()
+            scrape(port)
+            assert time.monotonic() - began < (5 if conftest.SANITIZED else 1)
+        router.stop()
+
+
+def test_more_clients_than_there_is_room_for(bench):
+    port = free_port()
+    configure(bench, LIVE, f"127.0.0.1:{port}")
+    with bench.start() as router, contextlib.ExitStack() as stack:
+        for _ in range(600):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), conftest.PATIENCE))
+        scrape(port)
+        router.stop()
+
+
+def test_ipv6(bench):
+    with socket.socket(socket.AF_INET6) as listener:
+        listener.bind(("::1", 0))
+        port = listener.getsockname()[1]
+    configure(bench, LIVE, f"[::1]:{port}")
+    with bench.start() as router:
+        status, _, text = get(port, host="::1")
+        assert status == 200 and "penumbra_build_info" in text
+        router.stop()
+
+
+@pytest.mark.parametrize("listen", ["9464", "localhost:9464", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "::1:9464", "[::1]"])
 def test_what_is_no_address(bench, listen):
     configure(bench, LIVE, listen)
     done = conftest.penumbra("check", bench.config)

@@ -305,7 +305,7 @@ def test_a_hundred_thousand_routes_and_the_way_to_each(start, kernel):
 )
 def test_what_is_wrong_in_the_configuration(tmp_path, keys, message):
     config = tmp_path / "router.yaml"
-    config.write_text(f"ports: [{{name: wan, device: none}}]\npipeline:\n- ipv4: {{{keys}}}\n")
+    config.write_text(f"ports: [{{name: wan, device: none, twin: true}}]\npipeline:\n- ipv4: {{{keys}}}\n")
     done = penumbra("check", config)
     assert done.returncode == 3
     assert message in done.stderr

@@ -166,14 +166,15 @@ def test_what_the_host_sends_out_of_the_interface_has_not_come(bench, network):
         assert router.stop().received == len(frames)
 
 
-def test_what_a_ring_has_no_room_for_is_counted(bench, network):
-    frames = [bytes(Ether(dst=network.macs["a"]) / IP(src="10.1.0.2", dst="198.51.100.1") / UDP())] * 2000
+@pytest.mark.parametrize("driver", DEVICES)
+def test_what_a_ring_has_no_room_for_is_counted(bench, network, driver):
+    frames = [bytes(Ether(dst=network.macs["a"]) / IP(src="10.1.0.2", dst="198.51.100.1") / UDP())] * 4000
 
     def counted():
         row = router.show("ports")[0]
         return row["rx_packets"] + row["missed"] == len(frames) and row
 
-    with network.h1.socket("eth0") as inward, start(bench, network, "net_af_packet", ring=512) as router:
+    with network.h1.socket("eth0") as inward, start(bench, network, driver, ring=512) as router:
         router.process.send_signal(signal.SIGSTOP)
         netns.send(inward, frames)
         router.process.send_signal(signal.SIGCONT)

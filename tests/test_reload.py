@@ -65,7 +65,7 @@ def test_a_signal_reloads_too(bench, router):
     router.process.send_signal(signal.SIGTERM)
     stdout, stderr = router.process.communicate(timeout=conftest.PATIENCE)
     conftest.Summary(stdout)
-    assert stderr == "penumbra: reload: ipv4: routes: 1 added, 0 removed, 0 changed, 1 as before\n"
+    assert " reload: ipv4: routes: 1 added, 0 removed, 0 changed, 1 as before\n" in stderr
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_a_signal_reloads_too(bench, router):
         ("routes: r", "ruotes: r", 3, "did you mean 'routes'?"),
         ("ipv4", "ipv5", 3, "did you mean 'ipv4'?"),
         ('"lan"', '"lam"', 3, "neighbours.txt:1:15: expected the name of a port"),
-        ("rate=5k", "rate=6k", 1, "a change of ports takes a restart; nothing has changed"),
+        ("rate=5k", "rate=6k", 1, "a change of ports.wan.device takes a restart, or `penumbra port del` and `port add`; nothing has changed"),
         ("pipeline:", "engine: scalar\npipeline:", 1, "a change of engine, pipeline takes a restart"),
-        ("  - ipv4", "  - echo\n  - ipv4", 1, "a change of pipeline takes a restart"),
+        ("  - ipv4", "  - flows\n  - ipv4", 1, "a change of pipeline takes a restart"),
     ],
 )
 def test_what_is_wrong_changes_nothing(bench, router, old, new, code, message):
@@ -105,13 +105,13 @@ def test_a_plan_names_what_takes_a_restart(bench, router):
     (bench.folder / "routes.txt").write_text(ROUTES + "10.0.0.0/8 dev dmz\n")
     changes = ["ipv4: routes: 1 added, 0 removed, 0 changed, 1 as before"]
     plan = json.loads(ask(bench, "plan", other).stdout)
-    assert plan == {"file": str(other), "changes": changes, "restart": ["ports", "punts"]}
+    assert plan == {"file": str(other), "changes": changes, "restart": ["punts", "ports.wan.device"]}
     assert penumbra("plan", other, "--socket", bench.folder / "ctl").stdout == (
-        f"ports: takes a restart\npunts: takes a restart\n{changes[0]}\n"
+        f"punts: takes a restart\nports.wan.device: takes a restart\n{changes[0]}\n"
     )
-    other.write_text(other.read_text().replace("  - ipv4", "  - echo\n  - ipv4"))
+    other.write_text(other.read_text().replace("  - ipv4", "  - flows\n  - ipv4"))
     plan = json.loads(ask(bench, "plan", other).stdout)
-    assert plan == {"file": str(other), "changes": [], "restart": ["ports", "punts", "pipeline"]}
+    assert plan == {"file": str(other), "changes": [], "restart": ["punts", "pipeline", "ports.wan.device"]}
     router.stop()
 
 

@@ -13,6 +13,7 @@ import conftest
 from conftest import penumbra
 from report_pages import report, two_machines
 
+pytestmark = pytest.mark.release_only
 CHROMIUM = shutil.which("chromium")
 #: Of frames: Chromium's own windows have 500 pixels at least.
 WIDTHS = [360, 500, 800, 1400]

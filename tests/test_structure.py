@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.release_only
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 SOURCE_SUFFIXES = {".h", ".cc", ".c", ".cu", ".in", ".txt", ".cmake"}
@@ -90,9 +91,9 @@ def tracked():
 
 
 def test_what_lies_at_the_top():
-    files = {".clang-format", ".clang-tidy", ".dockerignore", ".gitignore", "pytest.ini"}
+    files = {".clang-format", ".clang-tidy", ".dockerignore", ".gitignore", "CHANGELOG.md", "pytest.ini"}
     files |= {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "Makefile", "README.md"}
-    folders = {".ci", "bench", "cmake", "docs", "examples", "include", "packaging", "src", "tests", "tools"}
+    folders = {".ci", "bench", "cmake", "docs", "examples", "include", "packaging", "python", "src", "tests", "tools"}
     top = {path.relative_to(ROOT).parts[0] for path in tracked()}
     assert top == files | folders
 

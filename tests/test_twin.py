@@ -55,8 +55,8 @@ class Network:
         ]
 
     def address_twins(self):
+        """Their IPv4 addresses are the configuration's."""
         for name, net in (("a", 1), ("b", 2)):
-            self.router.ip("address", "add", f"10.{net}.0.1/24", "dev", f"twin-{name}")
             self.router.ip("address", "add", f"fd00:{net}::1/64", "dev", f"twin-{name}", "nodad")
         conftest.wait_until("carriers", lambda: self.router.ip("-brief", "link", "show", "type", "tun").count("LOWER_UP") == 2)
 
@@ -289,10 +289,69 @@ def test_a_twin_that_was_deleted_comes_again(network, start):
             netns.send(wire, [flood] * 50)
         router.wait_for("the twin", lambda: network.router.run("ip", "link", "show", "twin-a", check=False).returncode == 0)
         router.wait_for("the port", lambda: all(row["twin_up"] for row in router.show("ports")))
-        network.router.ip("address", "add", "10.1.0.1/24", "dev", "twin-a")
+        router.wait_for("its address", lambda: "10.1.0.1/24" in network.router.ip("address", "show", "twin-a"))
         ping(network.h1, "10.1.0.1")
         summary = router.stop()
     assert summary.received > 50
+
+
+def addresses_of(network, twin):
+    """Those of the configuration's kind, in order."""
+    shown = network.router.ip("-brief", "address", "show", "dev", twin).split()[2:]
+    return sorted(address for address in shown if not address.startswith("fe80"))
+
+
+@pytest.mark.parametrize("driver", DEVICES)
+def test_one_file_is_a_router(bench, network, driver):
+    """Nobody touches the twins: the configuration's addresses are theirs, and the first pings are answered."""
+    ports = network.ports(driver)
+    for i, port in enumerate(ports):
+        port["addresses"].append(f"fd00:{i + 1}::1/64")
+    bench.configure(ports, pipeline="  - ipv4: {follow: [kernel]}")
+    with bench.start(command=network.router.command()) as router:
+        assert addresses_of(network, "twin-a") == ["10.1.0.1/24", "fd00:1::1/64"]
+        assert addresses_of(network, "twin-b") == ["10.2.0.1/24", "fd00:2::1/64"]
+        router.wait_for("carriers", lambda: network.router.ip("-brief", "link", "show", "type", "tun").count("LOWER_UP") == 2)
+        assert "ttl=64" in ping(network.h1, "10.1.0.1")
+        assert "ttl=63" in ping(network.h1, "10.2.0.2")
+
+        def is_settled(address):
+            return " tentative" not in network.router.ip("-6", "address", "show", "to", address)
+
+        router.wait_for("the end of duplicate address detection", lambda: is_settled("fd00:1::1") and is_settled("fd00:2::1"))
+        assert "ttl=63" in ping(network.h2, "fd00:1::2")
+        router.stop()
+
+
+def test_a_twin_keeps_its_addresses(bench, network):
+    """What the kernel forgets or somebody deletes comes again; what somebody adds stays."""
+    ports = network.ports()[:1]
+    ports[0]["addresses"].append("fd00:1::1/64")
+    both = ["10.1.0.1/24", "fd00:1::1/64"]
+    bench.configure(ports, "10.1.0.0/24 dev a\n", "")
+    with bench.start(command=network.router.command()) as router:
+        assert addresses_of(network, "twin-a") == both
+        network.router.ip("address", "add", "203.0.113.1/24", "dev", "twin-a")
+        network.router.ip("link", "set", "twin-a", "down")  # its IPv6 addresses go
+        network.router.ip("link", "set", "twin-a", "up")
+        network.router.ip("address", "delete", "10.1.0.1/24", "dev", "twin-a")
+        router.wait_for("all addresses", lambda: addresses_of(network, "twin-a") == sorted([*both, "203.0.113.1/24"]))
+        network.router.ip("link", "delete", "twin-a")
+        router.wait_for("the twin's own", lambda: network.router.run("ip", "link", "show", "twin-a", check=False).returncode == 0 and addresses_of(network, "twin-a") == both)
+        router.stop()
+
+
+def test_a_persistent_twin_loses_the_addresses_that_the_configuration_dropped(bench, network):
+    """From one run to the next, and only those that are the configuration's."""
+    network.router.ip("tuntap", "add", "twin-a", "mode", "tap")
+    network.router.ip("address", "add", "203.0.113.1/24", "dev", "twin-a")
+    ports = network.ports()[:1]
+    for kept in (["10.1.0.1/24", "10.1.1.1/24"], ["10.1.1.1/24"]):
+        ports[0]["addresses"] = kept
+        bench.configure(ports, "10.1.0.0/16 dev a\n", "")
+        with bench.start(command=network.router.command()) as router:
+            assert addresses_of(network, "twin-a") == sorted([*kept, "203.0.113.1/24"])
+            router.stop()
 
 
 def test_a_cable_that_is_pulled(network, start):

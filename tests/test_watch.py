@@ -102,6 +102,14 @@ def test_a_router_that_goes_away(bench):
     assert done.returncode == 5 and "no router listens" in done.stderr and "gone away" not in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [("ports", "--watch", "-j"), ("drops", "-j", "--watch")])
+def test_a_watch_without_a_period_goes_on(router, arguments):
+    with Watching(router, *arguments) as watching:
+        first, second = watching.lines(2)
+        assert first["seconds"] is None and second["seconds"] > 0
+        assert watching.end(signal.SIGINT) == (0, "")
+
+
 def test_a_terminal_is_redrawn(router):
     master, slave = pty.openpty()
     with Watching(router, "ports", "--watch", "0.05", stdout=slave) as watching:

@@ -64,16 +64,20 @@ std::vector<Tuned> check_and_tune(Workload& workload) {
   return best;
 }
 
-Calibrated::Calibrated(Workload& workload) : workload_(workload) {
+Calibrated::Calibrated(Workload& workload) : workload_(workload), choice_(gopt::length_class(workload.batch)) {
   for (std::uint32_t first = 0; choice_.cost() == 0; first = (first + workload.batch) % workload.items) run(first);
 }
 
 void Calibrated::run(std::uint32_t first) {
-  const bool measures = choice_.measures(workload_.batch);
+  const bool measures = choice_.is_trial();
   const std::uint32_t width = measures ? choice_.tried() : choice_.chosen();
   const std::uint64_t begin = measures ? __builtin_ia32_rdtsc() : 0;
   workload_.ways[width == 1 ? 0 : 1].run(first, workload_.batch, width);
-  if (measures) choice_.measured(__builtin_ia32_rdtsc() - begin, workload_.batch);
+  if (measures) {
+    choice_.measured(__builtin_ia32_rdtsc() - begin, workload_.batch);
+  } else {
+    choice_.passed(workload_.batch);
+  }
 }
 
 double line_rate(const Workload& workload, double seconds) {

@@ -78,6 +78,7 @@ struct Chunk {
   std::uint16_t worker = 0;   ///< index of the worker that owns it
   std::uint16_t stage = 0;    ///< index of the function whose turn it is
   bool traced = false;        ///< some packet of it is being traced
+  bool is_dry_run = false;    ///< for `explain`: functions judge and rewrite, but count, learn and limit nothing
   /// pre_shade may prefetch what the shader reads first (EngineQueue::fetches_ahead).
   bool fetch_ahead = false;
   std::array<rte_mbuf*, kCapacity> packets;

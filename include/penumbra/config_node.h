@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -85,6 +86,23 @@ class ConfigNode {
   /// `file`, which is a part of this node's text, as path() would give it.
   std::filesystem::path path(const std::filesystem::path& file) const;
 
+  /// The text that the configuration was read from, and this node in the words of yaml-cpp, to write it back.
+  const std::string& source() const { return file_->text; }
+  const YAML::Node& yaml() const { return node_; }
+
+  /// Gives the file that this node names to `read`. Where that throws an InputError without a line (the file is
+  /// missing, say), the error is at this node.
+  template <class Read>
+  auto read_file(const Read& read) const {
+    const std::filesystem::path file = path();
+    try {
+      return read(file);
+    } catch (const InputError& fault) {
+      if (fault.location().line > 0) throw;
+      throw error(fault.what());
+    }
+  }
+
   /// What stands here and below, the same for every way to write it: flow or block style, quotes, order of keys.
   std::string canonical() const;
 
@@ -96,13 +114,17 @@ class ConfigNode {
   struct File {
     std::string name;
     std::filesystem::path directory;
+    std::map<std::string, YAML::Mark> aliases;  ///< their places, by `name_`
+    std::string text;
   };
-  ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark);
+  ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark, bool aliased);
+  ConfigNode key_of(const YAML::Node& key) const;
 
   YAML::Node node_;
   std::shared_ptr<const File> file_;
   std::string name_;  ///< how to call this node in messages: "ports[0].device"
-  YAML::Mark mark_;   ///< the node's own place, or its parent's for a node that is missing
+  YAML::Mark mark_;   ///< the node's own place, its alias's, or its parent's for a node that is missing
+  bool aliased_;      ///< an alias stands for this node or for one around it, and `mark_` is the alias's place
 };
 
 }  // namespace penumbra

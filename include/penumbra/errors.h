@@ -53,6 +53,7 @@ std::string did_you_mean(const std::string& word, const Candidates& candidates) 
   std::string nearest;
   std::size_t best = std::min(std::max<std::size_t>(word.size() / 3, 1) + 1, word.size());  // a letter has to be right
   for (const auto& candidate : candidates) {
+    if (std::string_view(candidate).empty()) continue;
     const std::size_t distance = edit_distance(word, std::string(candidate));
     if (distance == 0) return "";
     if (distance < best) {
@@ -70,6 +71,7 @@ std::string did_you_mean_or_list(const std::string& word, const Candidates& cand
   std::string all;
   std::size_t listed = 0;
   for (const auto& candidate : candidates) {
+    if (std::string_view(candidate).empty()) continue;
     if (listed == kMostListed) return all + ", ...";
     all += (listed++ == 0 ? "there are: " : ", ") + std::string(candidate);
   }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "penumbra/chunk.h"
+#include "penumbra/command.h"
 #include "penumbra/config_node.h"
 #include "penumbra/ip.h"
 #include "penumbra/route_feed.h"
@@ -57,6 +58,7 @@ struct PortInfo {
   MacAddress mac;            ///< 0 until the port is open, unless the configuration gives it
   std::uint16_t mtu = 1500;  ///< of the IP packet, bytes
   bool promiscuous = true;   ///< takes frames to any unicast MAC address
+  bool removed = false;      ///< the port is gone, its index stays: it has no name and no addresses; send nothing there
   std::vector<InterfaceAddress> addresses;
   std::vector<InterfaceAddressOf<Ipv6>> ipv6_addresses;
 
@@ -82,7 +84,7 @@ struct FunctionContext {
 };
 
 /// A network function. Set-up and show on the control thread; pre_shade and post_shade on any worker at any time, so
-/// they change nothing of the function's but what is made for it.
+/// they change nothing of the function's but what is made for it, and of a chunk that is a dry run not even that.
 class Function {
  public:
   Function() = default;
@@ -96,8 +98,22 @@ class Function {
   virtual std::string shader() const = 0;
   virtual Table* table() = 0;
 
+  /// Returns warnings about the configuration, a line each, with the place. Called once, after create().
+  virtual std::vector<std::string> warnings() const { return {}; }
+
   /// The ports are open: MAC addresses and MTUs are final. Called once, before any packet.
   virtual void bind(std::span<const PortInfo> ports) = 0;
+
+  /// A worker begins: on its thread, before its first packet, while other workers may be at theirs. Touches memory that
+  /// the worker will write, so that no packet waits for the kernel to give it pages.
+  virtual void prepare(std::uint16_t /*worker*/) noexcept {}
+
+  /// Ports have changed: they were added (behind the others), removed, or have other MAC addresses, MTUs or addresses.
+  /// Called between packets: none is in flight, and nothing else of this function is called meanwhile but by threads of
+  /// its own and its listeners. It returns soon, as the workers wait. Where bind() may not be called again or does not
+  /// take over all of that, a function overrides this. Throws std::invalid_argument, with nothing changed, for ports
+  /// that it cannot have.
+  virtual void rebind(std::span<const PortInfo> ports) { bind(ports); }
 
   /// A port's link went down (a cable was pulled, say), while packets go through: what is behind it may be elsewhere
   /// when it comes again. Noticed within a tenth of a second, and not at all if it lasts less. On the control thread;
@@ -119,8 +135,22 @@ class Function {
   /// has changed.
   virtual void exchange(Function& next) = 0;
 
+  /// Checks all entries of a command (FunctionInfo::commands) against the tables in force, and returns the change that
+  /// they ask for. The change is valid until the tables change otherwise, and must not outlive the function. Throws
+  /// InputError with the place of an entry that is wrong, std::invalid_argument if the command makes no sense here.
+  virtual std::unique_ptr<Change> prepare(std::string_view command, std::string_view action,
+                                          const CommandEntries& entries);
+  /// The tables that commands change, for `penumbra show config`, `save` and `plan`. Control thread.
+  virtual std::vector<ConfigTable> tables() const { return {}; }
+  /// The tables are as the configuration has them now: nothing is unsaved.
+  virtual void tables_are_saved() {}
+
   /// One line on what the function saw in a packet and did with it, for `trace`. Called after post_shade.
   virtual std::string trace(const Chunk& chunk, std::uint16_t packet) const = 0;
+  /// For `explain`: which entries of the function's tables decided on a packet, as an object of names and values
+  /// ("entry", "route", "neighbour"); empty if none did. Called after post_shade of a dry run on a control thread,
+  /// which holds nothing of a table, so that this may lock. The tables may have changed since.
+  virtual nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const;
   /// What `show TOPIC ARGUMENTS...` prints: an object, or an array of them (a table; an object in one is a group of
   /// columns). Topics are those of the function's FunctionInfo. Throws std::invalid_argument for arguments that it
   /// cannot take.
@@ -177,6 +207,13 @@ struct ShowTopic {
   std::vector<Flag> flags = {};
 };
 
+/// Which packets a function leaves to those after it in the pipeline.
+enum class PassesOn : std::uint8_t {
+  whatever_it_does_not_drop,  ///< as an access list does
+  ethertypes_of_others,       ///< those of FunctionInfo::ethertypes of functions after it, but not its own first one
+  nothing,
+};
+
 /// How a function presents itself.
 struct FunctionInfo {
   std::string name;     ///< its key in the configuration's pipeline
@@ -184,9 +221,14 @@ struct FunctionInfo {
   std::vector<ShowTopic> topics;
   /// Makes one from its configuration, tables filled. Throws InputError with the place of what is wrong.
   std::unique_ptr<Function> (*create)(const ConfigNode& config, const FunctionContext& context) = nullptr;
-  /// Of the packets that are its business; a function before it in the pipeline leaves these to it. May be none.
+  /// Ethertypes that the function handles, the most important first. Earlier functions of the pipeline leave packets of
+  /// these types alone. May be empty.
   // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::vector<std::uint16_t> ethertypes = {};
+  /// Commands that change its tables while it runs; Function::prepare() carries them out.
+  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  std::vector<FunctionCommand> commands = {};
+  PassesOn passes_on = PassesOn::whatever_it_does_not_drop;
 };
 
 /// Adds a function to the list; for a namespace-scope constant in the function's own folder. Returns true.
@@ -195,5 +237,7 @@ bool register_function(FunctionInfo info);
 const std::vector<FunctionInfo>& functions();
 /// The one of that name, or null.
 const FunctionInfo* find_function(std::string_view name);
+/// The commands of all functions, each once, by name: the actions that any of the functions has.
+std::vector<FunctionCommand> function_commands();
 
 }  // namespace penumbra

@@ -95,11 +95,12 @@ struct FeedSource {
 
 /// What a function wants to be told of.
 struct FeedRequest {
+  static constexpr std::uint32_t kNoTarget = ~std::uint32_t{0};
   template <class Prefix>
   struct Route {
     Prefix prefix;
     std::uint32_t metric = 0;
-    std::uint32_t target = 0;  ///< index into targets
+    std::uint32_t target = 0;  ///< index into targets; for change_own() kNoTarget removes the route
   };
   std::vector<FeedTarget> targets;
   std::vector<Route<Ipv4Prefix>> routes;  ///< the configuration's own; they come before what is followed
@@ -129,6 +130,9 @@ class RouteSubscription {
 
   /// From now on these are the configuration's own routes: FeedRequest's `targets` and `routes`.
   virtual void replace_own(const FeedRequest& request) = 0;
+  /// Adds the request's routes to the configuration's own, in place of those of the same prefix and metric, and removes
+  /// those without a target. The cost depends on the changes, not on how many routes there are.
+  virtual void change_own(const FeedRequest& request) = 0;
   /// Visits the routes of exactly this prefix, the best first.
   virtual void visit(Ipv4Prefix prefix, const std::function<void(const FeedRow&)>& visit) const = 0;
   virtual void visit(Ipv6Prefix prefix, const std::function<void(const FeedRow&)>& visit) const = 0;

@@ -3,7 +3,6 @@
 
 #include <fmt/ranges.h>
 #include <yaml-cpp/depthguard.h>
-#include <yaml-cpp/eventhandler.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/alias_places.h"
 #include "base/text_file.h"
 
 namespace penumbra {
@@ -19,36 +19,18 @@ namespace {
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 constexpr const char* kRoot = "the configuration";  ///< how the root is called in messages
 
-/// Notes where the document begins that is being parsed.
-class DocumentStart final : public YAML::EventHandler {
- public:
-  const YAML::Mark& mark() const { return mark_; }
-
-  void OnDocumentStart(const YAML::Mark& mark) override { mark_ = mark; }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-
- private:
-  YAML::Mark mark_;
-};
-
 /// The only document of a text. YAML::Load() would ignore all but the first, and on some broken texts YAML::LoadAll()
-/// of yaml-cpp 0.7 never comes to an end.
-YAML::Node load_document(const std::string& text, const std::string& name) {
+/// of yaml-cpp 0.7 never comes to an end. Puts the places of its aliases into `aliases`.
+YAML::Node load_document(const std::string& text, const std::string& name, std::map<std::string, YAML::Mark>& aliases) {
   const YAML::Node node = YAML::Load(text);
   std::istringstream stream(text);
   YAML::Parser parser(stream);
-  DocumentStart start;
-  if (parser.HandleNextDocument(start) && parser.HandleNextDocument(start)) {
-    throw InputError({name, start.mark().line + 1, start.mark().column + 1},
+  AliasPlaces first, second;
+  if (parser.HandleNextDocument(first) && parser.HandleNextDocument(second)) {
+    throw InputError({name, second.document_start().line + 1, second.document_start().column + 1},
                      "a second document begins here; expected one only");
   }
+  aliases = first.take();
   return node;
 }
 
@@ -111,15 +93,34 @@ std::string canonical(const YAML::Node& node) {
   return text + "'";
 }
 
+/// Advice that mends a line that is not YAML; "" if nothing is known.
+std::string advice_on(const std::string& text, int line) {
+  std::istringstream lines(text);
+  std::string found;
+  for (int i = 0; i <= line && std::getline(lines, found); ++i) continue;
+  const std::string indentation = found.substr(0, found.find_first_not_of(" \t"));
+  if (indentation.find('\t') == std::string::npos) return "";
+  return "; a tab stands in front of this line, and YAML is indented by spaces";
+}
+
 }  // namespace
 
 // yaml-cpp throws errors of its own at every use of the node that it gives for an absent key; an undefined one it
 // bears.
-ConfigNode::ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark)
+ConfigNode::ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark,
+                       bool aliased)
     : node_(node.IsDefined() ? node : YAML::Node(YAML::NodeType::Undefined)),
       file_(std::move(file)),
       name_(std::move(name)),
-      mark_(mark) {
+      mark_(mark),
+      aliased_(aliased) {
+  if (aliased_) return;
+  // yaml-cpp gives the node that an alias stands for, with the place of its anchor.
+  if (const auto alias = file_->aliases.find(name_); alias != file_->aliases.end()) {
+    mark_ = alias->second;
+    aliased_ = true;
+    return;
+  }
   // yaml-cpp puts a value that is not there where the next word stands: the place of its key or parent is better.
   if (present() && !is_null() && !node_.Mark().is_null()) mark_ = node_.Mark();
 }
@@ -130,6 +131,7 @@ ConfigNode& ConfigNode::operator=(const ConfigNode& other) {
   file_ = other.file_;
   name_ = other.name_;
   mark_ = other.mark_;
+  aliased_ = other.aliased_;
   return *this;
 }
 
@@ -138,17 +140,18 @@ ConfigNode ConfigNode::load(const std::filesystem::path& file) {
 }
 
 ConfigNode ConfigNode::parse(const std::string& text, const std::string& name, const std::filesystem::path& directory) {
-  const auto source = std::make_shared<const File>(File{name, directory});
+  const auto source = std::make_shared<File>(File{name, directory, {}, text});
   try {
     // The mark of a document's end shows a quote that is never closed, which yaml-cpp 0.7 would take for closed.
-    const YAML::Node node = load_document(text + (text.ends_with('\n') ? "" : "\n") + "...\n", name);
+    const YAML::Node node = load_document(text + (text.ends_with('\n') ? "" : "\n") + "...\n", name, source->aliases);
     if (node.IsNull()) throw InputError({name}, "is empty; expected a configuration");
     AliasBound(name, text.size()).check(node);
-    return {node, source, kRoot, YAML::Mark::null_mark()};
+    return {node, source, kRoot, YAML::Mark::null_mark(), false};
   } catch (const YAML::DeepRecursion& error) {
     throw InputError({name, error.mark.line + 1, error.mark.column + 1}, "nested too deeply");
   } catch (const YAML::Exception& error) {
-    throw InputError({name, error.mark.line + 1, error.mark.column + 1}, "not valid YAML: " + error.msg);
+    throw InputError({name, error.mark.line + 1, error.mark.column + 1},
+                     "not valid YAML: " + error.msg + advice_on(text, error.mark.line));
   }
 }
 
@@ -161,17 +164,25 @@ void ConfigNode::require_map(const std::vector<std::string>& keys) const {
     throw error("expected a map with the keys " + fmt::format("{}", fmt::join(keys, ", ")) + ", found " +
                 kind_of(node_));
   std::set<std::string> seen;
+  YAML::Node before;  // the entry's, if its value is a scalar
+  std::string before_key;
   for (const auto& entry : node_) {
-    const ConfigNode key(entry.first, file_, name_, mark_);
+    const ConfigNode key = key_of(entry.first);
     if (!entry.first.IsScalar()) throw key.error("expected a key, found " + kind_of(entry.first));
     const std::string& word = entry.first.Scalar();
     if (std::find(keys.begin(), keys.end(), word) == keys.end()) {
       const std::string hint = did_you_mean(word, keys);
+      if (entry.second.IsNull() && !before_key.empty() && hint.empty()) {
+        throw key.error(fmt::format("unknown key {} in {}; if it belongs to '{}', put that in quotes: {}: \"{},{}\"",
+                                    quote(word), name_, before_key, before_key, before.Scalar(), word));
+      }
       throw InputError(key.location(),
                        "unknown key " + quote(word) + " in " + name_ +
                            (hint.empty() ? "; valid keys: " + fmt::format("{}", fmt::join(keys, ", ")) : "; " + hint));
     }
     if (!seen.insert(word).second) throw InputError(key.location(), "key " + quote(word) + " stands twice in " + name_);
+    before_key = entry.second.IsScalar() ? word : "";
+    if (!before_key.empty()) before.reset(entry.second);
   }
 }
 
@@ -179,10 +190,12 @@ ConfigNode ConfigNode::get(const std::string& key) const {
   const std::string name = name_ == kRoot ? key : name_ + "." + key;
   if (node_.IsMap()) {
     for (const auto& entry : node_) {
-      if (entry.first.IsScalar() && entry.first.Scalar() == key) return {entry.second, file_, name, entry.first.Mark()};
+      if (entry.first.IsScalar() && entry.first.Scalar() == key) {
+        return {entry.second, file_, name, aliased_ ? mark_ : entry.first.Mark(), aliased_};
+      }
     }
   }
-  return {YAML::Node(YAML::NodeType::Undefined), file_, name, mark_};
+  return {YAML::Node(YAML::NodeType::Undefined), file_, name, mark_, aliased_};
 }
 
 ConfigNode ConfigNode::at(const std::string& key) const {
@@ -196,17 +209,22 @@ ConfigNode ConfigNode::without(const std::string& key) const {
   for (const auto& entry : node_) {
     if (!entry.first.IsScalar() || entry.first.Scalar() != key) rest.force_insert(entry.first, entry.second);
   }
-  return {rest, file_, name_, mark_};
+  return {rest, file_, name_, mark_, aliased_};
 }
 
 ConfigNode ConfigNode::empty_map() const {
-  return {YAML::Node(YAML::NodeType::Map), file_, name_, mark_};
+  return {YAML::Node(YAML::NodeType::Map), file_, name_, mark_, aliased_};
+}
+
+/// A key of this map, at its own place. It has no path of its own: an alias that stands for the map is not the key's.
+ConfigNode ConfigNode::key_of(const YAML::Node& key) const {
+  return {key, file_, "a key of " + name_, mark_, aliased_};
 }
 
 std::vector<std::string> ConfigNode::keys() const {
   if (!node_.IsMap()) throw error("expected a map, found " + kind_of(node_));
   std::vector<std::string> keys;
-  for (const auto& entry : node_) keys.push_back(ConfigNode(entry.first, file_, name_, mark_).text());
+  for (const auto& entry : node_) keys.push_back(key_of(entry.first).text());
   return keys;
 }
 
@@ -215,7 +233,7 @@ std::vector<ConfigNode> ConfigNode::list() const {
   std::vector<ConfigNode> elements;
   elements.reserve(node_.size());
   for (std::size_t i = 0; i < node_.size(); ++i) {
-    elements.push_back({node_[i], file_, name_ + "[" + std::to_string(i) + "]", mark_});
+    elements.push_back({node_[i], file_, name_ + "[" + std::to_string(i) + "]", mark_, aliased_});
   }
   return elements;
 }
@@ -235,6 +253,10 @@ std::uint64_t ConfigNode::integer(std::uint64_t least, std::uint64_t most) const
   std::uint64_t number = 0;
   const std::string digits = node_.IsScalar() ? node_.Scalar() : "";
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  // YAML 1.1 and C take a leading zero for octal, people and YAML 1.2 for decimal.
+  if (digits.size() > 1 && digits[0] == '0' && end == digits.data() + digits.size()) {
+    throw error("expected a number without leading zeros for " + name_ + ", found " + kind_of(node_));
+  }
   if (failure != std::errc{} || end != digits.data() + digits.size() || number < least || number > most) {
     throw error("expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) + " for " +
                 name_ + ", found " + kind_of(node_));
@@ -248,6 +270,7 @@ std::filesystem::path ConfigNode::path() const {
 
 std::filesystem::path ConfigNode::path(const std::filesystem::path& file) const {
   if (file.empty()) throw error("expected a path for " + name_ + ", found nothing");
+  if (file.string().find('\0') != std::string::npos) throw error("a file's name must not have a NUL byte in it");
   return file.is_absolute() ? file : file_->directory / file;
 }
 

@@ -42,6 +42,33 @@ TEST(ConfigNode, ReadsValuesAndKnowsTheirPlaces) {
               StartsWith("c.yaml:4:23: expected true or false for list[1].file, found 'a/b'"));
 }
 
+TEST(ConfigNode, KnowsThePlaceOfAnAlias) {
+  const auto root =
+      parse("first: &x {a: 12, b: [7]}\nnumber: &n 5\nlist:\n  - 1\n  - *n\nsame: *x\nmap: {c: *n, *n : 3}\n");
+  const auto place = [](const ConfigNode& node) {
+    return std::to_string(node.location().line) + ":" + std::to_string(node.location().column);
+  };
+  EXPECT_EQ(place(root.at("first").at("a")), "1:15");
+  EXPECT_EQ(place(root.at("number")), "2:9");
+  EXPECT_EQ(place(root.at("list").list()[1]), "5:5");
+  EXPECT_EQ(root.at("list").list()[1].integer(0, 9), 5U);
+  EXPECT_EQ(place(root.at("same")), "6:7");
+  EXPECT_EQ(place(root.at("same").at("a")), "6:7") << "what stands in it is written elsewhere";
+  EXPECT_EQ(place(root.at("same").at("b").list()[0]), "6:7");
+  EXPECT_EQ(place(root.at("same").get("missing")), "6:7");
+  EXPECT_EQ(place(root.at("map").at("c")), "7:10");
+  EXPECT_EQ(place(root.at("map").at("5")), "7:19") << "the key is an alias, the value is not";
+  EXPECT_THAT(message_of([&] { root.at("same").require_map({"a"}); }), StartsWith("c.yaml:6:7: unknown key 'b'"));
+  EXPECT_THAT(message_of([&] { root.at("first").require_map({"a"}); }), StartsWith("c.yaml:1:19: unknown key 'b'"));
+}
+
+TEST(ConfigNode, RefusesNumbersWithLeadingZeros) {
+  const auto root = parse("{octal: 0100, zero: 0, zeros: 00}");
+  EXPECT_EQ(root.at("zero").integer(0, 9), 0U);
+  EXPECT_THAT(message_of([&] { root.at("octal").integer(0, 999); }), HasSubstr("a number without leading zeros"));
+  EXPECT_THAT(message_of([&] { root.at("zeros").integer(0, 999); }), HasSubstr("a number without leading zeros"));
+}
+
 TEST(ConfigNode, AMissingKeyIsAbsentToEveryAccessor) {
   const auto root = parse("a:\n  b: 1\n");
   const auto missing = root.at("a").get("c");

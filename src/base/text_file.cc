@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 #include <system_error>
 
 #include "penumbra/errors.h"
@@ -20,6 +21,14 @@ struct CloseFile {
 
 InputError unreadable(const std::filesystem::path& file, int error) {
   return {{file.string()}, "cannot be read: " + std::generic_category().message(error)};
+}
+
+/// Some editors put a byte order mark before UTF-8, where it says nothing. UTF-16 and UTF-32 begin with one too.
+void remove_byte_order_mark(std::string& text, const std::filesystem::path& file) {
+  constexpr std::string_view kUtf8 = "\xEF\xBB\xBF", kUtf16Big = "\xFE\xFF", kUtf16Little = "\xFF\xFE";
+  if (text.starts_with(kUtf8)) text.erase(0, kUtf8.size());
+  if (!text.starts_with(kUtf16Big) && !text.starts_with(kUtf16Little)) return;
+  throw InputError({file.string(), 1, 1}, "begins with the byte order mark of UTF-16; save the file as UTF-8");
 }
 
 }  // namespace
@@ -44,6 +53,7 @@ std::string read_text_file(const std::filesystem::path& file, std::size_t most) 
   }
   if (used > most) throw InputError({file.string()}, "is longer than " + std::to_string(most) + " bytes");
   text.resize(used);
+  remove_byte_order_mark(text, file);
   return text;
 }
 

@@ -29,6 +29,24 @@ TEST_F(TextFile, IsReadToTheLastByte) {
   }
 }
 
+TEST_F(TextFile, LosesItsByteOrderMark) {
+  std::ofstream(path_, std::ios::binary) << "\xEF\xBB\xBF" << "a\n";
+  EXPECT_EQ(read_text_file(path_), "a\n");
+  for (const std::string& text : {std::string("\xFF\xFE"
+                                              "a\0",
+                                              4),
+                                  std::string("\xFE\xFF\0a", 4)}) {
+    std::ofstream(path_, std::ios::binary) << text;
+    try {
+      read_text_file(path_);
+      FAIL();
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.what(),
+                path_.string() + ":1:1: begins with the byte order mark of UTF-16; save the file as UTF-8");
+    }
+  }
+}
+
 TEST_F(TextFile, MayBeOnlySoLong) {
   std::ofstream(path_) << std::string(100'000, 'x');
   EXPECT_EQ(read_text_file(path_, 100'000).size(), 100'000U);

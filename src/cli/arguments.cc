@@ -108,6 +108,11 @@ CLI::Validator as_engine() {
   return {check, fmt::format("{{{}}}", fmt::join(engine_names(), ","))};
 }
 
+/// CLI11 2.1 gives an option without a value its default text. Without one, the option counts as absent.
+CLI::Option* value_is_optional(CLI::Option& option, const std::string& value) {
+  return option.expected(0, 1)->default_str(value);
+}
+
 CLI::Option* add_json_flag(CLI::App& command, bool& json) {
   return command.add_flag("-j,--json", json, "Print JSON");
 }

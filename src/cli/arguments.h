@@ -28,6 +28,9 @@ std::vector<std::string> engine_names();
 /// An engine as check_engine() takes it. Shell completion offers engine_names().
 CLI::Validator as_engine();
 
+/// Lets an option stand without a value, which then counts as `value`.
+CLI::Option* value_is_optional(CLI::Option& option, const std::string& value);
+
 /// `-j,--json`, as every command that prints results has it.
 CLI::Option* add_json_flag(CLI::App& command, bool& json);
 

@@ -30,6 +30,8 @@ std::filesystem::path socket_of(const RouterAddress& address) {
     case runtime::RefusalKind::input:
       throw InputError(refusal.location(), refusal.what());
     case runtime::RefusalKind::failure:
+    case runtime::RefusalKind::permission:
+    case runtime::RefusalKind::version:
       break;
   }
   throw Failure(ExitCode::failure, refusal.what());
@@ -39,6 +41,15 @@ std::filesystem::path socket_of(const RouterAddress& address) {
 
 void add_router_options(CLI::App& command, RouterAddress& address) {
   add_json_flag(command, address.json);
+  add_socket_option(command, address);
+}
+
+void add_wide_flag(CLI::App& command, RouterAddress& address) {
+  command.add_flag("--wide", address.wide,
+                   fmt::format("Tables with all their columns, also beyond {} characters a line", kTableWidth));
+}
+
+void add_socket_option(CLI::App& command, RouterAddress& address) {
   command
       .add_option("--socket", address.socket,
                   fmt::format("The router's control socket; if not given {}", control::kDefaultSocketInWords))
@@ -74,9 +85,10 @@ nlohmann::ordered_json ask(const RouterAddress& address, const std::string& comm
   return answer;
 }
 
-void print_answer(const nlohmann::ordered_json& answer, bool json) {
+void print_answer(const nlohmann::ordered_json& answer, bool json, bool wide) {
   using Handler = nlohmann::ordered_json::error_handler_t;
-  write_output(json ? answer.dump(2, ' ', false, Handler::replace) + "\n" : render(answer));
+  write_output(json ? answer.dump(2, ' ', false, Handler::replace) + "\n"
+                    : render(answer, wide ? kUnlimitedWidth : kTableWidth));
 }
 
 }  // namespace penumbra::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra capture PORT|drops -w FILE`: packets of a running router, into a capture.
+// `penumbra capture PORT|drops [-w FILE]`: packets of a running router, as lines or into a capture.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/interruption.h"
 #include "cli/output.h"
+#include "cli/packet_line.h"
 #include "cli/render.h"
 #include "io/capture_writer.h"
 #include "runtime/capture_client.h"
@@ -68,25 +69,43 @@ void write(runtime::CaptureClient& client, io::CaptureFile& file, const Interrup
   }
 }
 
+void print(runtime::CaptureClient& client, const Interruption& interruption) {
+  for (;;) {
+    const auto records = client.next(interruption.descriptor());
+    if (records.empty()) return;
+    write_output(packet_lines(records));
+    flush_output();
+  }
+}
+
+void report(const Wish& wish, runtime::CaptureClient& client) {
+  const auto report = client.report();
+  if (wish.router.json) return write_output(report.dump() + "\n");
+  const std::string text = in_words(report);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 void capture(const Wish& wish) {
   const bool piped = wish.file == kStandardOutput;
   if (piped && ::isatty(STDOUT_FILENO) == 1) {
     throw Failure(ExitCode::usage,
                   "a terminal cannot show a capture; pipe it on: penumbra capture ... -w - | tcpdump -r -");
   }
-  if (piped && wish.router.json)
-    throw Failure(ExitCode::usage, "-j needs standard output; write the capture to a file");
-  refuse_precious(wish.file);
+  if (wish.router.json && (piped || wish.file.empty())) {
+    throw Failure(ExitCode::usage, "-j needs standard output; write the capture to a file with -w FILE");
+  }
+  if (!wish.file.empty()) refuse_precious(wish.file);
   const Interruption interruption;
   connected(wish.router, [&](const std::filesystem::path& socket) {
     runtime::CaptureClient client(socket, wish.what == kDrops ? "drops" : "port", wish.arguments());
+    if (wish.file.empty()) {
+      print(client, interruption);
+      return report(wish, client);
+    }
     io::CaptureFile file(piped ? "/dev/stdout" : wish.file);
     file.begin();
     write(client, file, interruption);
-    const auto report = client.report();
-    if (wish.router.json) return write_output(report.dump() + "\n");
-    const std::string text = in_words(report);
-    std::fwrite(text.data(), 1, text.size(), stderr);
+    report(wish, client);
   });
 }
 
@@ -96,8 +115,9 @@ void set_up_capture(CLI::App& command) {
       ->required()
       ->type_name("PORT|drops");
   command
-      .add_option("-w,--write", wish->file, "The capture, written anew: pcap with nanoseconds; - for standard output")
-      ->required()
+      .add_option(
+          "-w,--write", wish->file,
+          "The capture, written anew: pcap with nanoseconds; - for standard output. If not given, a line a packet")
       ->type_name("FILE");
   command.add_option("--filter", wish->filter, "Only packets that match this pcap filter expression")
       ->type_name("EXPRESSION");
@@ -120,7 +140,8 @@ void set_up_capture(CLI::App& command) {
 }
 
 const bool kCaptureCommand = register_command(
-    {"capture", "Write packets that a running router receives, sends or drops into a file", set_up_capture});
+    {"capture", "Print packets that a running router receives, sends or drops, or write them into a file",
+     set_up_capture});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -12,7 +12,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "runtime/router.h"
+#include "runtime/config_check.h"
 
 namespace penumbra::cli {
 namespace {
@@ -24,8 +24,7 @@ struct CheckOptions {
 
 void check(const CheckOptions& options) {
   const control::RouterConfig config = control::load_config(options.config);
-  io::check_port_files(config.ports);
-  const std::vector<std::string> warnings = runtime::check_pipeline(config);
+  const std::vector<std::string> warnings = runtime::check_config(config);
   for (const std::string& warning : warnings) fmt::print(stderr, "{}\n", warning);
   const nlohmann::ordered_json result{{"ok", true}, {"file", options.config}, {"warnings", warnings}};
   write_output((options.json ? result.dump() : options.config + ": ok") + "\n");
@@ -37,7 +36,10 @@ void set_up_check(CLI::App& command) {
   add_json_flag(command, options->json);
   command.footer(
       "Reads the configuration and the files that it names: routes, neighbours, captures to their end. Sinks' folders\n"
-      "must be there. Devices are not opened, nothing is written, and the control socket is not looked at.");
+      "must be there, and the control socket's. Devices are not opened, and nothing is written. Whatever the router\n"
+      "would refuse without opening a device is an error; what can be right but seldom is, or what this machine "
+      "lacks,\n"
+      "is a warning.");
   command.callback([options] { check(*options); });
 }
 

@@ -6,11 +6,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/function_commands.h"
 #include "cli/output.h"
 #include "cli/version.h"
 #include "penumbra/errors.h"
+#include "penumbra/function.h"
+#include "runtime/commands.h"
 
 namespace penumbra::cli {
 namespace {
@@ -54,10 +59,18 @@ std::vector<std::string> candidates(const CLI::App& command, bool is_option) {
   return words;
 }
 
+/// ": MEANING" of an option that is required and missing; "" of any other error.
+std::string meaning_of_missing(const CLI::ParseError& error, const CLI::App& command) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) return "";
+  const std::string what = error.what();
+  const auto* option = command.get_option_no_throw(what.substr(0, what.find(' ')));
+  return option == nullptr || option->get_description().empty() ? "" : ": " + option->get_description();
+}
+
 /// What is wrong, with a hint if a word that nothing expects is nearly one that would fit there.
 std::string explain(const CLI::ParseError& error, const CLI::App& parser, const CLI::App& command) {
   const auto words = parser.remaining(true);
-  if (words.empty()) return error.what();
+  if (words.empty()) return error.what() + meaning_of_missing(error, command);
   const auto option = std::ranges::find_if(words, [](const auto& word) { return word.starts_with("-"); });
   const bool is_option = option != words.end();
   const std::string& word = is_option ? *option : words.front();
@@ -110,9 +123,25 @@ int report(ExitCode code, const CLI::App& parser, bool has_output, const std::st
   return report(code, (message + hint).c_str());
 }
 
+/// Lists the commands for `penumbra` without arguments. Returns the exit code of a wrong command line, because nothing
+/// was done.
+int list_commands(const CLI::App& parser) {
+  std::string text = "penumbra: say what to do, with one of these commands:\n";
+  std::size_t width = 0;
+  const auto commands = parser.get_subcommands(nullptr);
+  for (const auto* command : commands) width = std::max(width, command->get_name().size());
+  for (const auto* command : commands) {
+    text += fmt::format("  {:<{}}  {}\n", command->get_name(), width, command->get_description());
+  }
+  text += "Begin with `penumbra doctor`; `penumbra COMMAND --help` explains a command, `man penumbra` all of them.";
+  std::fprintf(stderr, "%s\n", text.c_str());
+  return static_cast<int>(ExitCode::usage);
+}
+
 int parse_and_run(CLI::App& parser, int argc, const char* const* argv) {
   try {
     parser.parse(argc, argv);
+    if (parser.get_subcommands().empty()) return list_commands(parser);
     flush_output();
     return static_cast<int>(ExitCode::ok);
   } catch (const CLI::Success& request) {  // --help, --version
@@ -160,10 +189,19 @@ std::unique_ptr<CLI::App> make_parser() {
   parser->parse_complete_callback([top = parser.get()] {
     if (top->count("--json") > 0) hand_down_json(*top);
   });
-  parser->require_subcommand(1);
-  auto commands = registry();
-  std::ranges::sort(commands, {}, &Command::name);
-  for (const auto& command : commands) command.set_up(*parser->add_subcommand(command.name, command.summary));
+  parser->require_subcommand(0, 1);
+  std::map<std::string, std::function<void()>> by_name;
+  for (const auto& command : registry()) {
+    by_name[command.name] = [&parser, &command] {
+      command.set_up(*parser->add_subcommand(command.name, command.summary));
+    };
+  }
+  for (const auto& command : runtime::router_commands()) {
+    by_name[command.name] = [&parser, command] {
+      set_up_function_command(*parser->add_subcommand(command.name, command.help), command);
+    };
+  }
+  for (const auto& [name, add] : by_name) add();
   parser->footer(footer());  // last, or the commands would inherit it
   return parser;
 }

@@ -26,6 +26,18 @@ TEST(Program, ShowsItsHelpWithTheExitCodes) {
   EXPECT_EQ(outcome.errors, "");
 }
 
+TEST(Program, AloneListsItsCommands) {
+  const Outcome outcome = run({});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.output, "");
+  const auto parser = make_parser();
+  for (const auto* command : parser->get_subcommands(nullptr)) {
+    EXPECT_THAT(outcome.errors, HasSubstr("\n  " + command->get_name() + " "));
+    EXPECT_THAT(outcome.errors, HasSubstr(command->get_description()));
+  }
+  EXPECT_THAT(outcome.errors, HasSubstr("--help"));
+}
+
 TEST(Program, NamesWholeCommandsInTheirHelp) {
   EXPECT_THAT(run({"gen", "routes", "--help"}).output, HasSubstr("penumbra gen routes"));
 }
@@ -43,7 +55,7 @@ TEST(Program, SaysWhatItIsMadeOf) {
 
 TEST(Program, RefusesAWrongCommandLine) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> lines{
-      {{}, "required"},
+      {{}, "say what to do"},
       {{"shw"}, "did you mean 'show'?"},
       {{"show", "dropps"}, "did you mean 'drops'?"},
       {{"show", "drops", "--sockt", "x"}, "did you mean '--socket'?"},
@@ -65,6 +77,7 @@ TEST(Program, RefusesAWrongCommandLine) {
       {{"gen", "routes", "--next-hops", "-1"}, "'-1'"},
       {{"gen", "foo"}, "unknown command 'foo'; there are: routes, traffic"},
       {{"trace", "add"}, "N is required"},
+      {{"lookup"}, "--routes is required: A file of routes as `ip route` prints them"},
       {{"trace", "add", "-1"}, "'-1': expected a whole number"},
   };
   for (const auto& [words, message] : lines) {
@@ -74,6 +87,19 @@ TEST(Program, RefusesAWrongCommandLine) {
     EXPECT_THAT(outcome.errors, HasSubstr("--help"));
     EXPECT_EQ(outcome.output, "");
   }
+}
+
+void expect_that_values_may_be_left_out(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const bool takes_one = option->get_expected_max() > 0 && !option->get_positional();
+    if (!takes_one || option->get_expected_min() > 0) continue;
+    EXPECT_NE(option->get_default_str(), "") << command.get_name() << " " << option->get_name();
+  }
+  for (const CLI::App* child : command.get_subcommands(nullptr)) expect_that_values_may_be_left_out(*child);
+}
+
+TEST(Program, KnowsTheValueOfEachOptionThatMayStandWithoutOne) {
+  expect_that_values_may_be_left_out(*make_parser());
 }
 
 TEST(Program, SaysWhereAnInputIsWrong) {
@@ -128,7 +154,7 @@ TEST(Program, AnswersInJsonWhereverItIsAsked) {
   EXPECT_EQ(json::parse(run({"-j", "show", "ports", "--socket", (folder / "none.sock").string()}).output), refused);
   const Outcome wrong = run({"check", "-j"});
   EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_EQ(json::parse(wrong.output), (json{{"ok", false}, {"error", "CONFIG is required"}}));
+  EXPECT_EQ(json::parse(wrong.output), (json{{"ok", false}, {"error", "CONFIG is required: The configuration"}}));
   EXPECT_EQ(json::parse(run({"run", "-j", "--fro", "1s"}).output)["error"],
             "unknown option '--fro'; did you mean '--for'?");
   const Outcome cannot = run({"-j", "man"});

@@ -25,6 +25,13 @@ _penumbra() {
 constexpr std::string_view kTail = R"(  esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
+_penumbra_names() {
+  local i socket=()
+  for ((i = 1; i + 1 < COMP_CWORD; ++i)); do
+    [[ ${COMP_WORDS[i]} == --socket ]] && socket=(--socket "${COMP_WORDS[i+1]}")
+  done
+  "${COMP_WORDS[0]}" completion names "$1" "${socket[@]}" 2>/dev/null
+}
 _penumbra_files() {
   compopt -o filenames
   mapfile -t COMPREPLY < <(compgen -f -- "$1")
@@ -38,6 +45,9 @@ struct Cases {
 
 std::string offer(const ParserOption& option) {
   if (option.is_file()) return "_penumbra_files \"$current\"; return";
+  if (const auto names = option.names_of_router(); !names.empty()) {
+    return fmt::format("words=$(_penumbra_names {})", names);
+  }
   if (option.choices.empty()) return "return";
   return fmt::format("words=\"{}\"", fmt::join(option.choices, " "));
 }

@@ -32,8 +32,13 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
+std::string names_command(const std::string& names) {
+  return "(penumbra completion names " + names + " 2>/dev/null)";
+}
+
 std::string fish_value(const ParserOption& option) {
   if (option.is_file()) return " -r -F";
+  if (const auto names = option.names_of_router(); !names.empty()) return " -x -a '" + names_command(names) + "'";
   if (!option.choices.empty()) return fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
   return option.value.empty() ? "" : " -x";
 }
@@ -49,6 +54,9 @@ void add(const ParserCommand& command, std::string& paths, std::string& script) 
   }
   for (const auto& argument : command.arguments) {
     if (argument.is_file()) script += begin + " -F\n";
+    if (const auto names = argument.names_of_router(); !names.empty()) {
+      script += fmt::format("{} -a '{}'\n", begin, names_command(names));
+    }
     if (!argument.choices.empty()) script += fmt::format("{} -a '{}'\n", begin, fmt::join(argument.choices, " "));
   }
   for (const auto& child : command.commands) {

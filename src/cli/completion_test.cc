@@ -43,6 +43,12 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
+/// Stands for the program that the scripts ask for names.
+constexpr const char* kRouter =
+    "penumbra() { case \"$*\" in 'completion names ports') printf 'wan\\nlan\\n' ;; "
+    "'completion names ports --socket s') echo far ;; 'completion names functions') echo acl.2 ;; 'completion names "
+    "reasons') echo ipv4.no_route ;; esac; }\n";
+
 class BashCompletion : public testing::Test {
  protected:
   BashCompletion() { std::ofstream(folder_ / "completion") << bash_completion(program()); }
@@ -50,7 +56,8 @@ class BashCompletion : public testing::Test {
   /// What bash offers behind these words, the last of which is being typed.
   std::vector<std::string> offered(const std::string& words) {
     std::ofstream(folder_ / "test.bash")
-        << "cd " << folder_.path().string() << "\ncompopt() { :; }\nsource ./completion\nCOMP_WORDS=(" << words
+        << "cd " << folder_.path().string() << "\ncompopt() { :; }\n"
+        << kRouter << "source ./completion\nCOMP_WORDS=(" << words
         << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_penumbra\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
     std::istringstream lines(output_of("bash --norc --noprofile " + (folder_ / "test.bash").string() + " 2>&1"));
     std::vector<std::string> found;
@@ -88,6 +95,14 @@ TEST_F(BashCompletion, OffersFiles) {
   std::ofstream(folder_ / "my router.yaml") << "";
   EXPECT_THAT(offered("penumbra run my"), ElementsAre("my router.yaml"));
   EXPECT_THAT(offered("penumbra lookup --routes comp"), ElementsAre("completion"));
+}
+
+TEST_F(BashCompletion, OffersNamesOfTheRunningRouter) {
+  EXPECT_THAT(offered("penumbra capture ''"), ElementsAre("wan", "lan"));
+  EXPECT_THAT(offered("penumbra show ports l"), ElementsAre("lan"));
+  EXPECT_THAT(offered("penumbra explain --socket s --port ''"), ElementsAre("far"));
+  EXPECT_THAT(offered("penumbra capture drops --reason ip"), ElementsAre("ipv4.no_route"));
+  EXPECT_THAT(offered("penumbra acl add --stage ''"), ElementsAre("acl.2"));
 }
 
 /// Calls `visit` with every command there is.

@@ -2,6 +2,7 @@
 //
 // `penumbra doctor [CONFIG]`: is this machine ready, and what mends it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -49,9 +50,17 @@ void examine(const DoctorOptions& options) {
   bool well = true;
   for (const auto& check : doctor::all_checks()) {
     for (const auto& [state, found, command] : check.probe(machine)) {
-      list.push_back({{"check", check.name}, {"state", name_of(state)}, {"text", found}, {"command", command}});
+      const auto packages = doctor::missing_packages(machine, command);
+      list.push_back({{"check", check.name},
+                      {"state", name_of(state)},
+                      {"text", found},
+                      {"command", command},
+                      {"packages", packages}});
       text += fmt::format("{:<8} {}: {}\n", name_of(state), check.name, found);
       if (!command.empty()) text += fmt::format("{:<8}   {}\n", "", command);
+      if (!packages.empty()) {
+        text += fmt::format("{:<8}   (needs what is not installed: apt install {})\n", "", fmt::join(packages, " "));
+      }
       well = well && state != State::problem;
     }
   }
@@ -65,7 +74,8 @@ void set_up_doctor(CLI::App& command) {
   command.add_option("CONFIG", options->config, "A configuration: what it needs is looked at too")->type_name("FILE");
   add_json_flag(command, options->json);
   command.footer(
-      "Changes nothing. Below what can be better stands the command that mends it, for root.\n"
+      "Changes nothing. Below what can be better stands the command that mends it, for root, and Debian's package of a "
+      "tool that is not installed.\n"
       "Ends with 0 if nothing is a problem, else with 1.");
   command.callback([options] { examine(*options); });
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra lookup --routes FILE`: where addresses on standard input lead.
+// `penumbra lookup --routes FILE [ADDRESS...]`: where addresses of the command line or of standard input lead.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -22,6 +24,7 @@ namespace {
 
 struct LookupOptions {
   std::string routes, engine = "auto";
+  std::vector<std::string> addresses;  ///< none: those on standard input
   bool ipv6 = false, json = false;
 };
 
@@ -59,16 +62,28 @@ class AnswerPrinter {
  public:
   using Address = typename Family::Address;
 
-  explicit AnswerPrinter(bool json) : json_(json) {}
+  explicit AnswerPrinter(const LookupOptions& options) : json_(options.json), routes_(options.routes) {}
 
   void print(RouteLookup<Family>& lookup, const std::vector<Address>& addresses) {
     const auto answers = lookup.answer(addresses);
     std::string text;
     for (std::size_t i = 0; i < addresses.size(); ++i) {
       text += json_ ? json_of(addresses[i], answers[i]) : text_of(addresses[i], answers[i]);
+      if (answers[i].target != nullptr) continue;
+      if (without_route_++ == 0) first_without_route_ = addresses[i];
     }
     write_output(text);
     flush_output();
+  }
+
+  /// Tells people how to mend that no route matches; JSON has `no_route`.
+  void note_missing_routes() const {
+    if (json_ || without_route_ == 0) return;
+    const std::string others = without_route_ == 1 ? "" : fmt::format(" and for {} more", without_route_ - 1);
+    const std::string note =
+        fmt::format("penumbra: {}: no route for {}{}; add one, or a default route: default via GATEWAY dev PORT\n",
+                    routes_, to_string(first_without_route_), others);
+    std::fputs(note.c_str(), stderr);
   }
 
  private:
@@ -80,14 +95,29 @@ class AnswerPrinter {
   }
 
   bool json_;
+  std::string routes_;                ///< the file
+  std::uint64_t without_route_ = 0;   ///< addresses
+  Address first_without_route_ = {};  ///< if there is any
   /// What follows in an object after the prefix, by target: there are few, and many addresses.
   std::unordered_map<const std::string*, std::string> target_members_;
 };
 
+/// Throws Failure for a word that is no address, before anything is looked up.
 template <class Family>
-void look_up(const LookupOptions& options) {
-  RouteLookup<Family> lookup(control::read_routes<typename Family::AddressFamily>(options.routes, {}), options.engine);
-  AnswerPrinter<Family> printer(options.json);
+std::vector<typename Family::Address> addresses_of(const std::vector<std::string>& words) {
+  std::vector<typename Family::Address> addresses;
+  for (const auto& word : words) {
+    const auto address = Family::parse_address(word);
+    if (!address) {
+      throw Failure(ExitCode::usage, fmt::format("expected an {} address, found {}", Family::kName, quote(word)));
+    }
+    addresses.push_back(*address);
+  }
+  return addresses;
+}
+
+template <class Family>
+void look_up_lines(RouteLookup<Family>& lookup, AnswerPrinter<Family>& printer) {
   InputLines input(STDIN_FILENO);
   std::vector<typename Family::Address> addresses;
   int number = 0;
@@ -109,11 +139,32 @@ void look_up(const LookupOptions& options) {
   }
 }
 
+template <class Family>
+void look_up(const LookupOptions& options) {
+  const auto addresses = addresses_of<Family>(options.addresses);
+  RouteLookup<Family> lookup(control::read_routes<typename Family::AddressFamily>(options.routes, {}), options.engine);
+  AnswerPrinter<Family> printer(options);
+  if (addresses.empty()) {
+    look_up_lines(lookup, printer);
+  } else {
+    printer.print(lookup, addresses);
+  }
+  printer.note_missing_routes();
+}
+
+/// The addresses say of which family they are; on standard input -6 does.
+void look_up_any(LookupOptions& options) {
+  options.ipv6 = options.ipv6 || (!options.addresses.empty() && options.addresses[0].find(':') != std::string::npos);
+  (options.ipv6 ? look_up<ipv6::Family> : look_up<ipv4::Family>)(options);
+}
+
 void set_up_lookup(CLI::App& command) {
   const auto options = std::make_shared<LookupOptions>();
-  command.add_option("--routes", options->routes, "The route file; it may name any ports")
+  command.add_option("--routes", options->routes, "A file of routes as `ip route` prints them; it may name any ports")
       ->required()
       ->type_name("FILE");
+  command.add_option("ADDRESS", options->addresses, "What to look up; if none is given, what standard input has")
+      ->type_name("ADDRESS");
   command.add_flag("-6,--ipv6", options->ipv6, "The routes and addresses are of IPv6");
   command.add_option("--engine", options->engine, "Where the look-ups run")
       ->check(as_engine())
@@ -121,9 +172,12 @@ void set_up_lookup(CLI::App& command) {
       ->capture_default_str();
   add_json_flag(command, options->json);
   command.footer(
-      "Addresses are read from standard input, one a line; empty lines and # comments are skipped. Prints\n"
-      "`ADDRESS PREFIX via NEXTHOP dev PORT` or `ADDRESS unreachable`; with -j a JSON object a line.");
-  command.callback([options] { (options->ipv6 ? look_up<ipv6::Family> : look_up<ipv4::Family>)(*options); });
+      "Without an ADDRESS they are read from standard input, one a line; empty lines and # comments are skipped. "
+      "Prints\n"
+      "`ADDRESS PREFIX via NEXTHOP dev PORT` or `ADDRESS unreachable`; with -j a JSON object a line. Standard error "
+      "tells of "
+      "addresses\nwithout a route.");
+  command.callback([options] { look_up_any(*options); });
 }
 
 const bool kLookupCommand = register_command({"lookup", "Look up addresses in a route file", set_up_lookup});

@@ -37,9 +37,11 @@ class LookupTest : public testing::Test {
 };
 
 TEST_F(LookupTest, SaysWhereAddressesLead) {
-  const Outcome outcome =
-      look_up("10.0.0.1\n\n# a comment\n  10.1.0.1  # one more\r\n10.1.2.129\n10.9.0.1\n10.8.0.1\n192.0.2.1");
-  EXPECT_EQ(outcome.errors, "");
+  const Outcome outcome = look_up(
+      "10.0.0.1\n\n# a comment\n  10.1.0.1  # one more\r\n10.1.2.129\n10.9.0.1\n10.8.0.1\n192.0.2.1\n192.0.2.9");
+  EXPECT_EQ(outcome.errors, "penumbra: " + routes_ +
+                                ": no route for 192.0.2.1 and for 1 more; add one, or a default "
+                                "route: default via GATEWAY dev PORT\n");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.output,
             "10.0.0.1 10.0.0.0/8 via 192.0.2.1 dev wan\n"
@@ -47,7 +49,8 @@ TEST_F(LookupTest, SaysWhereAddressesLead) {
             "10.1.2.129 10.1.2.128/25 nexthop via 192.0.2.1 dev wan weight 3 nexthop via 192.0.2.2 dev lan weight 1\n"
             "10.9.0.1 unreachable\n"
             "10.8.0.1 unreachable\n"
-            "192.0.2.1 unreachable\n");
+            "192.0.2.1 unreachable\n"
+            "192.0.2.9 unreachable\n");
 }
 
 TEST_F(LookupTest, WritesAnObjectALine) {
@@ -63,6 +66,19 @@ TEST_F(LookupTest, WritesAnObjectALine) {
                                                    {{"via", "192.0.2.2"}, {"dev", "lan"}, {"weight", 1}}}));
   EXPECT_EQ(found[1]["type"], "blackhole");
   EXPECT_EQ(found[2]["type"], "no_route");
+}
+
+TEST_F(LookupTest, TakesAddressesOfTheCommandLine) {
+  const Outcome outcome = look_up("192.0.2.1\n", {"10.0.0.1", "10.1.0.1"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.output, "10.0.0.1 10.0.0.0/8 via 192.0.2.1 dev wan\n10.1.0.1 10.1.0.0/16 dev lan\n");
+  const Outcome wrong = look_up("", {"10.0.0.1", "10.0.0"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_EQ(wrong.output, "");
+  EXPECT_THAT(wrong.errors, HasSubstr("expected an IPv4 address, found '10.0.0'"));
+  EXPECT_EQ(look_up("", {"10.0.0.1", "2001:db8::1"}).exit_code, 2);
+  std::ofstream(routes_) << "2001:db8::/32 dev lan\n";
+  EXPECT_EQ(look_up("", {"2001:db8::1"}).output, "2001:db8::1 2001:db8::/32 dev lan\n") << "-6 goes without saying";
 }
 
 TEST_F(LookupTest, AnswersUpToABadAddressAndSaysWhereItStands) {

@@ -25,6 +25,11 @@ struct ParserOption {
 
   /// Whether its value is a file's name.
   bool is_file() const { return value == "FILE"; }
+  /// Which names of the running router its value is one of: "ports", "functions", "reasons", or "" for none.
+  std::string names_of_router() const {
+    if (value == "STAGE") return "functions";
+    return value.starts_with("PORT") ? "ports" : value == "REASON" ? "reasons" : "";
+  }
 };
 
 struct ParserCommand {

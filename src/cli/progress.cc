@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "cli/render.h"
 #include "cli/run_summary.h"
 
@@ -40,6 +42,25 @@ void Progress::tick(const runtime::Statistics& now) {
                   group_digits(now.dropped), group_digits(now.punted));
   write_error(terminal_ ? "\r\x1b[K" + line : line + "\n");
   last_ = now;
+}
+
+PacketProgress::PacketProgress() : terminal_(isatty(STDERR_FILENO) == 1) {}
+
+PacketProgress::~PacketProgress() {
+  if (terminal_) write_error("\r\x1b[K");
+}
+
+void PacketProgress::begin(std::string step) {
+  step_ = std::move(step);
+  packets_ = 0;
+  if (terminal_) show();
+}
+
+void PacketProgress::show() {
+  const auto now = std::chrono::steady_clock::now();
+  if (packets_ > 0 && now - shown_ < std::chrono::milliseconds(250)) return;
+  shown_ = now;
+  write_error(fmt::format("\r\x1b[K{}  {} packets", step_, group_digits(packets_)));
 }
 
 }  // namespace penumbra::cli

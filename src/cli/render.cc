@@ -2,6 +2,7 @@
 #include "cli/render.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -15,8 +16,10 @@ using json = nlohmann::ordered_json;
 struct Column {
   std::string group;  ///< the key of the object that it stands in; empty: the row itself
   std::string key;
-  bool numbers = true;  ///< every value is a number
+  bool numbers = true;   ///< every value is a number
+  bool is_empty = true;  ///< every value is 0 or nothing
   std::size_t width = 0;
+  std::size_t least = 0;  ///< that it can be narrowed to
 };
 
 bool is_whole(const json& value) {
@@ -62,6 +65,18 @@ std::size_t width_of(const std::string& text) {
       std::ranges::count_if(text, [](char letter) { return (static_cast<unsigned char>(letter) & 0xC0) != 0x80; }));
 }
 
+/// The width of the longest word, or kReadable if that is more: a narrower column of text is hard to read.
+std::size_t longest_word(const std::string& text) {
+  constexpr std::size_t kReadable = 24;
+  std::size_t longest = std::min(kReadable, width_of(text));
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    longest = std::max(longest, width_of(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return longest;
+}
+
 std::string header_of(const std::string& key) {
   std::string header = key;
   std::ranges::replace(header, '_', ' ');
@@ -90,10 +105,14 @@ class Columns {
   void add(const std::string& group, const std::string& key, const json& value) {
     auto column = std::ranges::find_if(columns_, [&](const auto& c) { return c.group == group && c.key == key; });
     if (column == columns_.end()) {
-      column = columns_.insert(columns_.begin() + next_, {group, key, true, width_of(key)});
+      column = columns_.insert(columns_.begin() + next_, {group, key, true, true, width_of(key), width_of(key)});
     }
     column->numbers = column->numbers && (value.is_number() || value.is_null());
-    column->width = std::max(column->width, width_of(text_of(value)));
+    const std::string text = text_of(value);
+    const bool is_empty = value.is_null() || value.empty() || value == 0 || (value.is_string() && text.empty());
+    column->is_empty = column->is_empty && is_empty;
+    column->width = std::max(column->width, width_of(text));
+    column->least = std::max(column->least, value.is_number() ? width_of(text) : longest_word(text));
     next_ = column - columns_.begin() + 1;
   }
 
@@ -111,14 +130,39 @@ std::string without_end(const std::string& line) {
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
-std::string table_line(const std::vector<Column>& columns, const std::string& indent, const auto& cell) {
-  std::string line = indent;
+/// The words on lines of at most `most` columns; a longer word has a line to itself.
+std::vector<std::string> fold(const std::string& words, std::size_t most) {
+  std::vector<std::string> lines{""};
+  for (std::size_t begin = 0; begin <= words.size();) {
+    const std::size_t end = std::min(words.find(' ', begin), words.size());
+    const std::string word = words.substr(begin, end - begin);
+    if (!lines.back().empty() && width_of(lines.back()) + 1 + width_of(word) > most) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+    begin = end + 1;
+  }
+  return lines;
+}
+
+/// A row, on as many lines as its longest cell takes.
+std::string table_row(const std::vector<Column>& columns, const std::string& indent, const auto& cell) {
+  std::vector<std::vector<std::string>> cells;
+  std::size_t lines = 1;
   for (const auto& column : columns) {
     const std::string text = cell(column);
-    const std::string padding(column.width - width_of(text), ' ');
-    line += column.numbers ? padding + text + "  " : text + padding + "  ";
+    cells.push_back(width_of(text) <= column.width ? std::vector{text} : fold(text, column.width));
+    lines = std::max(lines, cells.back().size());
   }
-  return without_end(line);
+  std::string row;
+  for (std::size_t i = 0; i < lines; ++i) {
+    std::string line = indent;
+    for (std::size_t at = 0; at < columns.size(); ++at) {
+      const std::string text = i < cells[at].size() ? cells[at][i] : "";
+      const std::string padding(columns[at].width - std::min(columns[at].width, width_of(text)), ' ');
+      line += columns[at].numbers ? padding + text + "  " : text + padding + "  ";
+    }
+    row += without_end(line);
+  }
+  return row;
 }
 
 /// The names of groups, each where its first column begins; nothing if there are none.
@@ -136,12 +180,57 @@ std::string group_line(const std::vector<Column>& columns, const std::string& in
   return line == indent ? "" : without_end(line);
 }
 
-std::string table(const json& rows, const std::string& indent) {
-  const auto columns = Columns(rows).take();
+std::size_t width_of(const std::vector<Column>& columns, const std::string& indent) {
+  std::size_t width = width_of(indent);
+  for (const auto& column : columns) width += column.width + 2;
+  return width - 2;
+}
+
+/// Takes columns out from the right until the table fits, only those that say nothing if `only_empty`. The first stays.
+void take_out(std::vector<Column>& columns, const std::string& indent, std::size_t most, bool only_empty) {
+  for (std::size_t i = columns.size(); i-- > 1 && width_of(columns, indent) > most;) {
+    if (columns[i].is_empty || !only_empty) columns.erase(columns.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+/// Gives the widest columns of text several lines a row, until the table fits or they are all narrow.
+void shrink(std::vector<Column>& columns, const std::string& indent, std::size_t most) {
+  for (std::size_t width = 0; (width = width_of(columns, indent)) > most;) {
+    const auto widest = std::ranges::max_element(
+        columns, {}, [](const Column& column) { return column.width > column.least ? column.width : 0; });
+    if (widest->width <= widest->least) return;
+    widest->width -= std::min(width - most, widest->width - widest->least);
+  }
+}
+
+/// Makes the table fit, and returns what the columns that it leaves out are called, in their order.
+std::vector<std::string> narrow(std::vector<Column>& columns, const std::string& indent, std::size_t most) {
+  const auto before = columns;
+  take_out(columns, indent, most, true);
+  shrink(columns, indent, most);
+  take_out(columns, indent, most, false);
+  std::vector<std::string> left_out;
+  for (const auto& column : before) {
+    const auto is_same = [&column](const Column& other) {
+      return other.group == column.group && other.key == column.key;
+    };
+    if (std::ranges::any_of(columns, is_same)) continue;
+    left_out.push_back(header_of(column.group.empty() ? column.key : column.group + " " + column.key));
+  }
+  return left_out;
+}
+
+std::string table(const json& rows, const std::string& indent, std::size_t most) {
+  auto columns = Columns(rows).take();
+  const auto left_out = narrow(columns, indent, most);
   std::string text = group_line(columns, indent);
-  text += table_line(columns, indent, [](const Column& column) { return header_of(column.key); });
+  text += table_row(columns, indent, [](const Column& column) { return header_of(column.key); });
   for (const auto& row : rows) {
-    text += table_line(columns, indent, [&row](const Column& column) { return cell_text(row, column); });
+    text += table_row(columns, indent, [&row](const Column& column) { return cell_text(row, column); });
+  }
+  if (left_out.empty()) return text;
+  for (const auto& line : fold(fmt::format("(--wide shows also: {})", fmt::join(left_out, ", ")), most)) {
+    text += indent + line + "\n";
   }
   return text;
 }
@@ -151,16 +240,16 @@ bool is_table(const json& value) {
          std::ranges::all_of(value, [](const json& row) { return row.is_object(); });
 }
 
-std::string fields(const json& object, const std::string& indent) {
+std::string fields(const json& object, const std::string& indent, std::size_t most) {
   std::size_t width = 0;
   for (const auto& [key, value] : object.items()) width = std::max(width, width_of(key));
   std::string text;
   for (const auto& [key, value] : object.items()) {
     const std::string name = indent + header_of(key) + ":";
     if (is_table(value)) {
-      text += name + "\n" + table(value, indent + "  ");
+      text += name + "\n" + table(value, indent + "  ", most);
     } else if (value.is_object()) {
-      text += name + "\n" + fields(value, indent + "  ");
+      text += name + "\n" + fields(value, indent + "  ", most);
     } else {
       text += name + std::string(indent.size() + width + 2 - width_of(name), ' ') + text_of(value) + "\n";
     }
@@ -170,10 +259,10 @@ std::string fields(const json& object, const std::string& indent) {
 
 }  // namespace
 
-std::string render(const json& value) {
+std::string render(const json& value, std::size_t width) {
   if (value.is_null() || (value.is_array() && value.empty())) return "";
-  if (is_table(value)) return table(value, "");
-  if (value.is_object()) return fields(value, "");
+  if (is_table(value)) return table(value, "", width);
+  if (value.is_object()) return fields(value, "", width);
   if (!value.is_array()) return text_of(value) + "\n";
   std::string text;
   for (const auto& element : value) text += text_of(element) + "\n";

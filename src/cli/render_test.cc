@@ -37,6 +37,30 @@ TEST(Render, WritesAnObjectInARowAsAGroupOfColumns) {
             "     1                    2\n");
 }
 
+TEST(Render, LeavesOutWhatSaysNothingOfATableThatIsTooWide) {
+  const json rows = {{{"name", "a"}, {"zero", 0}, {"none", nullptr}, {"some", 1}},
+                     {{"name", "b"}, {"zero", 0}, {"none", nullptr}, {"some", 20}}};
+  EXPECT_EQ(render(rows, 22), "name  zero  none  some\na        0     -     1\nb        0     -    20\n");
+  EXPECT_EQ(render(rows, 21), "name  zero  some\na        0     1\nb        0    20\n(--wide shows also:\nnone)\n");
+}
+
+TEST(Render, BreaksLongTextsOfATableThatIsTooWide) {
+  const json rows = {{{"name", "a"}, {"text", "one two three four five six seven eight"}, {"n", 7}},
+                     {{"name", "b"}, {"text", "short"}, {"n", 8}}};
+  EXPECT_EQ(render(rows, 40),
+            "name  text                             n\n"
+            "a     one two three four five six      7\n"
+            "      seven eight\n"
+            "b     short                            8\n");
+}
+
+TEST(Render, LeavesOutTheRightmostColumnsAtLast) {
+  const json rows = {{{"name", "a"}, {"cycles", {{"all", 1000}, {"shade", 2000}}}, {"last", 3000}}};
+  EXPECT_EQ(render(rows, 12), "      cycles\nname   all\na     1000\n(--wide\nshows also:\ncycles\nshade, last)\n");
+  EXPECT_EQ(render(rows, 3).substr(0, 5), "name\n") << "the first stays";
+  EXPECT_EQ(render(rows, kUnlimitedWidth).find("--wide"), std::string::npos);
+}
+
 TEST(Render, LeavesGapsWhereARowLacksAKey) {
   EXPECT_EQ(render({{{"name", "a"}, {"x", 1}}, {{"name", "b"}}}), "name  x\na     1\nb\n");
 }

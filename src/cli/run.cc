@@ -11,9 +11,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <system_error>
 #include <thread>
 
+#include "base/log.h"
+#include "cli/announcement.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -56,7 +59,7 @@ extern "C" void request_reload(int /*signal*/) {
 }
 
 /// SIGHUP lets the router read its configuration again, which takes seconds if that is long, on a thread of its own:
-/// nobody waits. What comes of it goes to standard error.
+/// nobody waits. The log tells what comes of it.
 class ReloadOnSignal {
  public:
   explicit ReloadOnSignal(runtime::Router& router) : router_(router) {}
@@ -72,19 +75,19 @@ class ReloadOnSignal {
       });
     } catch (const std::system_error& error) {
       under_way_ = false;
-      tell(fmt::format("{}\n", error.what()));
+      log_error(fmt::format("reload: {}", error.what()));
     }
   }
 
  private:
   void reload() {
     try {
-      tell(reload_in_words(router_.reload("apply", {}), false));
+      std::istringstream lines(reload_in_words(router_.reload("apply", {}), false));
+      for (std::string line; std::getline(lines, line);) log_info("reload: " + line);
     } catch (const std::exception& error) {
-      tell(fmt::format("{}\n", error.what()));
+      log_error(fmt::format("reload: {}", error.what()));
     }
   }
-  static void tell(const std::string& what) { fmt::print(stderr, "penumbra: reload: {}", what); }
 
   runtime::Router& router_;
   std::atomic<bool> under_way_{false};
@@ -119,7 +122,7 @@ RunSummary summarise(const control::RouterConfig& config, const runtime::Router&
   summary.statistics = router.statistics();
   summary.device_losses = router.device_losses();
   summary.cores = config.cores;
-  for (const auto& port : config.ports) summary.ports.push_back(port.info.name);
+  summary.ports = router.port_names();
   summary.engines = router.engines();
   for (const auto& engine : router.show("engines", {})) {
     for (const auto& note : engine.at("notes")) {
@@ -137,15 +140,16 @@ void keep_findings(const runtime::Calibration& calibration, const runtime::Route
   try {
     calibration.keep(findings);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    log_warning(error.what());
   }
 }
 
 void run(const RunOptions& options) {
   stop_on_signal();
+  control::finish_save(options.config);
   const control::RouterConfig config = control::load_config(options.config);
   runtime::Router router(config);
-  for (const auto& warning : router.warnings()) fmt::print(stderr, "{}\n", warning);
+  for (const auto& warning : router.warnings()) log_warning(warning);
   const runtime::Calibration calibration(runtime::Calibration::default_file());
   router.recall(calibration.load());
   {
@@ -153,12 +157,16 @@ void run(const RunOptions& options) {
     Progress progress(options.progress);
     Service service;
     ReloadOnSignal reload(router);
+    bool announced = false;
     router.run(options.limits(), [&](const runtime::Statistics& now) {
+      if (!announced) log_info(announcement(config, router));
+      announced = true;
       progress.tick(now);
       service.tick([&router] { return router.workers_came_round(); });
       reload.tick();
     });
   }
+  log_info("ended");
   keep_findings(calibration, router);
   const RunSummary summary = summarise(config, router);
   write_output(options.json ? to_json(summary).dump(2) + "\n" : to_text(summary));

@@ -175,11 +175,12 @@ json steps_table(const Statistics& statistics) {
   return rows;
 }
 
+/// Followed by a separator; empty where no function has a shader.
 std::string engines_text(const RunSummary& summary) {
   std::vector<std::string> texts;
   texts.reserve(summary.engines.size());
   for (const auto& [stage, engine] : summary.engines) texts.push_back(fmt::format("{} on engine {}", stage, engine));
-  return fmt::format("{}", fmt::join(texts, ", "));
+  return fmt::format("{}{}", fmt::join(texts, ", "), texts.empty() ? "" : "; ");
 }
 
 }  // namespace
@@ -242,12 +243,12 @@ json to_json(const RunSummary& summary) {
 std::string to_text(const RunSummary& summary) {
   const auto& statistics = summary.statistics;
   std::string text =
-      fmt::format("{:.3f} s on core{} {}; {}; {}\n", seconds(statistics.elapsed), summary.cores.size() == 1 ? "" : "s",
+      fmt::format("{:.3f} s on core{} {}; {}{}\n", seconds(statistics.elapsed), summary.cores.size() == 1 ? "" : "s",
                   fmt::join(summary.cores, ", "), engines_text(summary), summary.memory);
   for (const auto& [engine, note] : summary.notes) text += fmt::format("{}: {}\n", engine, note);
   for (const auto& table : {totals_table(statistics), ports_table(summary), device_losses_table(summary),
                             reasons_table(statistics), steps_table(statistics)}) {
-    if (!table.empty()) text += "\n" + render(table);
+    if (!table.empty()) text += "\n" + render(table, kUnlimitedWidth);
   }
   return text + fmt::format("\nreceived{}{} = sent + dropped + punted: {}\n",
                             statistics.from_host.packets > 0 ? " + from the host" : "",

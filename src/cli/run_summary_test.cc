@@ -38,6 +38,15 @@ TEST(RunSummary, SaysWhatEnginesNote) {
   EXPECT_EQ(to_json(summary).at("engine_notes")[1].dump(), R"({"engine":"cuda","note":"lost: an injected fault"})");
 }
 
+TEST(RunSummary, LeavesOutEnginesWhereNoFunctionHasAShader) {
+  RunSummary summary = some_summary();
+  summary.cores = {0};
+  summary.memory = "no huge pages";
+  EXPECT_THAT(to_text(summary), HasSubstr(" on core 0; no huge pages\n"));
+  summary.engines = {{"ipv4", "gopt"}};
+  EXPECT_THAT(to_text(summary), HasSubstr(" on core 0; ipv4 on engine gopt; no huge pages\n"));
+}
+
 TEST(RunSummary, SaysWhetherPacketsAreConserved) {
   RunSummary summary = some_summary();
   EXPECT_THAT(to_text(summary), HasSubstr("\nreceived = sent + dropped + punted: holds\n"));

@@ -26,6 +26,7 @@ const std::vector<ShowTopic>& router_topics() {
       {"workers", "Workers: core, queues, packets, cycles"},
       {"functions", "The functions of the pipeline, with their engines, cycles and bursts"},
       {"drops", "[all]: packets dropped and punted, by reason; with `all` also the reasons at 0"},
+      {"config", "The running configuration as YAML, with what commands have changed"},
       {"engines", "Engines, and whether they can run here; works without a router too"},
   };
   return kTopics;
@@ -72,36 +73,33 @@ void show(const RouterAddress& address, const std::string& topic, const std::vec
   try {
     const auto answer = ask(address, "show", topic, arguments);
     if (address.json) return print_answer(answer, true);
-    if (!answer.empty()) return print_answer(for_people(answer), false);
+    if (topic == "config") return write_output(answer.at("yaml").get<std::string>());
+    if (!answer.empty()) return print_answer(for_people(answer), false, address.wide);
     write_output(topic == "drops" ? "nothing dropped or punted; `show drops all` lists the reasons\n" : "none\n");
   } catch (const Failure& failure) {
     const bool optional = topic == "engines" && address.socket.empty();
     if (!optional || failure.code() != ExitCode::no_connection) throw;
-    print_answer(probe_engines(), address.json);
+    print_answer(probe_engines(), address.json, address.wide);
   }
 }
 
-/// `--watch`, alone or with a time, as which a word behind it is taken.
+/// `--watch`, alone or with a time. CLI11 takes the word after it as the time.
 void add_watch(CLI::App& command, std::optional<double>& seconds) {
-  const auto convert = [](std::string& text) -> std::string {
-    if (text != "true") return as_seconds()(text);  // CLI11's word for an option without a value
-    text = "1";
-    return "";
-  };
-  command.add_option("--watch", seconds, "Ask again every so many seconds (1), and show rates; until SIGINT")
-      ->expected(0, 1)
-      ->transform(CLI::Validator(convert, ""))
-      ->type_name("SECONDS");
+  CLI::Option* const option =
+      command.add_option("--watch", seconds, "Ask again every so many seconds, and show rates; until SIGINT");
+  value_is_optional(*option, "1")->transform(as_seconds())->type_name("SECONDS");
 }
 
 void set_up_show(CLI::App& command) {
   const auto address = std::make_shared<RouterAddress>();
   add_router_options(command, *address);
+  add_wide_flag(command, *address);
   command.require_subcommand(1);
   for (const auto& topic : all_topics()) {
     CLI::App* child = command.add_subcommand(topic.name, topic.help)->fallthrough();
     const auto arguments = std::make_shared<std::vector<std::string>>();
-    child->add_option("ARGUMENTS", *arguments, "What to show of it")->type_name("TEXT");
+    child->add_option("ARGUMENTS", *arguments, "What to show of it")
+        ->type_name(topic.name == "ports" ? "PORT" : "TEXT");
     for (const auto& [name, help, value] : topic.flags) {
       if (value.empty()) {
         child->add_flag_callback(name, [arguments, flag = name] { arguments->push_back(flag); }, help);

@@ -17,6 +17,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/verify/capture_reader.h"
 #include "cli/verify/ledger.h"
 #include "control/config.h"
@@ -73,11 +74,13 @@ std::unique_ptr<const verify::RouteOracle<Rules>> route_oracle(const control::Ro
   const auto stage = std::ranges::find(config.pipeline, function, &control::StageConfig::function);
   if (stage == config.pipeline.end()) return nullptr;
   const auto names = names_of(ports, [](const PortInfo& port) { return port.name; });
-  const ConfigNode routes = stage->config.get("routes"), neighbours = stage->config.get("neighbours");
+  const ConfigNode routes = stage->config.get("routes"), neighbours = stage->config.get("neighbours"),
+                   link_local = stage->config.get("link_local");
   return std::make_unique<const verify::RouteOracle<Rules>>(
       ports, routes.present() ? control::read_routes<Family>(routes.path(), names) : control::RouteListOf<Family>{},
       neighbours.present() ? control::read_neighbours<Family>(neighbours.path(), names)
-                           : std::vector<control::NeighbourOf<Family>>{});
+                           : std::vector<control::NeighbourOf<Family>>{},
+      link_local.present() && link_local.text() == "forward");
 }
 
 void require_known_pipeline(const control::RouterConfig& config) {
@@ -104,16 +107,24 @@ Findings compare(const control::RouterConfig& config) {
   std::vector<PortCaptures> captures;
   captures.reserve(config.ports.size());
   for (const auto& port : config.ports) captures.push_back(captures_of(port));
+  PacketProgress progress;
+  progress.begin("reading routes");
   const verify::Oracle oracle = make_oracle(config);
   verify::Ledger ledger(oracle);
   for (const auto& [port, input, output] : captures) {
     if (!input) continue;
-    verify::read_capture(
-        *input, [&, index = port](std::uint32_t number, Frame frame) { ledger.received(index, number, frame); });
+    progress.begin("reading " + input->string());
+    verify::read_capture(*input, [&, index = port](std::uint32_t number, Frame frame) {
+      ledger.received(index, number, frame);
+      progress.count();
+    });
   }
   for (const auto& [port, input, output] : captures) {
-    verify::read_capture(output,
-                         [&, index = port](std::uint32_t number, Frame frame) { ledger.sent(index, number, frame); });
+    progress.begin("comparing " + output.string());
+    verify::read_capture(output, [&, index = port](std::uint32_t number, Frame frame) {
+      ledger.sent(index, number, frame);
+      progress.count();
+    });
   }
   return ledger.close();
 }

@@ -66,7 +66,8 @@ void watch(const RouterAddress& address, const std::string& topic, const std::ve
       const json line{{"seconds", before.is_null() ? json() : json(elapsed)}, {"rows", rows}};
       write_output(line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     } else {
-      const std::string table = rows.empty() ? "none\n" : render(rounded(rows));
+      const std::string table =
+          rows.empty() ? "none\n" : render(rounded(rows), address.wide ? kUnlimitedWidth : kTableWidth);
       write_output(terminal ? over_the_screen(table) : table + "\n");
     }
     flush_output();

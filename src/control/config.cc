@@ -4,16 +4,16 @@
 #include <fmt/ranges.h>
 #include <net/if.h>
 #include <sched.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "control/config_together.h"
+#include "control/device_arguments.h"
 #include "control/duration.h"
 #include "penumbra/engine.h"
 #include "penumbra/function.h"
@@ -88,11 +88,23 @@ InterfaceAddress parse_ipv4_interface_address(const ConfigNode& node) {
   return found;
 }
 
+/// True for words that YAML 1.1 takes for booleans: as a twin they would become an interface's name.
+bool is_odd_boolean(std::string_view text) {
+  constexpr std::array<std::string_view, 16> kWords{"yes", "Yes", "YES", "no",  "No",   "NO",   "on",    "On",
+                                                    "ON",  "off", "Off", "OFF", "True", "TRUE", "False", "FALSE"};
+  return std::ranges::find(kWords, text) != kWords.end();
+}
+
 /// `true` for an interface of the port's name, or an interface's name; `false` for none.
 std::string parse_twin(const ConfigNode& node, const std::string& port) {
   const std::string text = node.text();
   if (text == "false") return "";
+  if (is_odd_boolean(text)) throw node.error("expected true, false or the name of an interface, found " + quote(text));
   std::string name = text == "true" ? port : text;
+  // The loopback interface, and the words by which sysctl means every interface.
+  if (name == "lo" || name == "all" || name == "default") {
+    throw node.error("no twin can be called " + quote(name) + "; give it another name ('twin: NAME')");
+  }
   // The kernel's rule (dev_valid_name), without what no shell likes.
   if (name.size() < IFNAMSIZ && is_port_name(name) && name != "." && name != "..") return name;
   throw node.error("expected true, false or the name of an interface (1 to 15 letters, digits, '_', '.', '-'), found " +
@@ -105,9 +117,11 @@ class PortReader {
   PortConfig read(const ConfigNode& node, std::uint16_t index) {
     node.require_map({"name", "device", "sink", "queues", "mac", "mtu", "addresses", "promiscuous", "twin"});
     PortConfig port;
+    for (const auto& key : node.keys()) port.keys[key] = node.get(key).canonical();
     port.device = parse_device(node.at("device"));
     port.location = node.location();
     port.device_location = node.at("device").location();
+    require_own_device(port, node.at("device"));
     port.sink_location = port.device_location;  // unless there is one
     const bool built_in = !std::holds_alternative<Ethdev>(port.device);
     port.info.index = index;
@@ -115,10 +129,11 @@ class PortReader {
     require_new(names_, port.info.name, node.at("name"), "the name " + quote(port.info.name));
     port.info.promiscuous = built_in;
     if (const ConfigNode value = node.get("promiscuous"); value.present()) port.info.promiscuous = value.boolean();
-    if (built_in) port.info.mac = MacAddress{kBuiltInMac + index + 1};
+    if (built_in) port.info.mac = built_in_mac(index);
     if (const ConfigNode value = node.get("mac"); value.present()) port.info.mac = parse_mac(value);
     if (const ConfigNode value = node.get("mtu"); value.present()) {
       port.info.mtu = static_cast<std::uint16_t>(value.integer(kMinMtu, kMaxMtu));
+      port.mtu_location = value.location();
     }
     if (const ConfigNode value = node.get("queues"); value.present()) {
       port.queues = static_cast<std::uint16_t>(value.integer(1, kMaxQueues));
@@ -131,6 +146,7 @@ class PortReader {
     }
     if (const ConfigNode value = node.get("twin"); value.present()) {
       port.twin = parse_twin(value, port.info.name);
+      port.twin_location = value.location();
       if (!port.twin.empty()) require_new(twins_, port.twin, value, "the twin " + quote(port.twin));
     }
     if (const ConfigNode value = node.get("sink"); value.present()) {
@@ -145,6 +161,18 @@ class PortReader {
     return port;
   }
 
+  /// For all ports together, when each has been read.
+  void check_twins(const std::vector<PortConfig>& ports) const {
+    for (const PortConfig& port : ports) {
+      const auto interface = interfaces_.find(port.twin);
+      if (port.twin.empty() || interface == interfaces_.end()) continue;
+      throw InputError(port.twin_location,
+                       fmt::format("the twin {} has the name of the interface of the port in line {}; give it another "
+                                   "one ('twin: NAME')",
+                                   quote(port.twin), interface->second));
+    }
+  }
+
  private:
   using Lines = std::map<std::string, int>;
 
@@ -157,23 +185,33 @@ class PortReader {
     return to_string(port.addresses.back().address);
   }
 
+  /// Two ports of one device or interface would take each other's packets.
+  void require_own_device(const PortConfig& port, const ConfigNode& node) {
+    const auto* ethdev = std::get_if<Ethdev>(&port.device);
+    if (ethdev == nullptr) return;
+    const std::string name = device_name(ethdev->devargs), interface = device_interface(ethdev->devargs);
+    require_new(devices_, name + devarg(ethdev->devargs, "representor"), node, "the device " + quote(name));
+    if (!interface.empty()) require_new(interfaces_, interface, node, "the interface " + quote(interface));
+  }
+
   static void require_new(Lines& lines, const std::string& key, const ConfigNode& node, const std::string& what) {
     const auto [first, added] = lines.emplace(key, node.location().line);
     if (!added) throw node.error(what + " stands in line " + std::to_string(first->second) + " already");
   }
 
-  Lines names_, addresses_, twins_;
+  Lines names_, addresses_, twins_, devices_, interfaces_;
 };
 
 std::vector<PortConfig> read_ports(const ConfigNode& node) {
   const auto elements = node.list();
-  if (elements.empty() || elements.size() > kMaxPorts) {
-    throw node.error("expected 1 to 1024 ports, found " + std::to_string(elements.size()));
+  if (elements.size() > kMaxPorts) {
+    throw node.error("expected at most 1024 ports, found " + std::to_string(elements.size()));
   }
   PortReader reader;
   std::vector<PortConfig> ports;
   ports.reserve(elements.size());
   for (const auto& element : elements) ports.push_back(reader.read(element, static_cast<std::uint16_t>(ports.size())));
+  reader.check_twins(ports);
   return ports;
 }
 
@@ -237,19 +275,21 @@ StageConfig read_stage(const ConfigNode& entry, const std::string& default_engin
     throw entry.error("unknown function " + quote(names[0]) + "; " + did_you_mean_or_list(names[0], known));
   }
   const ConfigNode config = entry.is_map() ? entry.get(names[0]) : entry;
-  if (!entry.is_map() || config.is_null()) return {names[0], default_engine, config.empty_map()};
-  if (!config.is_map()) return {names[0], default_engine, config};
+  const SourceLocation place = entry.location();
+  if (!entry.is_map() || config.is_null()) return {names[0], default_engine, config.empty_map(), place};
+  if (!config.is_map()) return {names[0], default_engine, config, place};
   const auto keys = config.keys();
   const ConfigNode engine = config.get("engine");
   // Every other key is the function's to check.
   if (std::count(keys.begin(), keys.end(), "engine") > 1) throw engine.error("key 'engine' stands twice");
-  return {names[0], engine.present() ? engine.checked_text(check_engine) : default_engine, config.without("engine")};
+  return {names[0], engine.present() ? engine.checked_text(check_engine) : default_engine, config.without("engine"),
+          place};
 }
 
 std::vector<StageConfig> read_pipeline(const ConfigNode& node, const std::string& engine) {
   const auto elements = node.list();
-  if (elements.empty() || elements.size() > kMaxStages) {
-    throw node.error("expected 1 to " + std::to_string(kMaxStages) + " functions, found " +
+  if (elements.size() > kMaxStages) {
+    throw node.error("expected at most " + std::to_string(kMaxStages) + " functions, found " +
                      std::to_string(elements.size()));
   }
   std::vector<StageConfig> stages;
@@ -264,8 +304,10 @@ PuntLimits read_punts(const ConfigNode& node) {
   PuntLimits limits;
   if (!node.present()) return limits;
   if (!node.is_map()) throw node.error("expected reasons with packets a second (`each: 10000`)");
-  for (const auto& key : node.keys()) {
+  const std::vector<std::string> keys = node.keys();
+  for (const auto& key : keys) {
     const ConfigNode value = node.get(key);
+    if (std::ranges::count(keys, key) > 1) throw value.error("key " + quote(key) + " stands twice in punts");
     const auto rate = static_cast<double>(value.integer(1, kMost));
     if (key == "each") {
       limits.each = rate;
@@ -276,23 +318,11 @@ PuntLimits read_punts(const ConfigNode& node) {
   return limits;
 }
 
-std::filesystem::path read_socket(const ConfigNode& control) {
-  if (control.present()) control.require_map({"socket"});
-  const ConfigNode node = control.get("socket");
-  if (!node.present()) return default_socket();
-  const auto socket = node.path();
-  constexpr std::size_t kMost = sizeof(sockaddr_un::sun_path) - 1;
-  if (socket.string().size() > kMost) {
-    throw node.error("a socket's path is at most " + std::to_string(kMost) + " bytes long, this one is " +
-                     std::to_string(socket.string().size()));
-  }
-  return socket;
-}
-
 RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& file) {
   root.require_map({"ports", "workers", "engine", "pipeline", "punts", "control", "metrics", "fpm"});
   RouterConfig config;
   config.file = file;
+  config.root = std::make_shared<const ConfigNode>(root);
   for (const auto& key : root.keys()) config.sections[key] = root.get(key).canonical();
   config.ports = read_ports(root.at("ports"));
   const ConfigNode workers = root.get("workers");
@@ -301,16 +331,57 @@ RouterConfig read_config(const ConfigNode& root, const std::filesystem::path& fi
   const ConfigNode engine = root.get("engine");
   config.pipeline = read_pipeline(root.at("pipeline"), engine.present() ? engine.checked_text(check_engine) : "auto");
   config.punts = read_punts(root.get("punts"));
-  config.socket = read_socket(root.get("control"));
+  config.control = read_control(root.get("control"));
   config.metrics = read_metrics(root.get("metrics"));
   config.fpm = fpm::read_config(root.get("fpm"));
+  check_together(config, root);
   return config;
 }
 
 }  // namespace
 
+std::filesystem::path save_journal(const std::filesystem::path& file) {
+  return file.parent_path() / ("." + file.filename().string() + ".save");
+}
+
+namespace {
+
+/// Before anything is read, so that a file which changes meanwhile counts as
+/// changed. Values that name no file are no harm.
+std::map<std::filesystem::path, FileStamp> stamps_of(const ConfigNode& root, const std::filesystem::path& file,
+                                                     const FileStamp& own) {
+  std::map<std::filesystem::path, FileStamp> stamps{{std::filesystem::absolute(file), own}};
+  const ConfigNode pipeline = root.get("pipeline");
+  if (!pipeline.is_list()) return stamps;
+  for (const ConfigNode& element : pipeline.list()) {
+    if (!element.is_map()) continue;
+    for (const auto& name : element.keys()) {
+      const ConfigNode map = element.get(name);
+      if (!map.is_map()) continue;
+      for (const auto& key : map.keys()) {
+        const ConfigNode value = map.get(key);
+        if (!value.is_scalar() || value.text().empty() || value.text().find('\n') != std::string::npos) continue;
+        const auto named = std::filesystem::absolute(value.path());
+        if (const FileStamp stamp = stamp_of(named); stamp != FileStamp{}) stamps.emplace(named, stamp);
+      }
+    }
+  }
+  return stamps;
+}
+
+}  // namespace
+
+void finish_save(const std::filesystem::path& file) {
+  finish_files(save_journal(file));
+}
+
 RouterConfig load_config(const std::filesystem::path& file) {
-  return read_config(ConfigNode::load(file), file);
+  const FileStamp stamp = stamp_of(file);
+  const ConfigNode root = ConfigNode::load(file);
+  auto stamps = root.is_map() ? stamps_of(root, file, stamp) : std::map<std::filesystem::path, FileStamp>{};
+  RouterConfig config = read_config(root, file);
+  config.stamps = std::move(stamps);
+  return config;
 }
 
 RouterConfig parse_config(const std::string& text, const std::string& name, const std::filesystem::path& directory) {
@@ -322,22 +393,16 @@ double PuntLimits::limit_of(std::string_view reason) const {
   return found == own.end() ? each : found->packets_per_second;
 }
 
+MacAddress built_in_mac(std::uint16_t index) {
+  return {kBuiltInMac + index + 1};
+}
+
 bool is_port_name(std::string_view name) {
   const auto permitted = [](char letter) {
     return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ||
            letter == '_' || letter == '.' || letter == '-';
   };
   return !name.empty() && name.size() <= kMaxPortName && std::ranges::all_of(name, permitted);
-}
-
-std::filesystem::path default_socket() {
-  // Where systemd made a folder for the service (RuntimeDirectory=).
-  const char* runtime = std::getenv("RUNTIME_DIRECTORY");
-  if (runtime != nullptr && *runtime == '/') return std::filesystem::path(runtime) / "penumbra.sock";
-  if (geteuid() == 0) return "/run/penumbra/penumbra.sock";
-  const char* directory = std::getenv("XDG_RUNTIME_DIR");
-  if (directory != nullptr && *directory != '\0') return std::filesystem::path(directory) / "penumbra.sock";
-  return "/tmp/penumbra-" + std::to_string(geteuid()) + "/penumbra.sock";
 }
 
 }  // namespace penumbra::control

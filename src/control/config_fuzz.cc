@@ -54,7 +54,7 @@ void check(const RouterConfig& config) {
       require((address.network.address.value & ~address.network.mask()) == 0);
     }
   }
-  require(!config.ports.empty() && !config.cores.empty() && !config.pipeline.empty() && !config.socket.empty());
+  require(!config.ports.empty() && !config.cores.empty() && !config.pipeline.empty() && !config.control.socket.empty());
   for (const auto& stage : config.pipeline) {
     require(penumbra::find_function(stage.function) != nullptr && !stage.engine.empty());
     if (stage.config.is_map()) require(!stage.config.get("engine").present());

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "control/device_arguments.h"
+
 namespace penumbra::control {
 namespace {
 
@@ -182,7 +184,10 @@ Device parse_ethdev(const ConfigNode& node, const std::string& text) {
     return Ethdev{text, bus == "pci"};
   }
   for (const std::string_view driver : kVirtualDrivers) {
-    if (name.starts_with(driver)) return Ethdev{text, false};
+    if (!name.starts_with(driver)) continue;
+    const std::string fault = fault_of_arguments(text);
+    if (!fault.empty()) throw node.error(fault);
+    return Ethdev{text, false};
   }
   if (name == bus && (name.ends_with(".pcap") || name.ends_with(".pcapng"))) {
     throw node.error(fmt::format("unknown device '{}'; for a capture write 'pcap:{}'", text, text));

@@ -124,13 +124,13 @@ bool LineReader::goes_on() const {
 
 template <>
 void require_family<Ipv4>(const Line& line, std::string_view word, std::string_view address, std::string_view what) {
-  if (word != "inet6" && address.find(':') == std::string_view::npos) return;
+  if (!parse_ipv6_address(address)) return;
   throw line.error(word, fmt::format("expected an IPv4 {}, found {}; IPv6 has a file of its own", what, quote(word)));
 }
 
 template <>
 void require_family<Ipv6>(const Line& line, std::string_view word, std::string_view address, std::string_view what) {
-  if (word != "inet" && !parse_ipv4_address(address)) return;
+  if (!parse_ipv4_address(address)) return;
   throw line.error(word, fmt::format("expected an IPv6 {}, found {}; IPv4 has a file of its own", what, quote(word)));
 }
 
@@ -138,7 +138,6 @@ template <class Family>
 typename Family::Address parse_neighbour_address(const Line& line, std::string_view word) {
   const auto address = Family::parse_address(word);
   if (!address) {
-    require_family<Family>(line, word, word, "address");
     throw line.error(word,
                      fmt::format("expected an {} address ({}), found {}", Family::kName, Family::kForm, quote(word)));
   }

@@ -47,11 +47,16 @@ bool is_of_the_other(std::string_view address) {
   return inet_pton(AF_INET, std::string(address).c_str(), &four) == 1;
 }
 
-/// One line; nothing for an entry that the kernel has no address for, and for the other family.
+/// Who needs a MAC address.
+enum class Lladdr : std::uint8_t { of_known, of_all, of_none };
+
+/// One line; nothing for an entry that the kernel has no address for if that is enough, and for the other family.
 template <class Family>
-std::optional<NeighbourOf<Family>> parse_line(Line& line, const std::vector<std::string>& ports) {
-  if (is_of_the_other<Family>(line.peek())) return std::nullopt;
-  NeighbourOf<Family> neighbour{.address = parse_neighbour_address<Family>(line, line.take()), .port = {}, .mac = {}};
+std::optional<NeighbourOf<Family>> parse_line(Line& line, const std::vector<std::string>& ports, Lladdr needed) {
+  if (needed == Lladdr::of_known && is_of_the_other<Family>(line.peek())) return std::nullopt;
+  const std::string_view written = line.take();
+  require_family<Family>(line, written, written, "address");
+  NeighbourOf<Family> neighbour{.address = parse_neighbour_address<Family>(line, written), .port = {}, .mac = {}};
   bool unresolved = false;
   const auto once = [&line](std::string_view word, bool first) {
     if (!first) throw line.error(word, quote(word) + " stands twice");
@@ -73,8 +78,8 @@ std::optional<NeighbourOf<Family>> parse_line(Line& line, const std::vector<std:
     }
   }
   if (neighbour.port.empty()) throw line.error(line.peek(), "'dev PORT' is missing");
-  if (neighbour.mac.value != 0) return neighbour;
-  if (!unresolved) throw line.error(line.peek(), "'lladdr MAC' is missing");
+  if (neighbour.mac.value != 0 || needed == Lladdr::of_none) return neighbour;
+  if (!unresolved || needed == Lladdr::of_all) throw line.error(line.peek(), "'lladdr MAC' is missing");
   return std::nullopt;
 }
 
@@ -86,24 +91,44 @@ std::vector<NeighbourOf<Family>> read_neighbours(const std::filesystem::path& fi
   return parse_neighbours<Family>(read_text_file(file), file.string(), ports);
 }
 
+namespace {
+
 template <class Family>
-std::vector<NeighbourOf<Family>> parse_neighbours(std::string_view text, const std::string& name,
-                                                  const std::vector<std::string>& ports) {
-  std::vector<NeighbourOf<Family>> neighbours;
+std::vector<NeighbourEntryOf<Family>> parse(std::string_view text, const std::string& name,
+                                            const std::vector<std::string>& ports, Lladdr needed) {
+  std::vector<NeighbourEntryOf<Family>> neighbours;
   std::map<std::pair<typename Family::Address, std::string>, int> first_lines;
   LineReader reader(text, name);
   for (Line line; reader.next(line);) {
     const std::string_view word = line.peek();
-    auto neighbour = parse_line<Family>(line, ports);
+    auto neighbour = parse_line<Family>(line, ports, needed);
     if (!neighbour) continue;
     const auto [first, added] = first_lines.emplace(std::pair(neighbour->address, neighbour->port), line.number());
     if (!added) {
       throw line.error(word, "the neighbour " + to_string(neighbour->address) + " on " + quote(neighbour->port) +
                                  " stands in line " + std::to_string(first->second) + " already");
     }
-    neighbours.push_back(std::move(*neighbour));
+    neighbours.push_back({std::move(*neighbour), line.number()});
   }
   return neighbours;
+}
+
+}  // namespace
+
+template <class Family>
+std::vector<NeighbourOf<Family>> parse_neighbours(std::string_view text, const std::string& name,
+                                                  const std::vector<std::string>& ports) {
+  std::vector<NeighbourOf<Family>> neighbours;
+  for (auto& entry : parse<Family>(text, name, ports, Lladdr::of_known)) {
+    neighbours.push_back(std::move(entry.neighbour));
+  }
+  return neighbours;
+}
+
+template <class Family>
+std::vector<NeighbourEntryOf<Family>> parse_neighbour_entries(std::string_view text, const std::string& name,
+                                                              const std::vector<std::string>& ports, bool removed) {
+  return parse<Family>(text, name, ports, removed ? Lladdr::of_none : Lladdr::of_all);
 }
 
 template <class Family>
@@ -121,6 +146,10 @@ template std::vector<NeighbourOf<Ipv4>> parse_neighbours<Ipv4>(std::string_view,
                                                                const std::vector<std::string>&);
 template std::vector<NeighbourOf<Ipv6>> parse_neighbours<Ipv6>(std::string_view, const std::string&,
                                                                const std::vector<std::string>&);
+template std::vector<NeighbourEntryOf<Ipv4>> parse_neighbour_entries<Ipv4>(std::string_view, const std::string&,
+                                                                           const std::vector<std::string>&, bool);
+template std::vector<NeighbourEntryOf<Ipv6>> parse_neighbour_entries<Ipv6>(std::string_view, const std::string&,
+                                                                           const std::vector<std::string>&, bool);
 template void write_neighbours(std::ostream&, const std::vector<NeighbourOf<Ipv4>>&);
 template void write_neighbours(std::ostream&, const std::vector<NeighbourOf<Ipv6>>&);
 

@@ -231,7 +231,7 @@ TEST_F(RibTest, ARouteThatGoesWithItsObjectIsNotUnreachableBefore) {
 
 /// The first words of a file's lines.
 std::vector<std::string> real_prefixes(const std::string& name) {
-  const auto file = shared_data(PENUMBRA_SOURCE_FOLDER) / "fib" / name;
+  const auto file = shared_data() / "fib" / name;
   std::vector<std::string> words;
   if (!std::filesystem::exists(file)) return words;
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("gzip -dcf '" + file.string() + "'").c_str(), "r"), pclose);

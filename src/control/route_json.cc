@@ -11,8 +11,10 @@ nlohmann::ordered_json to_json(const std::vector<NextHopOf<Family>>& next_hops) 
   for (const auto& hop : next_hops) {
     nlohmann::ordered_json entry;
     if (hop.gateway) entry["via"] = penumbra::to_string(*hop.gateway);
+    if (hop.inet6_gateway) entry["via"] = penumbra::to_string(*hop.inet6_gateway);
     entry["dev"] = hop.port;
     entry["weight"] = hop.weight;
+    if (hop.inet6_gateway) entry["host"] = true;
     hops.push_back(std::move(entry));
   }
   return hops;

@@ -62,12 +62,15 @@ struct Refusal {
   std::string_view word, reason;
 };
 constexpr std::string_view kHosts = "such routes are the host's; give ports their addresses with the key 'addresses'";
-constexpr std::array<Refusal, 5> kRefusedTypes{
+constexpr std::string_view kForgotten = "Linux has no such routes any more; leave the route out";
+constexpr std::array<Refusal, 7> kRefusedTypes{
     {{"throw", "there is one table, so none to go on in; leave the route out or write 'unreachable'"},
      {"local", kHosts},
      {"broadcast", kHosts},
      {"multicast", kHosts},
-     {"anycast", kHosts}}};
+     {"anycast", kHosts},
+     {"nat", kForgotten},
+     {"xresolve", kForgotten}}};
 constexpr std::array<Refusal, 4> kRefusedWords{
     {{"table", "there is one table; print that table alone ('ip route show table NAME')"},
      {"tos", "routes by type of service come with a later version"},
@@ -123,6 +126,18 @@ struct Tail {
   std::uint32_t metric = 0;
   std::uint32_t target = 0;
 };
+/// The same before the target has a number; words that were left out are missing.
+template <class Family>
+struct TailWords {
+  std::optional<std::uint32_t> metric;
+  std::optional<RouteTargetOf<Family>> target;
+};
+/// The words in front of the tail.
+template <class Family>
+struct Head {
+  RouteKind kind = RouteKind::unicast;
+  typename Family::Prefix prefix;
+};
 
 /// A next hop while its words are being read, and those words as they stand, empty until they are found.
 template <class Family>
@@ -136,6 +151,25 @@ struct HopDraft {
 std::vector<std::string> with_attributes(std::vector<std::string> words) {
   for (const auto& attribute : kRouteAttributes) words.emplace_back(attribute.word);
   return words;
+}
+
+/// The words after `via`, of which the first has been taken.
+template <class Family>
+void read_gateway(Line& line, HopDraft<Family>& draft) {
+  if constexpr (std::is_same_v<Family, Ipv4>) {
+    if (draft.gateway == "inet6") {
+      draft.hop.inet6_gateway = parse_neighbour_address<Ipv6>(line, line.require("an IPv6 address"));
+      return;
+    }
+    if (parse_ipv6_address(draft.gateway)) {
+      throw line.error(draft.gateway, "expected an IPv4 address, found " + quote(draft.gateway) +
+                                          "; write 'via inet6' before a gateway of IPv6");
+    }
+  } else if (draft.gateway == "inet" || parse_ipv4_address(draft.gateway)) {
+    throw line.error(draft.gateway, "expected an IPv6 address, found " + quote(draft.gateway) +
+                                        "; an IPv6 route has no gateway of IPv4");
+  }
+  draft.hop.gateway = parse_neighbour_address<Family>(line, draft.gateway);
 }
 
 template <class Family>
@@ -153,10 +187,15 @@ class RouteParser {
   explicit RouteParser(const std::vector<std::string>& ports) : ports_(ports) {}
 
   RouteListOf<Family> parse(std::string_view text, const std::string& name);
+  /// Of each route that parse() has returned.
+  std::vector<int> take_lines() { return std::move(lines_); }
+  std::vector<RouteRemovalOf<Family>> parse_removals(std::string_view text, const std::string& name);
 
  private:
+  Head<Family> parse_head(Line& line) const;
   void parse_route(Line& line);
-  Tail parse_tail(Line& line, RouteKind kind);
+  TailWords<Family> parse_tail(Line& line, RouteKind kind, bool may_lead_anywhere);
+  Tail parse_whole_tail(Line& line, RouteKind kind);
   std::uint32_t intern(RouteTarget target);
   void reject_duplicates(std::string_view text, const std::string& name) const;
 
@@ -179,7 +218,7 @@ RouteListOf<Family> RouteParser<Family>::parse(std::string_view text, const std:
 }
 
 template <class Family>
-void RouteParser<Family>::parse_route(Line& line) {
+Head<Family> RouteParser<Family>::parse_head(Line& line) const {
   using Kind = RouteKind;
   std::string_view word = line.take();
   Kind kind = Kind::unicast;
@@ -192,28 +231,52 @@ void RouteParser<Family>::parse_route(Line& line) {
   }
   const auto prefix = Family::parse_prefix(word);
   if (!prefix) throw bad_prefix<Family>(line, word);
+  return {.kind = kind, .prefix = *prefix};
+}
 
+template <class Family>
+void RouteParser<Family>::parse_route(Line& line) {
+  const auto [kind, prefix] = parse_head(line);
   // A million routes have a few dozen different tails: each is read once, then found by its text.
   Tail tail;
-  if (kind != Kind::unicast) {
-    tail = parse_tail(line, kind);
+  if (kind != RouteKind::unicast) {
+    tail = parse_whole_tail(line, kind);
   } else if (const auto known = tails_.find(line.rest()); known != tails_.end()) {
     tail = known->second;
   } else {
     const std::string_view text = line.rest();
-    tail = parse_tail(line, kind);
+    tail = parse_whole_tail(line, kind);
     tails_.emplace(text, tail);
   }
-  list_.routes.push_back({*prefix, tail.metric, tail.target});
+  list_.routes.push_back({prefix, tail.metric, tail.target});
   lines_.push_back(line.number());
 }
 
 template <class Family>
-Tail RouteParser<Family>::parse_tail(Line& line, RouteKind kind) {
+Tail RouteParser<Family>::parse_whole_tail(Line& line, RouteKind kind) {
+  TailWords<Family> words = parse_tail(line, kind, false);
+  return {.metric = words.metric.value_or(0), .target = intern(std::move(words.target).value())};
+}
+
+template <class Family>
+std::vector<RouteRemovalOf<Family>> RouteParser<Family>::parse_removals(std::string_view text,
+                                                                        const std::string& name) {
+  std::vector<RouteRemovalOf<Family>> removals;
+  LineReader reader(text, name, kContinuation);
+  for (Line line; reader.next(line);) {
+    const auto [kind, prefix] = parse_head(line);
+    TailWords<Family> tail = parse_tail(line, kind, true);
+    removals.push_back({prefix, tail.metric, std::move(tail.target), line.number()});
+  }
+  return removals;
+}
+
+template <class Family>
+TailWords<Family> RouteParser<Family>::parse_tail(Line& line, RouteKind kind, bool may_lead_anywhere) {
   const bool unicast = kind == RouteKind::unicast;
   RouteTarget target{kind, {}};
   std::string_view metric_word;
-  std::uint32_t metric = 0;
+  std::optional<std::uint32_t> metric;
   HopDraft<Family> draft;
   const auto take_once = [&line](std::string_view word, std::string_view& value, std::string_view expected) {
     if (!value.empty()) throw line.error(word, quote(word) + " stands twice");
@@ -223,12 +286,12 @@ Tail RouteParser<Family>::parse_tail(Line& line, RouteKind kind) {
     const bool in_hop = !draft.begin.empty();
     if (word == "via" && unicast) {
       take_once(word, draft.gateway, "an " + std::string(Family::kName) + " address");
-      draft.hop.gateway = parse_neighbour_address<Family>(line, draft.gateway);
+      read_gateway(line, draft);
     } else if (word == "dev" && unicast) {
       take_once(word, draft.port, "the name of a port");
       draft.hop.port = parse_port(line, draft.port, ports_);
-    } else if (word == "dev" && std::is_same_v<Family, Ipv6>) {
-      line.require("the name of an interface");  // `ip -6 route` names one, lo, for routes that lead nowhere too
+    } else if (word == "dev") {
+      line.require("the name of an interface");  // `ip route` names one, lo, for some routes that lead nowhere too
     } else if (word == "weight" && in_hop) {
       take_once(word, draft.weight, "a weight");
       draft.hop.weight = static_cast<std::uint16_t>(parse_number(line, draft.weight, "weight", 1, kMaxWeight));
@@ -252,8 +315,10 @@ Tail RouteParser<Family>::parse_tail(Line& line, RouteKind kind) {
       throw line.unexpected(word, "more of the route", with_attributes({"via", "dev", "metric", "nexthop"}));
     }
   }
+  const bool leads_nowhere = draft.begin.empty() && draft.gateway.empty() && draft.port.empty();
+  if (unicast && may_lead_anywhere && leads_nowhere) return {.metric = metric, .target = std::nullopt};
   if (unicast) target.next_hops.push_back(finish_hop(line, std::move(draft)));
-  return {.metric = metric, .target = intern(std::move(target))};
+  return {.metric = metric, .target = std::move(target)};
 }
 
 template <class Family>
@@ -285,18 +350,16 @@ void RouteParser<Family>::reject_duplicates(std::string_view text, const std::st
   std::size_t first = found;
   while (first > 0 && key(order[first - 1]) == key(order[found])) --first;
   const RouteOf<Family>& route = list_.routes[order[found]];
-  Line line;
-  LineReader reader(text, name, kContinuation);
-  while (reader.next(line) && line.number() < lines_[order[found]]) {
-  }
-  throw line.error(line.peek(), "the route to " + to_string(route.prefix) + " with metric " +
-                                    std::to_string(route.metric) + " stands in line " +
-                                    std::to_string(lines_[order[first]]) + " already");
+  throw error_in_line(text, name, lines_[order[found]],
+                      "the route to " + to_string(route.prefix) + " with metric " + std::to_string(route.metric) +
+                          " stands in line " + std::to_string(lines_[order[first]]) + " already");
 }
 
 template <class Family>
 std::string to_string(const NextHopOf<Family>& hop) {
-  return (hop.gateway ? "via " + penumbra::to_string(*hop.gateway) + " " : "") + "dev " + hop.port;
+  const std::string dev = "dev " + hop.port;
+  if (hop.inet6_gateway) return "via inet6 " + penumbra::to_string(*hop.inet6_gateway) + " " + dev;
+  return (hop.gateway ? "via " + penumbra::to_string(*hop.gateway) + " " : "") + dev;
 }
 
 }  // namespace
@@ -310,6 +373,29 @@ template <class Family>
 RouteListOf<Family> parse_routes(std::string_view text, const std::string& name,
                                  const std::vector<std::string>& ports) {
   return RouteParser<Family>(ports).parse(text, name);
+}
+
+template <class Family>
+RouteEntriesOf<Family> parse_route_entries(std::string_view text, const std::string& name,
+                                           const std::vector<std::string>& ports) {
+  RouteParser<Family> parser(ports);
+  RouteEntriesOf<Family> entries{.list = parser.parse(text, name), .lines = {}};
+  entries.lines = parser.take_lines();
+  return entries;
+}
+
+template <class Family>
+std::vector<RouteRemovalOf<Family>> parse_route_removals(std::string_view text, const std::string& name,
+                                                         const std::vector<std::string>& ports) {
+  return RouteParser<Family>(ports).parse_removals(text, name);
+}
+
+InputError error_in_line(std::string_view text, const std::string& name, int line, const std::string& message) {
+  Line found;
+  LineReader reader(text, name, kContinuation);
+  while (reader.next(found) && found.number() < line) {
+  }
+  return found.error(found.peek(), message);
 }
 
 template <class Family>
@@ -347,6 +433,14 @@ template RouteListOf<Ipv4> read_routes<Ipv4>(const std::filesystem::path&, const
 template RouteListOf<Ipv6> read_routes<Ipv6>(const std::filesystem::path&, const std::vector<std::string>&);
 template RouteListOf<Ipv4> parse_routes<Ipv4>(std::string_view, const std::string&, const std::vector<std::string>&);
 template RouteListOf<Ipv6> parse_routes<Ipv6>(std::string_view, const std::string&, const std::vector<std::string>&);
+template RouteEntriesOf<Ipv4> parse_route_entries<Ipv4>(std::string_view, const std::string&,
+                                                        const std::vector<std::string>&);
+template RouteEntriesOf<Ipv6> parse_route_entries<Ipv6>(std::string_view, const std::string&,
+                                                        const std::vector<std::string>&);
+template std::vector<RouteRemovalOf<Ipv4>> parse_route_removals<Ipv4>(std::string_view, const std::string&,
+                                                                      const std::vector<std::string>&);
+template std::vector<RouteRemovalOf<Ipv6>> parse_route_removals<Ipv6>(std::string_view, const std::string&,
+                                                                      const std::vector<std::string>&);
 template std::string to_string(const RouteTargetOf<Ipv4>&);
 template std::string to_string(const RouteTargetOf<Ipv6>&);
 template void write_routes(std::ostream&, const RouteListOf<Ipv4>&);

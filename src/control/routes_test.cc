@@ -34,6 +34,28 @@ std::vector<std::string> lines_of(const RouteList& list) {
   return lines;
 }
 
+TEST(ParseRoutes, TakesWhatIpRoutePrintsOfAllKinds) {
+  const auto list = parse_routes<Ipv4>(
+      "blackhole 10.4.0.0/16 nhid 12 dev lo\n"
+      "unreachable 10.5.0.0/16 dev lo proto static metric 5\n"
+      "prohibit 10.6.0.0/16 dev lo\n"
+      "10.7.0.0/16 via inet6 fe80::1 dev wan proto bgp metric 20\n"
+      "10.8.0.0/16 nhid 3 proto static\n"
+      "\tnexthop via inet6 fe80::2 dev wan weight 1\n"
+      "\tnexthop via 192.0.2.1 dev lan weight 2\n",
+      "r", {"wan", "lan"});
+  std::vector<std::string> texts;
+  texts.reserve(list.routes.size());
+  for (const auto& route : list.routes) texts.push_back(to_string(list.targets[route.target]));
+  EXPECT_THAT(texts, testing::ElementsAre("blackhole", "unreachable", "unreachable", "via inet6 fe80::1 dev wan",
+                                          "nexthop via inet6 fe80::2 dev wan weight 1 nexthop via 192.0.2.1 dev lan "
+                                          "weight 2"));
+  std::ostringstream out;
+  write_routes(out, list);
+  const auto again = parse_routes<Ipv4>(out.str(), "again", {"wan", "lan"});
+  EXPECT_EQ(again.targets, list.targets);
+}
+
 TEST(Routes, TakesEveryForm) {
   const std::vector<std::pair<std::string, std::string>> forms{
       {"10.0.0.0/8 via 192.0.2.1 dev wan", "10.0.0.0/8 metric 0 via 192.0.2.1 dev wan"},
@@ -157,13 +179,17 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"10.0.0.0/8 via 192.0.2.1 dev", 1, 29, "expected the name of a port, found the end of the line"},
         BadCase{"10.0.0.0/8 via dev wan", 1, 16, "expected an IPv4 address (A.B.C.D), found 'dev'"},
         BadCase{"10.0.0.0/8 via 192.0.2.1/24 dev wan", 1, 16, "expected an IPv4 address (A.B.C.D)"},
-        BadCase{"10.0.0.0/8 via fe80::1 dev wan", 1, 16, "IPv6 has a file of its own"},
+        BadCase{"10.0.0.0/8 via fe80::1 dev wan", 1, 16, "write 'via inet6' before a gateway of IPv6"},
         BadCase{"10.0.0.0/8 via 224.0.0.1 dev wan", 1, 16, "it is not unicast"},
         BadCase{"10.0.0.0/8 via 0.0.0.0 dev wan", 1, 16, "it is not unicast"},
         BadCase{"10.0.0.0/8 vai 192.0.2.1 dev wan", 1, 12, "did you mean 'via'?"},
         BadCase{"10.0.0.0/8 dev wan dev lan", 1, 20, "'dev' stands twice"},
         BadCase{"10.0.0.0/8 dev wan table 100", 1, 20, "there is one table"},
-        BadCase{"10.0.0.0/8 via inet6 fe80::1 dev wan", 1, 16, "IPv6 has a file of its own"},
+        BadCase{"10.0.0.0/8 via inet6 dev wan", 1, 22, "expected an IPv6 address (X:X::X), found 'dev'"},
+        BadCase{"10.0.0.0/8 via inet6 192.0.2.1 dev wan", 1, 22, "expected an IPv6 address"},
+        BadCase{"10.0.0.0:8 dev wan", 1, 1, "expected a prefix (A.B.C.D/LENGTH), found '10.0.0.0:8'"},
+        BadCase{"blackhole 10.0.0.0/8 dev", 1, 25, "expected the name of an interface, found the end of the line"},
+        BadCase{"nat 10.0.0.0/8 via 192.0.2.1", 1, 1, "Linux has no such routes any more"},
         BadCase{"10.0.0.0/8 dev wan linkdwon", 1, 20, "did you mean 'linkdown'?"},
         BadCase{"10.0.0.0/8 dev wan mtu lock", 1, 28, "expected a value of 'mtu', found the end of the line"},
         BadCase{"10.0.0.0/8 dev wan metric 1 metric 2", 1, 29, "'metric' stands twice"},
@@ -179,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"10.0.0.0/8 nexthop dev wan metric 3", 1, 28, "'metric' stands before the first 'nexthop'"},
         BadCase{"10.0.0.0/8 dev wan nexthop dev lan", 1, 20, "either 'via' and 'dev' of its own or next hops"},
         BadCase{"10.0.0.0/8 nexthop dev wan stray", 1, 28, "expected more of the next hop, found 'stray'"},
-        BadCase{"blackhole 10.0.0.0/8 dev wan", 1, 22, "expected the end of the line, found 'dev'"},
+        BadCase{"blackhole 10.0.0.0/8 via 192.0.2.1", 1, 22, "expected the end of the line, found 'via'"},
         BadCase{"10.0.0.0/8 dev wan \\", 1, 20, "expected more of the route"}));
 
 INSTANTIATE_TEST_SUITE_P(

@@ -35,6 +35,29 @@ bool names_type_of(const clang::VarDecl* variable) {
   return !keyword && type->getAsTagDecl()->getName() == variable->getName();
 }
 
+/// A class of which a variable can be declared without an initialiser and assigned to later.
+bool is_plain(const clang::CXXRecordDecl* record) {
+  if (!record->hasTrivialDefaultConstructor() || !record->hasTrivialCopyAssignment()) return false;
+  const auto is_closed = [](const clang::CXXMethodDecl* method) {
+    return method->isDeleted() || method->getAccess() == clang::AS_private ||
+           method->getAccess() == clang::AS_protected;
+  };
+  for (const clang::CXXConstructorDecl* constructor : record->ctors()) {
+    if (constructor->isDefaultConstructor() && is_closed(constructor)) return false;
+  }
+  for (const clang::CXXMethodDecl* method : record->methods()) {
+    if (method->isCopyAssignmentOperator() && is_closed(method)) return false;
+  }
+  for (const clang::CXXBaseSpecifier& base : record->bases()) {
+    if (!is_plain(base.getType()->getAsCXXRecordDecl())) return false;
+  }
+  return llvm::all_of(record->fields(), [](const clang::FieldDecl* field) {
+    const clang::QualType part = field->getType();
+    const auto* inner = part->getBaseElementTypeUnsafe()->getAsCXXRecordDecl();
+    return !part->isReferenceType() && !part.isConstQualified() && (inner == nullptr || is_plain(inner));
+  });
+}
+
 bool is_constant(const clang::VarDecl* variable, clang::ASTContext& ast) {
   if (variable->isConstexpr()) return true;
   const clang::QualType type = ast.getBaseElementType(variable->getType());
@@ -124,9 +147,14 @@ void Function::choose_form(Variable& variable) {
     variable.form = Variable::Form::hoisted;
     variable.name = unique_name(variable.name + "_kept");
   }
+  box_class(variable);
+}
+
+/// A variable of a class that is not plain is kept in a union.
+void Function::box_class(Variable& variable) {
   const auto* record = unit_.ast.getBaseElementType(variable.type)->getAsCXXRecordDecl();
   if (record == nullptr || !record->hasDefinition() || record->isDependentContext()) return;
-  if (!record->hasTrivialDefaultConstructor() || !record->hasTrivialCopyAssignment()) {
+  if (!is_plain(record)) {
     if (variable.form == Variable::Form::plain) variable.name = unique_name(variable.name + "_kept");
     variable.form = Variable::Form::boxed;
   }
@@ -187,7 +215,11 @@ std::string Function::use_text(const Variable& variable) const {
 std::string Function::declaration_text(unsigned number) {
   const Variable& variable = variables_[number];
   if (variable.form == Variable::Form::hoisted) {
-    loops_[static_cast<size_t>(loop_)].types += unit_.declare(variable.type, variable.name) + ";\n";
+    // What a goto or a loop may lead back from is saved before it has a value, too.
+    const bool early =
+        !unit_.is_cxx() && (variable.declaration == nullptr || Unit::has_label(frame_->function->getBody()));
+    loops_[static_cast<size_t>(loop_)].types +=
+        unit_.declare(variable.type, variable.name) + (early ? " = {0}" : "") + ";\n";
     return "";
   }
   if (variable.form == Variable::Form::boxed) {
@@ -205,26 +237,25 @@ TokenRange Function::initialiser(const clang::VarDecl* declaration) const {
   const Tokens& tokens = unit_.tokens;
   // A declarator can go on behind the name: int (*f)(int), a[3].
   const clang::SourceLocation declared = declaration->clang::DeclaratorDecl::getSourceRange().getEnd();
-  const auto refuse = [&](const char* advice) {
-    unit_.refuse(declaration->getLocation(), std::string("where this is initialised cannot be told; ") + advice);
-    return TokenRange{};
+  unsigned open = tokens.last_at(declared) + 1;
+  const auto behind = [&tokens](unsigned from, clang::tok::TokenKind kind) {
+    return tokens.find({from, from + (1U << 16)}, kind) + 1;
   };
-  if (!tokens.contains(declared)) return refuse("name its type by a using");
-  unsigned open = tokens.at(declared) + 1;
-  const auto behind = [&tokens](unsigned from, llvm::StringRef text) {
-    return tokens.find({from, from + (1U << 16)}, text) + 1;
+  const auto is_attribute = [&tokens](unsigned word) {
+    return tokens.is(word, clang::tok::kw___attribute) || tokens.is(word, clang::tok::kw_alignas) ||
+           tokens.is(word, clang::tok::kw__Alignas);
   };
-  const auto is_attribute = [](llvm::StringRef word) {
-    return word == "__attribute__" || word == "__attribute" || word == "alignas";
-  };
-  while (tokens.spelling(open) == "[" || is_attribute(tokens.spelling(open))) {
-    open = tokens.spelling(open) == "[" ? behind(open + 1, "]") : behind(open + 2, ")");
+  while (tokens.is(open, clang::tok::l_square) || is_attribute(open)) {
+    open = tokens.is(open, clang::tok::l_square) ? behind(open + 1, clang::tok::r_square)
+                                                 : behind(open + 2, clang::tok::r_paren);
   }
-  const llvm::StringRef how = tokens.spelling(open);
-  if (how == "=") return {open, tokens.at(declaration->getEndLoc()) + 1};
-  if (how == ";" || how == ",") return {open, open};
-  if (how != "(" && how != "{") return refuse("put what stands behind its name before it");
-  return {open, behind(open + 1, how == "(" ? ")" : "}")};
+  if (tokens.is(open, clang::tok::equal)) return {open, tokens.last_at(declaration->getEndLoc()) + 1};
+  if (tokens.is(open, clang::tok::semi) || tokens.is(open, clang::tok::comma)) return {open, open};
+  if (tokens.is(open, clang::tok::l_paren)) return {open, behind(open + 1, clang::tok::r_paren)};
+  if (tokens.is(open, clang::tok::l_brace)) return {open, behind(open + 1, clang::tok::r_brace)};
+  unit_.refuse(declaration->getLocation(),
+               "where this is initialised cannot be told; put what stands behind its name before it");
+  return {open, open};
 }
 
 /// The assignment that does what the declaration's initialiser did.
@@ -237,10 +268,10 @@ std::string Function::assignment_text(const Variable& variable, const clang::Var
            ", &gopt_init, sizeof gopt_init); }";
   }
   const std::string init = frame_->text.render(tokens);
-  const bool equals = unit_.tokens.spelling(tokens.begin) == "=";
-  const bool braced = !equals || unit_.tokens.spelling(tokens.begin + 1) == "{";
+  const bool equals = unit_.tokens.is(tokens.begin, clang::tok::equal);
+  const bool braced = !equals || unit_.tokens.is(tokens.begin + 1, clang::tok::l_brace);
   if (variable.form == Variable::Form::reference) {
-    const unsigned in_braces = braced && unit_.tokens.spelling(tokens.end - 1) == "}" ? 1 : 0;
+    const unsigned in_braces = braced && unit_.tokens.is(tokens.end - 1, clang::tok::r_brace) ? 1 : 0;
     return variable.name + " = __builtin_addressof(" +
            frame_->text.render({tokens.begin + (equals ? 1 : 0) + in_braces, tokens.end - in_braces}) + ");";
   }
@@ -312,6 +343,7 @@ bool Function::lower_variable(const clang::VarDecl* declaration, bool switched, 
     write_name(number);
     return false;
   }
+  if (in_loop() && !check_temporaries(declaration)) return false;
   const bool was_const = ast.getBaseElementType(declaration->getType()).isConstQualified();
   choose_form(variable);
   variable.split = true;
@@ -372,27 +404,26 @@ void Function::lower_declarations(const clang::DeclStmt* statement, bool switche
     frame_->text.insert_before(range.begin, expanded.all() + "\n" + indent_at(statement->getBeginLoc()));
 }
 
-/// A loop's own variables move before it if items switch in the loop.
-void Function::lower_for_declarations(const clang::ForStmt* statement) {
+/// A loop's own variables move before it if items switch in the loop. Returns what is to stand there.
+std::string Function::lower_for_declarations(const clang::ForStmt* statement) {
   const auto* init = llvm::dyn_cast_or_null<clang::DeclStmt>(statement->getInit());
   if (init == nullptr) {
-    if (statement->getInit() == nullptr) return;
+    if (statement->getInit() == nullptr) return "";
     const auto* expression = llvm::cast<clang::Expr>(statement->getInit());
     const Expanded expanded = expand_calls(expression);
     evaluate(expression);
-    if (!expanded.empty()) wrap(statement, expanded.all());
-    return;
+    return expanded.all();
   }
   const bool inside = unit_.switches_inside(statement->getBody()) || unit_.switches_inside(statement->getCond());
   const bool switched = in_loop() && inside;
   const TokenRange range = unit_.tokens.statement(init);
   lower_declarations(init, switched);
-  const std::string text = frame_->text.render(range);
+  std::string text = frame_->text.render(range);
   const bool moves =
       switched || (in_loop() && unit_.switches_inside(init)) || text.find_first_of("\x03{") != std::string::npos;
-  if (!moves) return;
+  if (!moves) return "";
   frame_->text.replace(range, ";");
-  wrap(statement, text);
+  return text;
 }
 
 }  // namespace gopt

@@ -80,6 +80,7 @@ void Function::take_result(const clang::Expr* expression, unsigned variable, Exp
 /// Statements that evaluate `value`, in which calls may be expanded, and leave it, or whether it is true, in the
 /// variable.
 std::string Function::compute_into(unsigned variable, const clang::Expr* value, bool is_test) {
+  if (!is_test) check_argument(value, value->getType());
   const Expanded inner = expand_calls(value);
   evaluate(value);
   at_ = flow_.add_after(at_);
@@ -139,6 +140,9 @@ bool Function::check_expandable(const clang::CallExpr* call, const clang::Functi
   }
   const std::string obstacle = Unit::obstacle_to_expansion(callee, function_);
   if (!obstacle.empty()) return refuse(obstacle);
+  if (call->getNumArgs() != callee->getNumParams()) {
+    return refuse("it is called with another number of arguments than it has parameters; give it a prototype");
+  }
   return true;
 }
 
@@ -189,7 +193,13 @@ std::string Function::template_arguments(const clang::FunctionDecl* callee) cons
   std::string text;
   const clang::TemplateArgumentList& arguments = *callee->getTemplateSpecializationArgs();
   for (unsigned i = 0; i < arguments.size(); ++i) {
-    const std::string name = made_from->getTemplateParameters()->getParam(i)->getNameAsString();
+    const clang::NamedDecl* parameter = made_from->getTemplateParameters()->getParam(i);
+    const std::string name = parameter->getNameAsString();
+    if (parameter->isImplicit()) {
+      unit_.refuse(callee->getLocation(), "a parameter of type 'auto' cannot be expanded; write a template");
+      continue;
+    }
+    if (name.empty()) continue;
     const clang::TemplateArgument& argument = arguments[i];
     if (argument.getKind() == clang::TemplateArgument::Type) {
       text += "using " + name + " [[maybe_unused]] = " + unit_.declare(argument.getAsType(), "") + ";\n";
@@ -205,8 +215,30 @@ std::string Function::template_arguments(const clang::FunctionDecl* callee) cons
   return text;
 }
 
+/// Whether what stands in a parameter's declaration means the same where the call is.
+bool Function::check_default(const clang::ParmVarDecl* parameter, const clang::Expr* value) {
+  const auto depends_on_place = [](const auto& self, const clang::Stmt* part) -> bool {
+    if (part == nullptr) return false;
+    if (llvm::isa<clang::SourceLocExpr, clang::LambdaExpr>(part)) return true;
+    const auto* nested = llvm::dyn_cast<clang::CXXDefaultArgExpr>(part);
+    if (nested != nullptr && self(self, nested->getExpr())) return true;
+    return llvm::any_of(part->children(), [&](const clang::Stmt* child) { return self(self, child); });
+  };
+  const auto* callee = llvm::cast<clang::FunctionDecl>(parameter->getDeclContext());
+  const bool made = callee->getPrimaryTemplate() != nullptr;
+  if (!made && !depends_on_place(depends_on_place, value) && value->getBeginLoc().isValid()) return true;
+  unit_.refuse(parameter->getLocation(), "the default of '" + parameter->getNameAsString() +
+                                             "' cannot be expanded where the call is; give the call this argument");
+  return false;
+}
+
 /// Declares the parameter and gives it the argument.
 std::string Function::pass_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument, Frame& callee) {
+  if (const auto* by_default = llvm::dyn_cast<clang::CXXDefaultArgExpr>(argument)) {
+    argument = by_default->getExpr();
+    if (!check_default(parameter, argument)) return "";
+  }
+  check_argument(argument, parameter->getType());
   const Expanded inner = expand_calls(argument);
   evaluate(argument);
   const std::string value = text_of(argument);
@@ -221,6 +253,7 @@ std::string Function::pass_argument(const clang::ParmVarDecl* parameter, const c
   if (parameter->getType()->isReferenceType() && (temporary != nullptr || !argument->isGLValue())) {
     variable.form = Variable::Form::plain;
     variable.type = parameter->getType()->getPointeeType().getUnqualifiedType();
+    box_class(variable);
   }
   check_storable(variable);
   declare_in_scope(number);
@@ -232,7 +265,7 @@ std::string Function::pass_argument(const clang::ParmVarDecl* parameter, const c
 
 std::string Function::value_text(const Variable& variable, const std::string& value) const {
   if (variable.form == Variable::Form::reference) return variable.name + " = __builtin_addressof(" + value + ");";
-  const bool is_class = unit_.is_cxx() && variable.type->isRecordType();
+  const bool is_class = variable.type->isRecordType() && (unit_.is_cxx() || Unit::has_constant(variable.type));
   if (!is_class) return use_text(variable) + " = " + value + ";";
   return "{ " + unit_.declare(variable.type, "gopt_init") + " = " + value + "; __builtin_memcpy((void *)&" +
          use_text(variable) + ", &gopt_init, sizeof gopt_init); }";

@@ -118,6 +118,7 @@ void Function::evaluate(const clang::Expr* expression) {
     evaluate(comma->getRHS());
     return;
   }
+  keep_literals(expression);
   at_ = flow_.add_after(at_);
   evaluate_part(expression, expression, flow_[at_]);
 }
@@ -239,15 +240,16 @@ void Function::mention_shared(const clang::DeclRefExpr* mentioned, const clang::
     return;
   }
   if (access == Access::escape) {
-    if (!is_local || points_to_const(mentioned)) return;
+    if (!is_local || points_to_const(mentioned) || is_items_own(mentioned)) return;
     unit_.refuse(mentioned->getLocation(), "the address of " + name +
                                                " lets items write what they share; declare it inside the "
                                                "foreach, or pass a pointer to const");
     return;
   }
   const clang::Expr* change = modification_at(mentioned, parents);
+  if (change != nullptr && is_items_own(mentioned)) return;
   if (variable->getType()->isArrayType()) {
-    if (!is_local || (change != nullptr && mentions_index(element_of(mentioned)))) return;
+    if (!is_local) return;
     unit_.refuse(mentioned->getLocation(), "items share the array " + name +
                                                "; declare it inside the foreach, or index it by "
                                                "the item");
@@ -285,15 +287,29 @@ bool Function::points_to_const(const clang::DeclRefExpr* mentioned) const {
   }
 }
 
-/// The element of an array that is mentioned.
-const clang::Expr* Function::element_of(const clang::DeclRefExpr* mentioned) const {
+/// It is an element of an array, or of a class like one, that the foreach's index chooses.
+bool Function::is_items_own(const clang::DeclRefExpr* mentioned) const {
   const clang::ParentMap& parents = unit_.parents(frame_->function);
-  const clang::Expr* place = mentioned;
-  while (llvm::isa_and_nonnull<clang::ParenExpr, clang::ImplicitCastExpr, clang::MemberExpr, clang::ArraySubscriptExpr>(
-      parents.getParent(place))) {
-    place = llvm::cast<clang::Expr>(parents.getParent(place));
+  const clang::Stmt* place = mentioned;
+  for (const clang::Stmt* parent = parents.getParent(place); parent != nullptr;
+       place = parent, parent = parents.getParent(place)) {
+    const clang::Stmt* index = nullptr;
+    if (const auto* element = llvm::dyn_cast<clang::ArraySubscriptExpr>(parent)) {
+      index = element->getBase() == place ? element->getIdx() : nullptr;
+    } else if (const auto* sum = llvm::dyn_cast<clang::BinaryOperator>(parent);
+               sum != nullptr && sum->getOpcode() == clang::BO_Add && sum->getType()->isPointerType()) {
+      index = sum->getLHS() == place ? sum->getRHS() : sum->getLHS();
+    } else if (const auto* call = llvm::dyn_cast<clang::CXXOperatorCallExpr>(parent);
+               call != nullptr && call->getOperator() == clang::OO_Subscript && call->getArg(0) == place) {
+      index = call->getArg(1);
+    } else if (const auto* unary = llvm::dyn_cast<clang::UnaryOperator>(parent);
+               (unary != nullptr && unary->getOpcode() != clang::UO_AddrOf && unary->getOpcode() != clang::UO_Deref) ||
+               !llvm::isa<clang::ParenExpr, clang::ImplicitCastExpr, clang::MemberExpr, clang::UnaryOperator>(parent)) {
+      return false;
+    }
+    if (index != nullptr && mentions_index(index)) return true;
   }
-  return place;
+  return false;
 }
 
 }  // namespace gopt

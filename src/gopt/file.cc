@@ -82,12 +82,44 @@ class Needs : public clang::RecursiveASTVisitor<Needs> {
   const std::set<const clang::CallExpr*>& expanded_;
 };
 
+/// Finds mentions of functions that have a foreach: what gopt writes has them under another name only.
+class AnnotatedMentions : public clang::RecursiveASTVisitor<AnnotatedMentions> {
+ public:
+  AnnotatedMentions(Unit& unit, const std::string& suffix) : unit_(unit), suffix_(suffix) {}
+
+  bool VisitDeclRefExpr(clang::DeclRefExpr* mention) {
+    look_at(mention->getDecl(), mention->getBeginLoc());
+    return true;
+  }
+  bool VisitOverloadExpr(clang::OverloadExpr* overloads) {
+    for (clang::NamedDecl* candidate : overloads->decls()) {
+      look_at(candidate->getUnderlyingDecl(), overloads->getBeginLoc());
+    }
+    return true;
+  }
+
+ private:
+  void look_at(const clang::Decl* declaration, clang::SourceLocation where) {
+    const clang::FunctionDecl* function = declaration->getAsFunction();
+    const clang::FunctionDecl* definition = nullptr;
+    if (function == nullptr || !function->hasBody(definition) || !Unit::has_foreach(definition->getBody())) return;
+    const std::string name = function->getNameAsString();
+    unit_.refuse(where, "'" + name + "' has a foreach, so that gopt writes it as " + name + suffix_ +
+                            "; call it from a function without a foreach in another file");
+  }
+
+  Unit& unit_;
+  const std::string& suffix_;
+};
+
 }  // namespace
 
 void File::rewrite_annotated() {
   for (const clang::FunctionDecl* function : annotated_) {
+    unit_.working_on(function->getLocation());
     Function rewriting(unit_, function, options_);
     rewritten_[function] = rewriting.rewrite();
+    if (!unit_.refused()) AnnotatedMentions(unit_, options_.suffix).TraverseStmt(function->getBody());
     explanation_ += rewriting.explanation();
     prefetches_ranges_ |= rewriting.prefetches_ranges();
     expanded_.insert(rewriting.expanded_calls().begin(), rewriting.expanded_calls().end());
@@ -147,6 +179,7 @@ std::string File::source_output() {
     const unsigned end = sources.getFileOffset(inclusion.name.getEnd());
     edits_[sources.getFileOffset(inclusion.name.getBegin())] = {end, "\"" + inclusion.path + "\""};
   }
+  check_directives();
   const llvm::StringRef written = sources.getBufferData(sources.getMainFileID());
   std::string text = prefetches_ranges_ ? kPrefetchRange : "";
   unsigned from = 0;
@@ -160,6 +193,31 @@ std::string File::source_output() {
     from += edit.text.empty() ? newlines : std::min(newlines, 1U);
   }
   return text + mark(from) + written.substr(from).str();
+}
+
+/// Refuses directives inside of what the output has otherwise or leaves out, if the rest needs them.
+void File::check_directives() {
+  const clang::SourceManager& sources = unit_.ast.getSourceManager();
+  const auto edit_around = [&](clang::SourceLocation where) -> const Edit* {
+    if (!sources.isWrittenInMainFile(where)) return nullptr;
+    const unsigned offset = sources.getFileOffset(where);
+    const auto next = edits_.upper_bound(offset);
+    const bool inside = next != edits_.begin() && offset < std::prev(next)->second.end;
+    return inside ? &std::prev(next)->second : nullptr;
+  };
+  for (const Macros::Branch& branch : unit_.macros().branches) {
+    if (edit_around(branch.condition) == edit_around(branch.where)) continue;
+    unit_.refuse(branch.where,
+                 "this belongs to an #if on the other side of a function's start or end; put both on one");
+  }
+  for (const Macros::Use& use : unit_.macros().uses) {
+    const Edit* around = edit_around(use.meaning->getDefinitionLoc());
+    const Edit* used = edit_around(sources.getExpansionLoc(use.where));
+    if (around == nullptr || (used != nullptr && used->text.empty())) continue;
+    unit_.refuse(use.meaning->getDefinitionLoc(),
+                 "the macro '" + use.name + "' is defined in a function, and the output needs it; define it before");
+    return;
+  }
 }
 
 std::string File::mark(unsigned offset) const {

@@ -32,6 +32,7 @@ class File {
   std::string extern_declarations(const Declarations& group);
   std::pair<unsigned, unsigned> extent(const clang::Decl* first, const clang::Decl* last) const;
   void remove(const clang::Decl* first, const clang::Decl* last);
+  void check_directives();
   std::string mark(unsigned offset) const;
 
   struct Edit {

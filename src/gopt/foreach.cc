@@ -4,15 +4,6 @@
 #include "function.h"
 
 namespace gopt {
-namespace {
-
-bool has_label(const clang::Stmt* statement) {
-  if (statement == nullptr) return false;
-  return llvm::isa<clang::LabelStmt>(statement) || llvm::any_of(statement->children(), has_label);
-}
-
-}  // namespace
-
 /// Hints that stand side by side are prefetched together, and then the items switch once.
 void Function::lower_hints(llvm::ArrayRef<const clang::Stmt*> hints) {
   if (!in_loop() && options_.width == 1 && inside_foreach()) return;
@@ -95,14 +86,24 @@ void Function::lower_foreach(const clang::ForStmt* statement) {
   made.statement = statement;
   const auto* bound = llvm::dyn_cast<clang::BinaryOperator>(statement->getCond()->IgnoreUnlessSpelledInSource());
   if (bound == nullptr) return unit_.refuse(statement->getBeginLoc(), "foreach needs a number of items");
+  const clang::QualType count = bound->getRHS()->getType();
+  if (!count->isDependentType() && !count->isIntegralOrUnscopedEnumerationType()) {
+    return unit_.refuse(bound->getRHS()->getBeginLoc(),
+                        "the number of items has the type '" + count.getAsString() + "'; write an integer");
+  }
   if (bound->getRHS()->HasSideEffects(unit_.ast, true)) {
     unit_.refuse(bound->getRHS()->getBeginLoc(),
                  "the number of items may be evaluated any number of times; compute it "
                  "into a variable before the foreach");
   }
+  const auto* index = llvm::cast<clang::VarDecl>(llvm::cast<clang::DeclStmt>(statement->getInit())->getSingleDecl());
+  if (mentions_of(index, bound->getRHS()) > 0) {
+    return unit_.refuse(bound->getRHS()->getBeginLoc(),
+                        "the number of items depends on '" + index->getNameAsString() + "', the item; write a for");
+  }
   evaluate(bound->getRHS());
   made.count = text_of(bound->getRHS());
-  made.has_plain = options_.any_width && !has_label(statement);
+  made.has_plain = options_.any_width && !Unit::has_label(statement);
   const auto number = static_cast<int>(loops_.size());
   loops_.push_back(std::move(made));
   const unsigned before = flow_.add_after(at_);
@@ -111,9 +112,9 @@ void Function::lower_foreach(const clang::ForStmt* statement) {
   shared_.clear();
   hoisted_.clear();
   const size_t scope = scope_.size();
-  const auto* index = llvm::cast<clang::VarDecl>(llvm::cast<clang::DeclStmt>(statement->getInit())->getSingleDecl());
   const unsigned variable = add_variable(index);
   variables_[variable].is_index = true;
+  loops_.back().index = variable;
   declare_in_scope(variable);
   const unsigned start = flow_.add_after(before);
   flow_[start].kills.push_back(variable);
@@ -134,7 +135,6 @@ void Function::lower_foreach(const clang::ForStmt* statement) {
   Loop& loop = loops_[static_cast<size_t>(number)];
   loop.start = start;
   loop.end = after;
-  loop.index = variable;
   loop.body = text_of(statement->getBody());
   if (loop.has_plain) loop.plain = Text(unit_.tokens).render(unit_.tokens.statement(statement));
   frame_->text.replace(unit_.tokens.statement(statement), "\x03L" + std::to_string(number) + "\x04");

@@ -59,12 +59,7 @@ void Function::collect_names(const clang::FunctionDecl* function, std::set<const
 std::string Function::rewrite() {
   frames_.emplace_back(function_, nullptr, 0, unit_.tokens);
   frame_ = &frames_.back();
-  if (const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function_)) {
-    unit_.refuse(method->getLocation(),
-                 "a foreach in a member of a class cannot be rewritten; write a function that takes "
-                 "the object");
-    return "";
-  }
+  if (!check_header()) return "";
   at_ = flow_.add();
   exit_ = flow_.add();
   for (const clang::ParmVarDecl* parameter : function_->parameters()) {
@@ -82,6 +77,29 @@ std::string Function::rewrite() {
   const std::string header = header_text(frame_->text);
   const std::string body = frame_->text.render(unit_.tokens.statement(function_->getBody()));
   return header + " " + fill(body);
+}
+
+/// Whether F can be declared under another name.
+bool Function::check_header() {
+  const auto refuse = [this](const char* why) {
+    unit_.refuse(function_->getLocation(), why);
+    return false;
+  };
+  if (llvm::isa<clang::CXXMethodDecl>(function_)) {
+    return refuse("a foreach in a member of a class cannot be rewritten; write a function that takes the object");
+  }
+  if (function_->getIdentifier() == nullptr)
+    return refuse("a foreach in an operator cannot be rewritten; write a function");
+  if (Unit::is_old_style(function_)) {
+    return refuse("the parameters are declared behind the parentheses; declare them inside");
+  }
+  if (function_->isVariadic())
+    return refuse("a foreach in a function of any number of arguments cannot be rewritten; fix it");
+  if (function_->isTemplateInstantiation() || function_->isFunctionTemplateSpecialization()) {
+    return refuse("a foreach in a template's specialization cannot be rewritten; write a function");
+  }
+  if (!function_->getFunctionTypeLoc()) return refuse("the parameters are not written here; write them");
+  return true;
 }
 
 /// F's declaration up to its body, with the other name.

@@ -133,6 +133,7 @@ class Function {
   };
 
   // function.cc
+  bool check_header();
   std::string header_text(Text& text);
   void analyse();
   void check_shared(unsigned loop);
@@ -142,6 +143,7 @@ class Function {
 
   // statements.cc
   void lower(const clang::Stmt* statement);
+  void lower_kind(const clang::Stmt* statement);
   void lower_all(const clang::CompoundStmt* compound);
   /// Of an if or a switch what stands before its condition. Returns whether it can be taken; `what` is "an if", say,
   /// for the refusal.
@@ -183,11 +185,12 @@ class Function {
   /// `switched`: items switch later in the scope of these.
   void lower_declarations(const clang::DeclStmt* statement, bool switched);
   bool lower_variable(const clang::VarDecl* variable, bool switched, std::string& text);
-  void lower_for_declarations(const clang::ForStmt* statement);
+  std::string lower_for_declarations(const clang::ForStmt* statement);
   unsigned add_variable(const clang::VarDecl* declaration);
   std::string unique_name(const std::string& wanted);
   bool name_in_scope(const std::string& name) const;
   void choose_form(Variable& variable);
+  void box_class(Variable& variable);
   std::string declaration_text(unsigned variable);
   std::string assignment_text(const Variable& variable, const clang::VarDecl* declaration);
   std::string value_text(const Variable& variable, const std::string& value) const;
@@ -205,7 +208,7 @@ class Function {
   void mention(const clang::DeclRefExpr* mention, const clang::Expr* whole, Flow::Point& point);
   void mention_shared(const clang::DeclRefExpr* mention, const clang::VarDecl* variable, Access access, bool is_local);
   bool points_to_const(const clang::DeclRefExpr* mentioned) const;
-  const clang::Expr* element_of(const clang::DeclRefExpr* mentioned) const;
+  bool is_items_own(const clang::DeclRefExpr* mentioned) const;
   unsigned mentions_of(const clang::VarDecl* declaration, const clang::Stmt* part) const;
   std::string template_arguments(const clang::FunctionDecl* callee) const;
   bool mentions_index(const clang::Stmt* part) const;
@@ -223,6 +226,17 @@ class Function {
   std::string expand(const clang::CallExpr* call, const clang::FunctionDecl* callee, bool wants_result);
   std::string pass_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument, Frame& callee);
   bool check_expandable(const clang::CallExpr* call, const clang::FunctionDecl* callee);
+  bool check_default(const clang::ParmVarDecl* parameter, const clang::Expr* value);
+
+  // unnamed.cc
+  bool may_point(clang::QualType type) const;
+  const clang::Stmt* lifetime_across_switches(const clang::CompoundLiteralExpr* literal);
+  void keep_literals(const clang::Stmt* part);
+  void end_lifetimes(const clang::Stmt* statement);
+  bool check_temporaries(const clang::VarDecl* declaration);
+  const clang::Expr* find_outliving(const clang::Stmt* part, bool points) const;
+  void check_argument(const clang::Expr* argument, clang::QualType type);
+  void check_rvalue_array(const clang::Stmt* part);
 
   // print.cc
   std::string fill(const std::string& text);
@@ -246,6 +260,13 @@ class Function {
   std::string text_of(const clang::Expr* e) { return frame_->text.render(unit_.tokens.range(e->getSourceRange())); }
   bool in_loop() const { return loop_ >= 0; }
 
+  /// A compound literal that has a name now.
+  struct Unnamed {
+    unsigned variable = 0;
+    size_t first_switch = 0;  ///< the first that may save it
+    const clang::Stmt* lives = nullptr;
+  };
+
   Unit& unit_;
   const clang::FunctionDecl* function_;
   Options options_;
@@ -261,6 +282,8 @@ class Function {
   std::vector<std::pair<const clang::GotoStmt*, int>> gotos_;  ///< and the foreach they stand in
   std::map<const clang::LabelDecl*, int> label_loops_;
   std::vector<Switch> switches_;
+  std::map<const clang::Stmt*, size_t> started_;  ///< how many switches there were before a statement
+  std::vector<Unnamed> unnamed_;                  ///< those that live at the moment
   std::vector<Loop> loops_;
   int loop_ = -1;
   std::map<const clang::VarDecl*, SharedUse> shared_;  ///< of the current foreach

@@ -15,7 +15,7 @@ void Function::lower_for(const clang::ForStmt* statement) {
                  "it before the loop");
     return;
   }
-  lower_for_declarations(statement);
+  const std::string before = lower_for_declarations(statement);
   const unsigned head = flow_.add_after(at_);
   at_ = head;
   const size_t condition_scope = scope_.size();
@@ -45,6 +45,7 @@ void Function::lower_for(const clang::ForStmt* statement) {
   flow_.link(at_, head);
   at_ = after;
   test_inside(statement->getCond(), "", expanded, statement->getBody());
+  if (!before.empty()) wrap(statement, before);
   scope_.resize(condition_scope);
   scope_.resize(scope);
 }

@@ -17,6 +17,17 @@ class Watcher : public clang::PPCallbacks {
     macros_->uses.push_back({name.getIdentifierInfo()->getName().str(), range.getBegin(), definition.getMacroInfo()});
   }
 
+  void Elif(clang::SourceLocation where, clang::SourceRange /*test*/, ConditionValueKind /*value*/,
+            clang::SourceLocation condition) override {
+    macros_->branches.push_back({condition, where});
+  }
+  void Else(clang::SourceLocation where, clang::SourceLocation condition) override {
+    macros_->branches.push_back({condition, where});
+  }
+  void Endif(clang::SourceLocation where, clang::SourceLocation condition) override {
+    macros_->branches.push_back({condition, where});
+  }
+
   void InclusionDirective(clang::SourceLocation /*hash*/, const clang::Token& /*word*/, llvm::StringRef /*name*/,
                           bool is_angled, clang::CharSourceRange range, clang::OptionalFileEntryRef file,
                           llvm::StringRef search_path, llvm::StringRef /*relative_path*/,

@@ -24,7 +24,13 @@ struct Macros {
     clang::SourceRange name;  ///< with its quotes
     std::string path;
   };
+  /// An #else, #elif or #endif and the #if that it belongs to.
+  struct Branch {
+    clang::SourceLocation condition;
+    clang::SourceLocation where;
+  };
   std::vector<Use> uses;
+  std::vector<Branch> branches;
   std::vector<Inclusion> inclusions;
   clang::Preprocessor* preprocessor = nullptr;
 

@@ -19,6 +19,10 @@ std::string indented(const std::string& text, const std::string& by) {
   return out;
 }
 
+bool is_copied_as_bytes(const Variable& variable) {
+  return variable.form == Variable::Form::boxed || variable.type->isArrayType() || Unit::has_constant(variable.type);
+}
+
 }  // namespace
 
 std::string Function::label(const char* name, unsigned loop) const {
@@ -87,7 +91,7 @@ std::string Function::index_text(unsigned loop) const {
 
 std::string Function::save_text(const Variable& variable) const {
   const std::string member = "gopt_at->" + variable.member;
-  if (variable.form == Variable::Form::boxed || variable.type->isArrayType()) {
+  if (is_copied_as_bytes(variable)) {
     const std::string from = use_text(variable);
     return "__builtin_memcpy((void *)&" + member + ", &" + from + ", sizeof " + from + ");";
   }
@@ -96,7 +100,7 @@ std::string Function::save_text(const Variable& variable) const {
 
 std::string Function::restore_text(const Variable& variable) const {
   const std::string member = "gopt_at->" + variable.member;
-  if (variable.form == Variable::Form::boxed || variable.type->isArrayType()) {
+  if (is_copied_as_bytes(variable)) {
     const std::string to = use_text(variable);
     return "__builtin_memcpy((void *)&" + to + ", &" + member + ", sizeof " + to + ");";
   }
@@ -143,11 +147,14 @@ std::string Function::item_text(unsigned number) {
   std::string text = "  struct gopt_item {\n";
   for (const unsigned variable_number : kept(number)) {
     const Variable& variable = variables_[variable_number];
-    // A class that would be constructed is kept as bytes.
+    // A class that would be constructed is kept as bytes, and a struct that cannot be assigned.
     std::string declared = unit_.declare(variable.type, variable.member);
+    const std::string type = unit_.declare(variable.type, "");
     if (variable.form == Variable::Form::boxed) {
-      const std::string type = unit_.declare(variable.type, "");
       declared = llvm::formatv("alignas({0}) unsigned char {1}[sizeof({0})]", type, variable.member);
+    } else if (Unit::has_constant(variable.type)) {
+      declared = llvm::formatv("__attribute__((aligned(__alignof__({0})))) unsigned char {1}[sizeof({0})]", type,
+                               variable.member);
     }
     text.append("    ").append(declared).append(";\n");
   }

@@ -9,6 +9,8 @@ namespace gopt {
 void Function::lower_all(const clang::CompoundStmt* compound) {
   const size_t scope = scope_.size();
   const std::vector<const clang::Stmt*> children(compound->body_begin(), compound->body_end());
+  // In C a goto back in a block leaves its variables alive.
+  const bool labelled = !unit_.is_cxx() && Unit::has_label(compound);
   for (size_t i = 0; i < children.size(); ++i) {
     size_t hints = 0;
     while (i + hints < children.size() && Unit::hint(children[i + hints]) != nullptr) ++hints;
@@ -19,17 +21,32 @@ void Function::lower_all(const clang::CompoundStmt* compound) {
     }
     if (const auto* declarations = llvm::dyn_cast<clang::DeclStmt>(children[i])) {
       bool switched = false;
-      for (size_t later = i + 1; later < children.size(); ++later) switched |= unit_.switches_inside(children[later]);
+      for (size_t later = labelled ? 0 : i + 1; later < children.size(); ++later) {
+        switched |= unit_.switches_inside(children[later]);
+      }
       lower_declarations(declarations, switched && in_loop());
       continue;
     }
     lower(children[i]);
+  }
+  for (size_t i = labelled ? started_[compound] : switches_.size(); i < switches_.size(); ++i) {
+    for (size_t k = scope; k < scope_.size(); ++k) {
+      std::vector<unsigned>& in_scope = switches_[i].in_scope;
+      if (!llvm::is_contained(in_scope, scope_[k])) in_scope.push_back(scope_[k]);
+    }
   }
   scope_.resize(scope);
 }
 
 void Function::lower(const clang::Stmt* statement) {
   if (statement == nullptr) return;
+  unit_.working_on(statement->getBeginLoc());
+  started_[statement] = switches_.size();
+  lower_kind(statement);
+  end_lifetimes(statement);
+}
+
+void Function::lower_kind(const clang::Stmt* statement) {
   if (Unit::hint(statement) != nullptr) return lower_hints({statement});
   if (Unit::foreach_loop(statement) != nullptr && needs_rewriting(statement))
     return lower_foreach(llvm::cast<clang::ForStmt>(statement));

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 
-#include "clang/AST/Stmt.h"
 #include "clang/Lex/Lexer.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/ErrorHandling.h"
 
 namespace gopt {
 namespace {
@@ -14,75 +13,45 @@ namespace {
 constexpr char kMark = '\x01';
 constexpr char kMarkEnd = '\x02';
 
-/// The blanks and comments between two tokens, without directives and what they hide: those have been obeyed.
+/// The blanks and comments between two tokens, without directives and what they hide: those have been obeyed. Splices
+/// go too, unless they lengthen a comment.
 std::string without_directives(llvm::StringRef gap) {
-  const auto is_directive = [](llvm::StringRef line) { return line.ltrim(" \t").starts_with("#"); };
+  const auto is_directive = [](llvm::StringRef line) {
+    const llvm::StringRef text = line.ltrim(" \t");
+    return text.starts_with("#") || text.starts_with("%:") || text.starts_with("\?\?=");
+  };
   llvm::SmallVector<llvm::StringRef> lines;
   gap.split(lines, '\n');
-  if (std::none_of(lines.begin() + 1, lines.end(), is_directive)) return gap.str();
-  return "\n" + lines.back().take_while([](char c) { return c == ' ' || c == '\t'; }).str();
+  if (!std::none_of(lines.begin() + 1, lines.end(), is_directive)) {
+    return "\n" + lines.back().take_while([](char c) { return c == ' ' || c == '\t'; }).str();
+  }
+  if (gap.contains("//")) return gap.str();
+  for (llvm::StringRef& line : lines) {
+    if (is_spliced(line)) line = line.rtrim(" \t\r\\/?");
+  }
+  return llvm::join(lines, "\n");
 }
 
-bool glued_to_next(llvm::StringRef token) {
-  return token == "(" || token == "[" || token == "." || token == "->" || token == "!" || token == "~" || token == "::";
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == kInnerNewline;
 }
 
-bool glued_to_previous(llvm::StringRef token) {
-  return token == ")" || token == "]" || token == "." || token == "->" || token == ";" || token == "," || token == "::";
+/// No blank is needed between the two tokens. A number takes in what follows it, :: would make more of a : or a <.
+bool is_glued(llvm::StringRef token, llvm::StringRef next) {
+  if (next == ")" || next == "]" || next == ";" || next == ",") return true;
+  if (next == "::" || token.empty() || llvm::isDigit(token.front())) return false;
+  return token == "(" || token == "[" || token == "." || token == "->" || token == "!" || token == "~" ||
+         token == "::" || next == "." || next == "->";
+}
+
+/// A file's name in a #line directive.
+std::string in_quotes(llvm::StringRef name) {
+  std::string text;
+  for (const char c : name) text += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return "\"" + text + "\"";
 }
 
 }  // namespace
-
-Tokens::Tokens(const clang::syntax::TokenBuffer& buffer, const clang::SourceManager& sources)
-    : tokens_(buffer.expandedTokens()), sources_(sources) {
-  for (unsigned i = 0; i < tokens_.size(); ++i) by_location_[tokens_[i].location()] = i;
-}
-
-unsigned Tokens::at(clang::SourceLocation location) const {
-  const auto found = by_location_.find(location);
-  if (found == by_location_.end()) llvm::report_fatal_error("gopt: a syntax tree's node starts inside a token");
-  return found->second;
-}
-
-TokenRange Tokens::range(clang::SourceRange range) const {
-  return {at(range.getBegin()), at(range.getEnd()) + 1};
-}
-
-TokenRange Tokens::statement(const clang::Stmt* statement) const {
-  return {at(statement->getBeginLoc()), statement_end(statement)};
-}
-
-unsigned Tokens::statement_end(const clang::Stmt* statement) const {
-  if (const auto* s = llvm::dyn_cast<clang::IfStmt>(statement)) {
-    return statement_end(s->getElse() != nullptr ? s->getElse() : s->getThen());
-  }
-  if (const auto* s = llvm::dyn_cast<clang::WhileStmt>(statement)) return statement_end(s->getBody());
-  if (const auto* s = llvm::dyn_cast<clang::ForStmt>(statement)) return statement_end(s->getBody());
-  if (const auto* s = llvm::dyn_cast<clang::SwitchStmt>(statement)) return statement_end(s->getBody());
-  if (const auto* s = llvm::dyn_cast<clang::SwitchCase>(statement)) return statement_end(s->getSubStmt());
-  if (const auto* s = llvm::dyn_cast<clang::LabelStmt>(statement)) return statement_end(s->getSubStmt());
-  if (const auto* s = llvm::dyn_cast<clang::AttributedStmt>(statement)) return statement_end(s->getSubStmt());
-  unsigned end = at(statement->getEndLoc()) + 1;
-  const bool complete = llvm::isa<clang::CompoundStmt>(statement) || llvm::isa<clang::DeclStmt>(statement) ||
-                        llvm::isa<clang::NullStmt>(statement);
-  if (!complete && end < tokens_.size() && spelling(end) == ";") ++end;
-  return end;
-}
-
-unsigned Tokens::find(TokenRange range, llvm::StringRef text) const {
-  int depth = 0;
-  for (unsigned i = range.begin; i < std::min<size_t>(range.end, tokens_.size()); ++i) {
-    const llvm::StringRef token = spelling(i);
-    if (depth == 0 && token == text) return i;
-    if (token == "(" || token == "[" || token == "{") ++depth;
-    if (token == ")" || token == "]" || token == "}") --depth;
-  }
-  return range.end;
-}
-
-clang::SourceLocation Tokens::written_at(unsigned token) const {
-  return sources_.getExpansionLoc(tokens_[token].location());
-}
 
 void Text::replace(TokenRange range, std::string text) {
   replacements_.erase(replacements_.lower_bound(range.begin), replacements_.lower_bound(range.end));
@@ -115,7 +84,7 @@ class Text::Printer {
     const bool whole = !in_macro || (group <= end && (i == 0 || group_end(i - 1) != group) && !edited(i, group));
     const auto replacement = text_.replacements_.find(i);
     const bool replaced = replacement != text_.replacements_.end();
-    gap(i);
+    gap(i, in_macro && !whole);
     if (const auto found = text_.before_.find(i); found != text_.before_.end()) add(found->second);
     unsigned next = i + 1;
     if (replaced) {
@@ -124,12 +93,13 @@ class Text::Printer {
     } else if (in_macro && whole) {
       mark(i);
       const clang::CharSourceRange written = sources_.getExpansionRange(tokens_.tokens_[i].location());
-      out_ += clang::Lexer::getSourceText(written, sources_, clang::LangOptions());
+      copy(clang::Lexer::getSourceText(written, sources_, tokens_.language_), i);
       next = group;
     } else {
       if (!in_macro) mark(i);
-      out_ += tokens_.spelling(i);
+      copy(tokens_.spelling(i), i);
     }
+    opened_ = in_macro && !whole;
     last_ = next - 1;
     started_ = true;
     const auto after = text_.after_.find(last_);
@@ -164,7 +134,7 @@ class Text::Printer {
   }
 
   /// What stands between the last token printed and token `i`.
-  void gap(unsigned i) {
+  void gap(unsigned i, bool opens) {
     if (!started_) return;
     const auto [file, begin] = sources_.getDecomposedLoc(tokens_.written_at(i));
     const clang::SourceLocation last = tokens_.tokens_[last_].location();
@@ -172,11 +142,11 @@ class Text::Printer {
                             tokens_.written_at(last_) == tokens_.written_at(i);
     if (same_macro) {
       if (spelled_gap(i)) return;
-      if (!glued_to_next(tokens_.spelling(last_)) && !glued_to_previous(tokens_.spelling(i))) out_ += ' ';
+      separate(i);
       return;
     }
     const clang::SourceLocation written_end = last.isMacroID() ? sources_.getExpansionRange(last).getEnd() : last;
-    const unsigned length = clang::Lexer::MeasureTokenLength(written_end, sources_, clang::LangOptions());
+    const unsigned length = clang::Lexer::MeasureTokenLength(written_end, sources_, tokens_.language_);
     const auto [last_file, last_begin] = sources_.getDecomposedLoc(written_end);
     if (last_file != file || last_begin + length > begin) {
       out_ += ' ';
@@ -185,7 +155,27 @@ class Text::Printer {
     const std::string between =
         without_directives(sources_.getBufferData(file).substr(last_begin + length, begin - last_begin - length));
     if (between.find('\n') != std::string::npos) marked_ = false;
-    out_ += between;
+    out_ += checked(between, tokens_.tokens_[i].location());
+    if (opens || opened_) separate(i);
+  }
+
+  /// Of a macro that is opened, two tokens may come to stand side by side that were written apart: - and -x.
+  void separate(unsigned i) {
+    if (started_ && !out_.empty() && !is_blank(out_.back()) &&
+        !is_glued(tokens_.spelling(last_), tokens_.spelling(i))) {
+      out_ += ' ';
+    }
+  }
+
+  /// A token as written, or several with what stands between them.
+  void copy(llvm::StringRef written, unsigned i) {
+    // Where a macro of the source is opened, gopt.h's words come out as they are for gopt: here they are the
+    // baseline's.
+    if (written == "__gopt_first_item") written = "0U";
+    if (written == "__gopt_expensive") written = "(void)sizeof";
+    std::string text = checked(written, tokens_.tokens_[i].location());
+    std::replace(text.begin(), text.end(), '\n', kInnerNewline);
+    out_ += text;
   }
 
   /// Between tokens that came into the macro as an argument, the blanks that stand there.
@@ -221,21 +211,34 @@ class Text::Printer {
   unsigned last_ = 0;
   bool started_ = false;
   bool marked_ = false;
+  bool opened_ = false;  ///< the last token printed is one of a macro's
 };
 
 std::string Text::render(TokenRange range) const {
   return Printer(*this).print(range);
 }
 
+std::string checked(llvm::StringRef text, clang::SourceLocation where) {
+  if (llvm::any_of(text, [](char c) { return c >= kMark && c <= kInnerNewline; })) {
+    throw Refusal{where, "a control character stands here, which the output cannot hold; write an escape sequence"};
+  }
+  return text.str();
+}
+
+bool is_spliced(llvm::StringRef line) {
+  line = line.rtrim(" \t\r");
+  return line.ends_with("\\") || line.ends_with("\?\?/");
+}
+
 std::string line_mark(unsigned line, llvm::StringRef file) {
-  return kMark + std::to_string(line) + ":" + file.str() + kMarkEnd;
+  return kMark + std::to_string(line) + ":" + checked(file, {}) + kMarkEnd;
 }
 
 std::string plain(llvm::StringRef text) {
   std::string out;
   bool in_mark = false;
   for (const char c : text) {
-    const bool blank = c == ' ' || c == '\n' || c == '\t';
+    const bool blank = is_blank(c);
     if (c == kMark) in_mark = true;
     if (!in_mark && (!blank || (!out.empty() && out.back() != ' '))) out += blank ? ' ' : c;
     if (c == kMarkEnd) in_mark = false;
@@ -248,6 +251,7 @@ std::string with_line_directives(llvm::StringRef text, llvm::StringRef output, u
   std::string file = output.str();
   unsigned line = first_line;      // as the compiler counts
   unsigned physical = first_line;  // in the output
+  bool spliced = false;
   llvm::SmallVector<llvm::StringRef> lines;
   text.split(lines, '\n');
   for (llvm::StringRef rest : lines) {
@@ -259,21 +263,26 @@ std::string with_line_directives(llvm::StringRef text, llvm::StringRef output, u
       if (mark == llvm::StringRef::npos) break;
       const auto [where, after] = rest.substr(mark + 1).split(kMarkEnd);
       const auto [number, name] = where.split(':');
-      const bool generated = number == "0";
-      const unsigned wanted = generated ? physical + 1 : static_cast<unsigned>(std::stoul(number.str()));
-      const bool starts_line = bare.find_first_not_of(" \t{}") == std::string::npos;
-      if (first && starts_line && (wanted != line || (generated ? output : name) != file)) {
-        file = (generated ? output : name).str();
+      unsigned written = 0;
+      number.getAsInteger(10, written);
+      const unsigned wanted = written == 0 ? physical + 1 : written;
+      const llvm::StringRef from = written == 0 ? output : name;
+      const bool starts_line = bare.find_first_not_of(" \t{}") == std::string::npos && !spliced;
+      if (first && starts_line && (wanted != line || from != file)) {
+        file = from.str();
         line = wanted;
-        out += "#line " + std::to_string(line) + " \"" + file + "\"\n";
+        out += "#line " + std::to_string(line) + " " + in_quotes(file) + "\n";
         ++physical;
       }
       first = false;
       rest = after;
     }
+    spliced = is_spliced(bare);
+    const auto inner = static_cast<unsigned>(std::count(bare.begin(), bare.end(), kInnerNewline));
+    std::replace(bare.begin(), bare.end(), kInnerNewline, '\n');
     out += bare + "\n";
-    ++line;
-    ++physical;
+    line += 1 + inner;
+    physical += 1 + inner;
   }
   return out.substr(0, out.find_last_not_of('\n') + 1) + "\n";
 }

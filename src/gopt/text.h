@@ -7,44 +7,9 @@
 #include <map>
 #include <string>
 
-#include "clang/AST/Stmt.h"
-#include "clang/Basic/SourceManager.h"
-#include "clang/Tooling/Syntax/Tokens.h"
-#include "llvm/ADT/DenseMap.h"
+#include "tokens.h"
 
 namespace gopt {
-
-/// Tokens [begin, end).
-struct TokenRange {
-  unsigned begin = 0;
-  unsigned end = 0;
-};
-
-/// All tokens of a translation unit after preprocessing.
-class Tokens {
- public:
-  Tokens(const clang::syntax::TokenBuffer& buffer, const clang::SourceManager& sources);
-
-  /// Whether a token starts at `location`: of >>, when it ends two templates, only the first half does.
-  bool contains(clang::SourceLocation location) const { return by_location_.count(location) != 0; }
-  /// The token that starts at `location`, which may lie in a macro.
-  unsigned at(clang::SourceLocation location) const;
-  TokenRange range(clang::SourceRange range) const;
-  /// A statement's tokens with its semicolon.
-  TokenRange statement(const clang::Stmt* statement) const;
-  llvm::StringRef spelling(unsigned token) const { return tokens_[token].text(sources_); }
-  /// The first token from `from` on that reads `text` outside of nested brackets; `range.end` if there is none.
-  unsigned find(TokenRange range, llvm::StringRef text) const;
-
- private:
-  friend class Text;
-  unsigned statement_end(const clang::Stmt* statement) const;
-  clang::SourceLocation written_at(unsigned token) const;  ///< where in a file; for a macro, its use
-
-  llvm::ArrayRef<clang::syntax::Token> tokens_;
-  const clang::SourceManager& sources_;
-  llvm::DenseMap<clang::SourceLocation, unsigned> by_location_;
-};
 
 /// One rendering of some of the tokens, with edits. An edit made later swallows those made inside its range.
 class Text {
@@ -68,6 +33,15 @@ class Text {
   std::map<unsigned, std::string> before_;
   std::map<unsigned, std::string> after_;
 };
+
+/// Stands for a newline inside a token, a string say: what follows it must not be indented.
+constexpr char kInnerNewline = '\x06';
+
+/// Source text for the output. Throws Refusal where it holds characters that the rendering uses for its own marks.
+std::string checked(llvm::StringRef text, clang::SourceLocation where);
+
+/// A line ends in a splice: the next one belongs to it, so that no directive can stand in between.
+bool is_spliced(llvm::StringRef line);
 
 /// The mark that says that what follows comes from this line of a source; line 0: from nowhere but the output.
 std::string line_mark(unsigned line, llvm::StringRef file);

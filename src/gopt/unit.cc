@@ -5,6 +5,7 @@
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/AST/StmtCXX.h"
+#include "guard.h"
 #include "llvm/Support/Path.h"
 
 namespace gopt {
@@ -68,6 +69,14 @@ void Unit::note(clang::SourceLocation where, const std::string& message) {
   diagnostics.Report(where, diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note, "%0")) << message;
 }
 
+void Unit::working_on(clang::SourceLocation where) {
+  if (where.isInvalid()) return;
+  at_work_ = where;
+  const clang::SourceManager& sources = ast.getSourceManager();
+  const clang::PresumedLoc presumed = sources.getPresumedLoc(sources.getExpansionLoc(where));
+  if (presumed.isValid()) Guard::working_on(presumed.getFilename(), presumed.getLine());
+}
+
 bool Unit::is_hint(const clang::CallExpr* call) {
   return mentions(call->getCallee(), "__gopt_expensive");
 }
@@ -92,6 +101,11 @@ bool Unit::has_foreach(const clang::Stmt* statement) {
   if (statement == nullptr) return false;
   if (foreach_loop(statement) != nullptr) return true;
   return llvm::any_of(statement->children(), has_foreach);
+}
+
+bool Unit::has_label(const clang::Stmt* statement) {
+  if (statement == nullptr) return false;
+  return llvm::isa<clang::LabelStmt>(statement) || llvm::any_of(statement->children(), has_label);
 }
 
 bool Unit::in_file(const clang::Decl* declaration) const {
@@ -120,11 +134,16 @@ void Unit::find_annotated(const clang::DeclContext* context, std::vector<const c
   }
 }
 
+bool Unit::is_old_style(const clang::FunctionDecl* function) {
+  return function->getNumParams() > 0 && !function->hasWrittenPrototype();
+}
+
 std::string Unit::obstacle_to_expansion(const clang::FunctionDecl* callee, const clang::FunctionDecl* into) {
   if (llvm::isa<clang::CXXMethodDecl>(callee)) return "it is a member of a class; write it outside of one";
   if (callee->isVariadic()) return "it takes any number of arguments; fix the number";
   if (callee->getReturnType()->isReferenceType()) return "it returns a reference; return a pointer";
   if (!llvm::isa<clang::CompoundStmt>(callee->getBody())) return "its body is no block";
+  if (is_old_style(callee)) return "its parameters are declared behind the parentheses; declare them inside";
   const clang::DeclContext* around = callee->getDeclContext()->getRedeclContext();
   if (!around->Encloses(into->getDeclContext()->getRedeclContext())) {
     return "it stands in another namespace, where names mean something else; move it";
@@ -180,6 +199,12 @@ void Unit::check_macros(const clang::FunctionDecl* function) {
                           "' is defined otherwise, or not at all, at the end of the file, where the "
                           "output needs it; let it keep its meaning");
   }
+}
+
+bool Unit::has_constant(clang::QualType type) {
+  if (type->isDependentType()) return false;
+  const auto* record = clang::QualType(type->getBaseElementTypeUnsafe(), 0)->getAs<clang::RecordType>();
+  return record != nullptr && record->hasConstFields();
 }
 
 bool Unit::names_variable(clang::QualType type, bool but_constants) {

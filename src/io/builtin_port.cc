@@ -62,6 +62,7 @@ BuiltinPort::BuiltinPort(const control::PortConfig& config, std::uint16_t worker
       replay_(make_replay(config, workers)) {}
 
 void BuiltinPort::open(const PacketPool& pool) {
+  pool_ = pool;
   replay_.use_pool(pool);
   if (const auto* capture = std::get_if<control::CaptureSink>(&sink_)) file_.emplace(capture->file);
   for (std::uint16_t worker = 0; worker < workers_; ++worker) {

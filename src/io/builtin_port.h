@@ -29,6 +29,7 @@ class BuiltinPort final : public Port {
   void start() override;
   void stop() noexcept override {}
   Loss ring_loss() const noexcept override { return {}; }
+  std::shared_ptr<void> memory() const override { return pool_; }
   nlohmann::ordered_json show() const override;
   std::string failure() const override;
 
@@ -40,6 +41,7 @@ class BuiltinPort final : public Port {
   std::string driver_;
   std::uint16_t workers_;
   Replay replay_;
+  PacketPool pool_;
   std::optional<CaptureFile> file_;
   std::vector<std::unique_ptr<TxQueue>> tx_queues_;
 };

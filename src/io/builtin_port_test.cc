@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -116,6 +117,45 @@ TEST_F(BuiltinPortTest, RepeatsACaptureUntilDrained) {
   queue.drain();
   EXPECT_TRUE(queue.exhausted());
   EXPECT_EQ(queue.receive(packets.data(), 7), 0);
+}
+
+TEST_F(BuiltinPortTest, RepeatsACaptureInAllItsQueuesTogether) {
+  std::vector<Record> records = synthetic_records(10);
+  records.push_back({1, Bytes(9, 7)});  // a runt
+  write_file(folder_ / "in.pcap", pcap_file(records));
+  const auto port = open_one(port_config("pcap:" + (folder_ / "in.pcap").string() + ",loop"), 2);
+  port->start();
+  std::array<rte_mbuf*, 64> packets{};
+  std::map<Bytes, std::size_t> times;
+  const auto receive = [&](std::uint16_t queue) {
+    const std::uint16_t count = port->rx_queue(queue).receive(packets.data(), packets.size());
+    for (std::uint16_t i = 0; i < count; ++i) ++times[bytes_of(*packets[i])];
+    rte_pktmbuf_free_bulk(packets.data(), count);
+    return count;
+  };
+  // A queue alone comes to its bound, and both together go on.
+  constexpr std::size_t kBound = 100'000;
+  for (std::uint16_t queue = 0; queue < 2; ++queue) {
+    std::size_t alone = 0;
+    while (const std::uint16_t count = receive(queue)) {
+      alone += count;
+      ASSERT_LT(alone, kBound);
+    }
+    EXPECT_GT(alone, 0U);
+    EXPECT_FALSE(port->rx_queue(queue).exhausted());
+  }
+  for (std::size_t i = 0; i < 2000; ++i) {
+    receive(0);
+    receive(1);
+  }
+  ASSERT_EQ(times.size(), 11U);
+  const auto [least, most] = std::ranges::minmax_element(times, {}, [](const auto& each) { return each.second; });
+  EXPECT_GT(least->second, 1000U);
+  EXPECT_LE(most->second - least->second, 2 * (4096 / 11) + 2);
+  for (std::uint16_t queue = 0; queue < 2; ++queue) {
+    port->rx_queue(queue).drain();
+    EXPECT_TRUE(port->rx_queue(queue).exhausted());
+  }
 }
 
 // More than one round of the frames kept in memory (64 MiB), so that the rest after whole rounds is dealt out too.

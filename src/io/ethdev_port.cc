@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
+#include <linux/if_xdp.h>
 #include <net/if.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -12,61 +13,38 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <stdexcept>
 #include <string_view>
 
-#include "base/file_descriptor.h"
+#include "control/device_arguments.h"
+#include "io/device_advice.h"
 #include "io/ethdev_probe.h"
+#include "io/interface_ioctl.h"
 #include "io/log_capture.h"
 #include "io/memif_gate.h"
 #include "io/new_sockets.h"
+#include "io/xdp_umems.h"
 
 namespace penumbra::io {
 namespace {
 
 constexpr std::uint64_t kRssTypes = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
-/// Whether the device is a socket on a Linux interface.
-bool is_socket(const std::string& devargs) {
-  const std::string name = devargs.substr(0, devargs.find(','));
-  return name.find("_af_packet") != std::string::npos || name.find("_af_xdp") != std::string::npos;
-}
-
-/// What the kernel answers to an ioctl about one of its interfaces; nothing if it refuses.
-std::optional<ifreq> ask(const std::string& interface, unsigned long what) {
-  const FileDescriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq request{};
-  interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  return control && ioctl(control.get(), what, &request) == 0 ? std::optional(request) : std::nullopt;
-}
-
 /// Whether a Linux interface is up and has a carrier. The drivers of sockets do not look.
 bool is_running(const std::string& interface) {
-  const auto answer = ask(interface, SIOCGIFFLAGS);
+  const auto answer = ask_interface(interface, SIOCGIFFLAGS);
   return answer && (answer->ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
 /// The wanted MTU, or that of the Linux interface if it is smaller: the kernel discards longer frames, and the drivers
 /// of sockets count them as sent.
 std::uint16_t mtu_of(const std::string& interface, std::uint16_t wanted) {
-  const auto answer = ask(interface, SIOCGIFMTU);
+  const auto answer = ask_interface(interface, SIOCGIFMTU);
   return answer && answer->ifr_mtu > 0 && answer->ifr_mtu < wanted ? static_cast<std::uint16_t>(answer->ifr_mtu)
                                                                    : wanted;
-}
-
-/// One packet socket only: the driver of DPDK 22.11 joins its sockets by PACKET_FANOUT with the flag ROLLOVER, and no
-/// devarg changes that: a flow whose socket is full goes on in another one and overtakes itself.
-void refuse_sockets(const std::string& devargs) {
-  const bool packet_socket = devargs.find("_af_packet") < devargs.find(',');
-  const std::string pairs = devarg(devargs, "qpairs");
-  if (!packet_socket || pairs.empty() || pairs == "1") return;
-  throw std::runtime_error(fmt::format(
-      "qpairs={}: the kernel would reorder flows among several sockets; leave qpairs out, Penumbra spreads flows over "
-      "its queues itself",
-      pairs));
 }
 
 /// A packet socket hears what Linux itself sends out of the interface, too, such as the neighbour solicitations with
@@ -96,6 +74,31 @@ std::uint64_t overflowed(const std::vector<int>& sockets) {
   return frames;
 }
 
+/// Frames that the receive rings of AF_XDP sockets have had no room for. The driver of DPDK 22.11 counts only those
+/// that the kernel had no buffer for.
+std::uint64_t overflowed_xdp(const std::vector<int>& sockets) {
+  std::uint64_t frames = 0;
+  for (const int descriptor : sockets) {
+    xdp_statistics counters{};
+    socklen_t size = sizeof counters;
+    if (getsockopt(descriptor, SOL_XDP, XDP_STATISTICS, &counters, &size) == 0) frames += counters.rx_ring_full;
+  }
+  return frames;
+}
+
+/// Whether a packet socket or an AF_XDP socket is bound no more, because its interface is gone.
+bool has_lost_interface(int descriptor) {
+  sockaddr_ll bound{};
+  socklen_t size = sizeof bound;
+  if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&bound), &size) == 0 && bound.sll_family == AF_PACKET) {
+    return bound.sll_ifindex <= 0;
+  }
+  int domain = 0, error = 0;
+  socklen_t domain_size = sizeof domain, error_size = sizeof error;
+  return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &domain_size) == 0 && domain == AF_XDP &&
+         getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &error_size) == 0 && error == ENETDOWN;
+}
+
 /// Drivers that hand out a frame larger than an mbuf as a chain, though nobody asked for that.
 bool may_chain(std::string_view driver) {
   return driver == "net_pcap" || driver == "net_ring" || driver == "net_memif";
@@ -111,14 +114,15 @@ std::string advice_to_start(std::string_view driver) {
              : "";
 }
 
-/// Does something with the device. An error of it then ends with what the driver logged, which alone knows why.
+/// Does something with the device. An error of it then ends with what the driver logged, which alone knows why, and
+/// with what can be done.
 template <class Action>
-void explaining(const Action& action) {
+void explaining(const std::string& devargs, const Action& action) {
   const LogCapture log;
   try {
     action();
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(error.what() + log.remark());
+    throw std::runtime_error(error.what() + log.remark() + device_advice(devargs));
   }
 }
 
@@ -133,8 +137,19 @@ class EthdevPort::Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
   ~Device() {
-    stop();
-    remove_ethdev(port_);
+    const LogCapture log;  // what a driver says of a device that it gives up is nobody's concern
+    {
+      const XdpUmems::Recording recording(umems_);
+      stop();
+      remove_ethdev(port_);
+    }
+    umems_.delete_all();
+  }
+  /// Configures the device: what the driver makes for it goes with it.
+  template <class Action>
+  void configure(const Action& action) {
+    const XdpUmems::Recording recording(umems_);
+    action();
   }
   void start() {
     check(MemifGate::change(info_.driver_name, [this] { return rte_eth_dev_start(port_); }), "to start");
@@ -151,18 +166,23 @@ class EthdevPort::Device {
  private:
   std::uint16_t port_;
   rte_eth_dev_info info_{};
+  XdpUmems umems_;
   bool started_ = false;
 };
 
 EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers, const PacketPool& pool)
-    : info_(config.info),
+    : config_(config),
+      workers_(workers),
+      info_(config.info),
+      devargs_(std::get<control::Ethdev>(config.device).devargs),
       location_(config.device_location),
       pool_(pool),
       queues_(config.queues == 0 ? workers : config.queues) {
-  const std::string& devargs = std::get<control::Ethdev>(config.device).devargs;
-  refuse_sockets(devargs);
-  if (is_socket(devargs)) {
-    interface_ = devarg(devargs, "iface");
+  const std::string& devargs = devargs_;
+  if (control::needs_interface(devargs)) {
+    interface_ = control::devarg(devargs, "iface");
+    interface_index_ = if_nametoindex(interface_.c_str());
+    lock_.emplace(interface_);
     completes_ = is_virtual_interface(interface_);
     info_.mtu = mtu_of(interface_, info_.mtu);
   }
@@ -171,7 +191,7 @@ EthdevPort::EthdevPort(const control::PortConfig& config, std::uint16_t workers,
   plan_ = plan_queues(device_->info(), queues_, workers);
   sockets_.resize(plan_.rx);
   sockets_[0] = sockets.take();
-  explaining([this] { configure(); });
+  explaining(devargs, [this] { device_->configure([this] { configure(); }); });
   settle_mac();
   make_tx_queues(workers);
   make_rx_queues({.remove_chains = may_chain(device_->info().driver_name), .complete_checksums = completes_});
@@ -207,7 +227,8 @@ void EthdevPort::configure() {
   }
   check(rte_eth_dev_configure(port, plan_.rx, plan_.tx, &settings),
         fmt::format("{} RX and {} TX queues", plan_.rx, plan_.tx));
-  std::uint16_t rx_descriptors = kDescriptors, tx_descriptors = kDescriptors;
+  const bool xdp = std::string_view(device.driver_name) == "net_af_xdp";
+  std::uint16_t rx_descriptors = xdp ? kXdpDescriptors : kDescriptors, tx_descriptors = rx_descriptors;
   check(rte_eth_dev_adjust_nb_rx_tx_desc(port, &rx_descriptors, &tx_descriptors), "its number of descriptors");
   const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port));
   NewSockets sockets;
@@ -282,7 +303,7 @@ void EthdevPort::start() {
     const int promiscuous = info_.promiscuous ? rte_eth_promiscuous_enable(port) : 0;
     if (promiscuous != -ENOTSUP) check(promiscuous, "promiscuous mode");
     rte_eth_allmulticast_enable(port);  // for what is punted; likewise
-    explaining([this] { start_device(); });
+    explaining(devargs_, [this] { start_device(); });
   } catch (const std::runtime_error& error) {
     throw InputError(location_, fmt::format("port '{}': {}{}", info_.name, error.what(),
                                             advice_to_start(device_->info().driver_name)));
@@ -307,7 +328,7 @@ void EthdevPort::start_device() {
     device_->start();
   } catch (const std::runtime_error&) {
     interrupts_ = false;
-    configure();
+    device_->configure([this] { configure(); });
     device_->start();
   }
   for (EthdevRxQueue* queue : polled_) queue->find_interrupts(sockets_);
@@ -323,9 +344,13 @@ void EthdevPort::stop() noexcept {
 std::vector<DeviceLoss> EthdevPort::device_losses() const {
   std::vector<DeviceLoss> losses;
   rte_eth_stats counters{};
-  for (const std::vector<int>& sockets : sockets_) overflowed_ += overflowed(sockets);
+  std::uint64_t overflowed_in_xdp = 0;
+  for (const std::vector<int>& sockets : sockets_) {
+    overflowed_ += overflowed(sockets);
+    overflowed_in_xdp += overflowed_xdp(sockets);
+  }
   if (rte_eth_stats_get(device_->port(), &counters) == 0) {
-    losses = {{"missed", counters.imissed + overflowed_},
+    losses = {{"missed", counters.imissed + overflowed_ + overflowed_in_xdp},
               {"rx_no_mbuf", counters.rx_nombuf},
               {"rx_errors", counters.ierrors},
               {"tx_errors", counters.oerrors}};
@@ -341,6 +366,31 @@ bool EthdevPort::link_up() const noexcept {
   rte_eth_link link{};
   // A driver that does not know is no reason to keep the host from using its twin.
   return rte_eth_link_get_nowait(device_->port(), &link) != 0 || link.link_status == RTE_ETH_LINK_UP;
+}
+
+std::string EthdevPort::why_down() const {
+  if (interface_.empty() || link_up()) return "";
+  const auto answer = ask_interface(interface_, SIOCGIFFLAGS);
+  if (!answer) return fmt::format("there is no interface {}", interface_);
+  if ((answer->ifr_flags & IFF_UP) == 0) return fmt::format("{0} is down; ip link set {0} up", interface_);
+  return fmt::format("{} has no carrier; check its cable or its peer", interface_);
+}
+
+/// An interface that leaves and comes back at once may have its number again: its sockets know.
+bool EthdevPort::is_lost() const noexcept {
+  if (interface_.empty() || is_lost_) return is_lost_;
+  is_lost_ = if_nametoindex(interface_.c_str()) != interface_index_;
+  for (const std::vector<int>& sockets : sockets_) {
+    for (const int descriptor : sockets) is_lost_ = is_lost_ || has_lost_interface(descriptor);
+  }
+  return is_lost_;
+}
+
+Reopen EthdevPort::reopen() const {
+  if (interface_.empty()) return nullptr;
+  return [config = config_, workers = workers_, pool = pool_]() -> std::unique_ptr<Port> {
+    return std::make_unique<EthdevPort>(config, workers, pool);
+  };
 }
 
 nlohmann::ordered_json EthdevPort::show() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/ethdev_queues.h"
+#include "io/interface_lock.h"
 #include "io/packet_pool.h"
 #include "io/port.h"
 #include "io/receive_offloads.h"
@@ -33,6 +34,10 @@ class EthdevPort final : public Port {
   Loss ring_loss() const noexcept override { return rss_ ? rss_->loss() : Loss{}; }
   std::vector<DeviceLoss> device_losses() const override;
   bool link_up() const noexcept override;
+  std::string why_down() const override;
+  bool is_lost() const noexcept override;
+  Reopen reopen() const override;
+  std::shared_ptr<void> memory() const override { return pool_; }
   std::string host_interface() const override { return interface_; }
   nlohmann::ordered_json show() const override;
 
@@ -46,12 +51,18 @@ class EthdevPort final : public Port {
   void make_rx_queues(RxRepair repair);
   void make_tx_queues(std::uint16_t workers);
 
+  control::PortConfig config_;
+  std::uint16_t workers_;
   PortInfo info_;
-  std::string interface_;         ///< of af_packet and af_xdp
+  std::string interface_;              ///< of af_packet and af_xdp
+  std::optional<InterfaceLock> lock_;  ///< on `interface_`
+  unsigned interface_index_ = 0;       ///< when it was opened
+  mutable std::atomic<bool> is_lost_{false};
   bool completes_ = false;        ///< checksums
   bool hears_itself_ = false;     ///< af_packet: what Linux sends out of the interface, until that is kept off
   std::optional<VethPeer> peer_;  ///< of af_packet: af_xdp attaches a program of its own
   std::optional<ReceiveOffloads> offloads_;  ///< of af_packet
+  std::string devargs_;
   SourceLocation location_;
   PacketPool pool_;  ///< before the device, which gives its packets back when it is closed
   std::unique_ptr<Device> device_;

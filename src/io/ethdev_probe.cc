@@ -5,18 +5,20 @@
 #include <net/if.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
 
+#include "control/device_arguments.h"
+#include "io/device_advice.h"
 #include "io/log_capture.h"
 #include "io/memif_gate.h"
 #include "penumbra/errors.h"
@@ -33,27 +35,18 @@ std::vector<std::string> interface_names() {
   return names;
 }
 
-/// Whether the device is a socket on an interface of the host, which it cannot be without.
-bool needs_interface(const std::string& devargs) {
-  const std::string name = devargs.substr(0, devargs.find(','));
-  return name.find("_af_packet") != std::string::npos || name.find("_af_xdp") != std::string::npos;
-}
-
 /// Whether `iface=` names an interface that is there. net_tap's and virtio_user's is one to create, net_vhost's a
 /// socket.
 bool names_interface(const std::string& devargs) {
   const std::string name = devargs.substr(0, devargs.find(','));
-  return needs_interface(devargs) || name.find("_pcap") != std::string::npos || name.starts_with("net_vdev_netvsc");
+  return control::needs_interface(devargs) || name.find("_pcap") != std::string::npos ||
+         name.starts_with("net_vdev_netvsc");
 }
 
 /// An interface of the host that the devargs name or must name and that does not exist, in words; else "".
 std::string missing_interface(const std::string& devargs) {
   if (!names_interface(devargs)) return "";
-  const std::string name = devarg(devargs, "iface");
-  if (name.empty() && needs_interface(devargs)) {
-    return fmt::format("'{}' does not say on which interface: add iface=NAME, with one of {}", devargs,
-                       fmt::join(interface_names(), ", "));
-  }
+  const std::string name = control::devarg(devargs, "iface");
   if (name.empty() || if_nametoindex(name.c_str()) != 0) return "";
   const std::vector<std::string> names = interface_names();
   const std::string hint = did_you_mean(name, names);
@@ -68,36 +61,9 @@ bool may_open_packet_sockets() {
   return true;
 }
 
-/// The arguments of the drivers of DPDK 22.11 that refuse one that they do not know without a word.
-struct KnownArguments {
-  std::string_view driver;  ///< without "net_" or its older name's "eth_"
-  std::span<const std::string_view> names;
-};
-constexpr std::array<std::string_view, 3> kNullArguments{"size", "copy", "no-rx"};
-constexpr std::array<std::string_view, 6> kPacketSocketArguments{"iface",   "qpairs",   "blocksz",
-                                                                 "framesz", "framecnt", "qdisc_bypass"};
-constexpr std::array<std::string_view, 8> kPcapArguments{"rx_pcap",  "tx_pcap", "rx_iface", "rx_iface_in",
-                                                         "tx_iface", "iface",   "phy_mac",  "infinite_rx"};
-constexpr std::array<KnownArguments, 3> kKnownArguments{
-    {{"null", kNullArguments}, {"af_packet", kPacketSocketArguments}, {"pcap", kPcapArguments}}};
-
-/// The first argument that the driver does not know, in words; "" if there is none, or if the driver speaks for itself.
-std::string unknown_argument(const std::string& devargs) {
-  const std::string driver = devargs.substr(std::min(std::string_view("net_").size(), devargs.size()));
-  const auto* known =
-      std::ranges::find_if(kKnownArguments, [&](const KnownArguments& of) { return driver.starts_with(of.driver); });
-  if (known == kKnownArguments.end()) return "";
-  for (std::size_t comma = devargs.find(','); comma != std::string::npos; comma = devargs.find(',', comma + 1)) {
-    const std::string name = devargs.substr(comma + 1, devargs.find_first_of(",=", comma + 1) - comma - 1);
-    if (std::ranges::find(known->names, name) != known->names.end()) continue;
-    return fmt::format("; its driver knows no argument '{}'; {}", name, did_you_mean_or_list(name, known->names));
-  }
-  return "";
-}
-
 std::string advice(const std::string& devargs) {
-  if (const std::string unknown = unknown_argument(devargs); !unknown.empty()) return unknown;
   if (devargs.starts_with("net_null") || devargs.starts_with("net_ring") || devargs.starts_with("net_memif")) return "";
+  if (devargs.find("_af_xdp") < devargs.find(',')) return "";
   if (!may_open_packet_sockets() && devargs.find("_pcap=") == std::string::npos) {
     return "; this user may not open packet sockets: run as root, or give the program the capabilities CAP_NET_RAW and "
            "CAP_NET_ADMIN (setcap cap_net_raw,cap_net_admin+ep PROGRAM)";
@@ -108,7 +74,7 @@ std::string advice(const std::string& devargs) {
 /// What finds the device's port: its name, and of devices with several ports which one. Of all other arguments the
 /// iterator would make filters of its own: it would look for the address that net_tap's `mac=` gives, say.
 std::string filter_of(const std::string& devargs) {
-  const std::string representor = devarg(devargs, "representor");
+  const std::string representor = control::devarg(devargs, "representor");
   return devargs.substr(0, devargs.find(',')) + (representor.empty() ? "" : ",representor=" + representor);
 }
 
@@ -131,19 +97,33 @@ std::uint16_t probe_ethdev(const std::string& devargs) {
   if (const std::string missing = missing_interface(devargs); !missing.empty()) throw std::runtime_error(missing);
   const LogCapture log;
   if (find_port(devargs)) throw std::runtime_error("another port has the same device; a device serves one port");
-  const int result = rte_dev_probe(devargs.c_str());
+  const int result = rte_dev_probe(with_default_rings(devargs, may_lock_memory()).c_str());
   if (result < 0) {
-    throw std::runtime_error(
-        fmt::format("DPDK cannot open '{}'{}{}{}", devargs, reason_of(result), log.remark(), advice(devargs)));
+    throw std::runtime_error(fmt::format("DPDK cannot open '{}'{}{}{}", devargs, reason_of(result), log.remark(),
+                                         advice(devargs) + device_advice(devargs)));
   }
   const std::optional<std::uint16_t> port = find_port(devargs);
   if (!port) {
-    throw std::runtime_error(fmt::format("no driver of this program takes the device '{}'{}", devargs,
-                                         devargs.find('.') == std::string::npos
-                                             ? ""
-                                             : "; a PCI device must exist and be bound to vfio-pci (dpdk-devbind.py)"));
+    throw std::runtime_error(
+        fmt::format("no driver of this program takes the device '{}'{}", devargs, device_advice(devargs)));
   }
   return *port;
+}
+
+bool may_lock_memory() {
+  constexpr std::size_t kPlenty = std::size_t{1} << 30;
+  // The kernel alone knows: a capability in a user namespace does not count. Pages without access are never there.
+  void* const memory =
+      mmap(nullptr, kPlenty, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_LOCKED, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  munmap(memory, kPlenty);
+  return true;
+}
+
+std::string with_default_rings(const std::string& devargs, bool unlimited) {
+  const bool packet_socket = devargs.find("_af_packet") < devargs.find(',');
+  if (!packet_socket || !unlimited || !control::devarg(devargs, "framecnt").empty()) return devargs;
+  return devargs + ",framecnt=" + std::to_string(kPacketSocketFrames);
 }
 
 std::string reason_of(int result) {
@@ -155,14 +135,6 @@ void remove_ethdev(std::uint16_t port) noexcept {
   const bool known = rte_eth_dev_info_get(port, &info) == 0;
   MemifGate::change(known ? info.driver_name : "", [port] { return rte_eth_dev_close(port); });
   if (known) rte_dev_remove(info.device);
-}
-
-std::string devarg(const std::string& devargs, const std::string& key) {
-  const std::string pattern = "," + key + "=";
-  const std::size_t found = devargs.find(pattern);
-  if (found == std::string::npos) return "";
-  const std::size_t begin = found + pattern.size();
-  return devargs.substr(begin, devargs.find(',', begin) - begin);
 }
 
 }  // namespace penumbra::io

@@ -22,7 +22,7 @@ struct DriverTraits {
   bool one_pair = false;     ///< further queues would be fed by the other side as it likes, or not be read there
 };
 constexpr std::array<DriverTraits, 8> kTraits{{
-    {.name = "net_af_packet", .one_pair = true},                   // see refuse_sockets() in ethdev_port.cc
+    {.name = "net_af_packet", .one_pair = true},                   // see fault_of_arguments() in device_arguments.cc
     {.name = "net_af_xdp", .every_queue = true, .spreads = true},  // the network card's own queues
     {.name = "net_pcap", .every_queue = true},                     // a file or an interface each
     {.name = "net_ring", .every_queue = true},

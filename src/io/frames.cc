@@ -14,6 +14,7 @@
 
 #include "base/proc.h"
 #include "io/flow_spread.h"
+#include "io/pcapng_sections.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::io {
@@ -48,8 +49,9 @@ std::string advice_on_format(const std::filesystem::path& file, const std::strin
   return "";
 }
 
-/// What is wrong with interfaces of a pcapng file that differ, which libpcap refuses, and what to do; else "".
-std::string describe_differing_interfaces(const std::string& reason) {
+/// Names the interfaces or sections of a pcapng file that differ, because of which libpcap gives up with `reason`, and
+/// says what to do. Returns "" for any other reason.
+std::string describe_differing_parts(const std::filesystem::path& file, const std::string& reason) {
   if (reason.starts_with("an interface has a type")) {
     return "its interfaces are of different link types; take the Ethernet packets out of it (tshark -r IN -Y "
            "frame.encap_type==1 -w ETHERNET, then editcap -F pcap -T ether ETHERNET OUT)";
@@ -57,16 +59,19 @@ std::string describe_differing_interfaces(const std::string& reason) {
   if (reason.starts_with("an interface has a snapshot length")) {
     return "its interfaces have different snapshot lengths; write it as pcap (editcap -F pcap IN OUT)";
   }
+  if (has_mixed_byte_orders(file)) {
+    return "its sections are of different byte orders; write it as pcap (editcap -F pcap IN OUT)";
+  }
   return "";
 }
 
 /// Why a capture whose first interface is not of Ethernet cannot be replayed: others may be.
-std::string describe_link_type(pcap_t* capture) {
+std::string describe_link_type(const std::filesystem::path& file, pcap_t* capture) {
   pcap_pkthdr* header = nullptr;
   const std::uint8_t* data = nullptr;
   int result = 0;
   while ((result = pcap_next_ex(capture, &header, &data)) == 1) continue;
-  std::string differing = result == PCAP_ERROR ? describe_differing_interfaces(pcap_geterr(capture)) : "";
+  std::string differing = result == PCAP_ERROR ? describe_differing_parts(file, pcap_geterr(capture)) : "";
   if (!differing.empty()) return differing;
   const int type = pcap_datalink(capture);
   const char* name = pcap_datalink_val_to_name(type);
@@ -88,7 +93,8 @@ Capture open_capture(const std::filesystem::path& file) {
     throw InputError({file.string()},
                      fmt::format("not a readable capture (pcap or pcapng): {}{}", text, advice_on_format(file, text)));
   }
-  if (pcap_datalink(capture.get()) != DLT_EN10MB) throw InputError({file.string()}, describe_link_type(capture.get()));
+  if (pcap_datalink(capture.get()) != DLT_EN10MB)
+    throw InputError({file.string()}, describe_link_type(file, capture.get()));
   return capture;
 }
 
@@ -120,7 +126,7 @@ Frames read_frames(const std::filesystem::path& file) {
   }
   if (result != PCAP_ERROR_BREAK) {
     const std::string reason = pcap_geterr(capture.get());
-    const std::string differing = describe_differing_interfaces(reason);
+    const std::string differing = describe_differing_parts(file, reason);
     if (!differing.empty()) throw InputError({file.string()}, differing);
     throw InputError(
         {file.string()},

@@ -142,6 +142,26 @@ TEST(LoadCapture, RefusesInterfacesThatDifferWithoutCallingThemDamaged) {
   EXPECT_EQ(refusal(folder / "in"), "taken");
 }
 
+TEST(LoadCapture, RefusesSectionsOfDifferentByteOrdersWithoutCallingThemDamaged) {
+  const ScratchFolder folder;
+  for (const bool first : {false, true}) {
+    const Bytes section = pcapng_file({{1, Bytes(60, 1)}}, first);
+    const Bytes other = pcapng_file({{2, Bytes(60, 2)}}, !first);
+    Bytes mixed = section;
+    mixed.insert(mixed.end(), other.begin(), other.end());
+    write_file(folder / "in", mixed);
+    EXPECT_THAT(refusal(folder / "in"),
+                AllOf(HasSubstr("sections are of different byte orders"), Not(HasSubstr("damaged"))));
+    Bytes same = section;
+    same.insert(same.end(), section.begin(), section.end());
+    write_file(folder / "in", same);
+    EXPECT_EQ(refusal(folder / "in"), "taken");
+    same.resize(same.size() - 3);
+    write_file(folder / "in", same);
+    EXPECT_THAT(refusal(folder / "in"), HasSubstr("damaged or was cut off"));
+  }
+}
+
 TEST(LoadCapture, RefusesWhatDoesNotFitIntoMemory) {
   const ScratchFolder folder;
   write_file(folder / "huge", pcap_file({}));

@@ -61,6 +61,18 @@ bool any_twin(std::span<const control::PortConfig> ports) {
   return std::ranges::any_of(ports, [](const auto& port) { return !port.twin.empty(); });
 }
 
+PacketPool create_with_cache(const PoolSize& size, std::uint32_t cache) {
+  static std::atomic<unsigned> created{0};
+  const std::string name = fmt::format("packets{}", created.fetch_add(1));
+  rte_mempool* pool = rte_pktmbuf_pool_create_by_ops(name.c_str(), size.packets, cache, 0, size.data_room,
+                                                     static_cast<int>(rte_socket_id()), operations());
+  if (pool == nullptr) {
+    throw std::runtime_error(fmt::format("no memory for {} packets of {} bytes ({} MiB): {}", size.packets,
+                                         size.data_room, pool_bytes(size) >> 20, rte_strerror(rte_errno)));
+  }
+  return {pool, &rte_mempool_free};
+}
+
 }  // namespace
 
 PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers, std::uint32_t largest_frame) {
@@ -68,9 +80,11 @@ PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t wor
   for (const control::PortConfig& port : ports) {
     largest_frame = std::max(largest_frame, port.info.mtu + kLinkBytes);
     const std::uint32_t queues = port.queues == 0 ? workers : port.queues;
-    // Of an ethdev: receive queues, transmit queues (more than workers for none), and the rings of software RSS.
-    if (std::holds_alternative<control::Ethdev>(port.device))
-      packets += (2 * queues + workers) * kDescriptors + queues * kRingSlots;
+    const auto* const device = std::get_if<control::Ethdev>(&port.device);
+    if (device == nullptr) continue;
+    // Receive queues, transmit queues (more than workers for none), and the rings of software RSS.
+    const std::uint32_t descriptors = device->devargs.starts_with("net_af_xdp") ? kXdpDescriptors : kDescriptors;
+    packets += (2 * queues + workers) * descriptors + queues * kRingSlots;
   }
   if (any_twin(ports)) {
     packets += workers * kRingSlots;  // punted, on their way to the host
@@ -100,15 +114,11 @@ std::uint64_t pool_bytes(const PoolSize& size) {
 }
 
 PacketPool create_pool(const PoolSize& size) {
-  static std::atomic<unsigned> created{0};
-  const std::string name = fmt::format("packets{}", created.fetch_add(1));
-  rte_mempool* pool = rte_pktmbuf_pool_create_by_ops(name.c_str(), size.packets, kCache, 0, size.data_room,
-                                                     static_cast<int>(rte_socket_id()), operations());
-  if (pool == nullptr) {
-    throw std::runtime_error(fmt::format("no memory for {} packets of {} bytes ({} MiB): {}", size.packets,
-                                         size.data_room, pool_bytes(size) >> 20, rte_strerror(rte_errno)));
-  }
-  return {pool, &rte_mempool_free};
+  return create_with_cache(size, kCache);
+}
+
+PacketPool create_small_pool(const PoolSize& size) {
+  return create_with_cache(size, 0);
 }
 
 }  // namespace penumbra::io

@@ -15,6 +15,9 @@ struct rte_mempool;
 namespace penumbra::io {
 
 inline constexpr std::uint16_t kDescriptors = 1024;  ///< of each ethdev queue
+/// Of each queue of net_af_xdp: as many as the driver of DPDK 22.11 gives the kernel buffers for. With fewer the kernel
+/// drops frames that it has buffers for.
+inline constexpr std::uint16_t kXdpDescriptors = 2048;
 
 /// How much of it is needed.
 struct PoolSize {
@@ -38,5 +41,7 @@ using PacketPool = std::shared_ptr<rte_mempool>;
 
 /// Throws std::runtime_error if there is not enough memory. The EAL must run.
 PacketPool create_pool(const PoolSize& size);
+/// A pool of few packets for a thread that is no worker: threads keep none of them back. Throws likewise.
+PacketPool create_small_pool(const PoolSize& size);
 
 }  // namespace penumbra::io

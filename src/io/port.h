@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
@@ -72,6 +73,9 @@ class TxQueue {
   virtual void write_out() noexcept {}
   /// The same at the end of a run.
   virtual void close() noexcept = 0;
+  /// Whether there is a device to take packets. Without one send() takes none, and the runtime drops as `port_gone`. By
+  /// its worker.
+  virtual bool is_open() const noexcept { return true; }
   /// What send() took and the device never did. Any thread; final when every worker's queue is closed. The runtime
   /// takes it off what it counted as sent and adds it to its drop `tx_full`.
   virtual Loss unsent() const noexcept { return {}; }
@@ -79,6 +83,10 @@ class TxQueue {
   /// to the drop `sink_failed`.
   virtual Loss unwritten() const noexcept { return {}; }
 };
+
+class Port;
+/// Opens a port's device once more, as it was opened before: a port that is stopped. Throws std::runtime_error.
+using Reopen = std::function<std::unique_ptr<Port>()>;
 
 /// A port that is open. Created stopped; the queues may be used between start() and stop().
 class Port {
@@ -104,6 +112,16 @@ class Port {
   virtual std::vector<DeviceLoss> device_losses() const { return {}; }
   /// Whether packets can come and go: there is a cable, a peer. Any thread.
   virtual bool link_up() const noexcept { return true; }
+  /// Why the link is down and what to do, in words; empty if the device does not say. Any thread.
+  virtual std::string why_down() const { return ""; }
+  /// Whether its device went away, for good: a Linux interface was deleted, or another one has its name. One thread at
+  /// a time.
+  virtual bool is_lost() const noexcept { return false; }
+  /// How to open it again after this port is destroyed; null for a device that does not go and come.
+  virtual Reopen reopen() const { return nullptr; }
+  /// The memory of its packets, which may be on their way through other ports when this one is closed: it is kept
+  /// until every port is closed.
+  virtual std::shared_ptr<void> memory() const { return nullptr; }
   /// The Linux interface behind it that the host's stack sees too ("eth1"), or "".
   virtual std::string host_interface() const { return ""; }
   /// Driver, device or sink, link, speed: an object for `show ports`.

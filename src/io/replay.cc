@@ -6,12 +6,19 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "io/flow_spread.h"
 
 namespace penumbra::io {
 namespace {
+
 constexpr std::uint64_t kEndless = UINT64_MAX;
+
+/// How many frames of all queues a queue may be ahead of the slowest one, rounded up to whole rounds. Short captures
+/// need several rounds of slack: else each receive() would give only a few packets.
+constexpr std::uint64_t kMostAhead = 4096;
+
 }  // namespace
 
 /// Cache-line aligned, as each has its own worker.
@@ -23,8 +30,16 @@ class alignas(64) Replay::Queue final : public RxQueue {
 
   void use_pool(PacketPool pool) { pool_ = std::move(pool); }
 
+  /// Keeps this queue at most `slack` rounds of its frames ahead of the slowest of `peers`, which outlive it.
+  void keep_in_step(std::vector<const Queue*> peers, std::uint64_t slack) {
+    peers_ = std::move(peers);
+    slack_ = slack;
+    last_round_ = slack;
+  }
+
   std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept override {
     auto count = static_cast<std::uint16_t>(std::min<std::uint64_t>(capacity, left_));
+    if (!peers_.empty()) count = static_cast<std::uint16_t>(std::min<std::uint64_t>(count, left_in_step(count)));
     if (count == 0) return 0;
     if (limiter_.limited()) {
       count = limiter_.take(rte_get_tsc_cycles(), count);
@@ -33,6 +48,9 @@ class alignas(64) Replay::Queue final : public RxQueue {
     // A pool that is empty gives nothing now; the frames stay for the next time.
     if (rte_pktmbuf_alloc_bulk(pool_.get(), packets, count) != 0) return 0;
     for (std::uint16_t i = 0; i < count; ++i) fill(*packets[i]);
+    if (rounds_ != published_rounds_.load(std::memory_order_relaxed)) {
+      published_rounds_.store(rounds_, std::memory_order_relaxed);
+    }
     if (left_ != kEndless) left_ -= count;
     return count;
   }
@@ -54,13 +72,35 @@ class alignas(64) Replay::Queue final : public RxQueue {
     packet.data_len = static_cast<std::uint16_t>(frame.size);
     packet.pkt_len = frame.size;
     time_.set(packet, frame.nanoseconds);
-    if (++next_ == frames_.size()) next_ = 0;
+    if (++next_ < frames_.size()) return;
+    next_ = 0;
+    ++rounds_;
+  }
+
+  /// How many frames remain until the end of the last round that this queue may give now. Looks at the peers only
+  /// where `wanted` is more than that.
+  std::uint64_t left_in_step(std::uint64_t wanted) noexcept {
+    const auto left = [this] {
+      return rounds_ > last_round_ ? 0 : (last_round_ - rounds_ + 1) * frames_.size() - next_;
+    };
+    if (left() >= wanted) return wanted;
+    std::uint64_t slowest = kEndless;
+    for (const Queue* peer : peers_) {
+      slowest = std::min(slowest, peer->published_rounds_.load(std::memory_order_relaxed));
+    }
+    last_round_ = slowest + slack_;
+    return left();
   }
 
   const std::uint8_t* bytes_;
   std::vector<FrameEntry> frames_;
   std::uint64_t left_;
   std::size_t next_ = 0;
+  std::uint64_t rounds_ = 0;      ///< how often all frames have been given
+  std::uint64_t last_round_ = 0;  ///< that may be begun
+  std::uint64_t slack_ = 0;
+  std::vector<const Queue*> peers_;
+  std::atomic<std::uint64_t> published_rounds_{0};  ///< `rounds_`, for the peers
   RateLimiter& limiter_;
   PacketPool pool_;
   MbufTime time_;
@@ -92,7 +132,23 @@ Replay::Replay(Frames frames, std::uint16_t queues, const ReplayPlan& plan)
     const std::uint64_t left = plan.endless && !parts[queue].empty() ? kEndless : share[queue];
     queues_.push_back(std::make_unique<Queue>(frames.bytes.data(), std::move(parts[queue]), left, limiter_));
   }
+  if (plan.endless) keep_in_step(frames.entries.size());
   bytes_ = std::move(frames.bytes);  // stays where it is
+}
+
+/// The queues repeat the whole together: each frame comes as often as any other, however fast its queue's worker is.
+void Replay::keep_in_step(std::size_t frames) {
+  std::vector<Queue*> endless;
+  for (const auto& queue : queues_) {
+    if (!queue->exhausted()) endless.push_back(queue.get());
+  }
+  if (endless.size() < 2) return;
+  const std::uint64_t slack = std::max<std::uint64_t>(1, kMostAhead / frames);
+  for (Queue* queue : endless) {
+    std::vector<const Queue*> peers;
+    std::ranges::copy_if(endless, std::back_inserter(peers), [queue](const Queue* each) { return each != queue; });
+    queue->keep_in_step(std::move(peers), slack);
+  }
 }
 
 Replay::~Replay() = default;

@@ -24,8 +24,9 @@ struct ReplayPlan {
   control::Rate rate{};  ///< of all queues together
 };
 
-/// Frames dealt out to queues by flow, each replayed by its own worker in order. The packets are copies: whoever gets
-/// them may rewrite them.
+/// Frames dealt out to queues by flow, each replayed by its own worker in order. Where frames are repeated without end,
+/// the queues repeat the whole together: one that is ahead gives nothing until the others follow. The packets are
+/// copies: whoever gets them may rewrite them.
 class Replay {
  public:
   /// The EAL must run.
@@ -45,6 +46,8 @@ class Replay {
 
  private:
   class Queue;
+
+  void keep_in_step(std::size_t frames);
 
   std::vector<std::uint8_t> bytes_;
   std::uint32_t largest_frame_;

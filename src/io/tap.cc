@@ -51,15 +51,19 @@ void ask(const FileDescriptor& control, unsigned long what, ifreq& request, cons
 Tap::Tap(const std::string& name, MacAddress mac, std::uint16_t mtu)
     : name_(name), descriptor_(open(kDevice, O_RDWR | O_NONBLOCK | O_CLOEXEC)) {
   if (!descriptor_) refuse(fmt::format("cannot open {}", kDevice), errno);
-  set_up(mac, mtu);
+  take();
+  set(mac, mtu);
 }
 
-void Tap::set_up(MacAddress mac, std::uint16_t mtu) {
+void Tap::take() {
   ifreq request = request_for(name_);
   request.ifr_flags = IFF_TAP | IFF_NO_PI;
   if (ioctl(descriptor_.get(), TUNSETIFF, &request) != 0) refuse(fmt::format("cannot make the TAP '{}'", name_), errno);
+}
+
+void Tap::set(MacAddress mac, std::uint16_t mtu) {
   const FileDescriptor control = control_socket();
-  request = request_for(name_);
+  ifreq request = request_for(name_);
   ask(control, SIOCGIFHWADDR, request, "ask for its MAC address");
   std::array<char, 6> bytes;
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(mac.value >> (40 - 8 * i));

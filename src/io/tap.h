@@ -24,6 +24,8 @@ class Tap {
 
   const std::string& name() const { return name_; }
   int descriptor() const { return descriptor_.get(); }
+  /// Gives it a MAC address and an MTU. Throws std::runtime_error.
+  void set(MacAddress mac, std::uint16_t mtu);
   /// As `ip link set NAME up`: it is down at first. Throws std::runtime_error.
   void bring_up();
   /// What the host sees of the cable: `ip link` shows NO-CARRIER without.
@@ -37,7 +39,7 @@ class Tap {
   bool gone() const noexcept { return gone_; }
 
  private:
-  void set_up(MacAddress mac, std::uint16_t mtu);
+  void take();
 
   std::string name_;
   FileDescriptor descriptor_;

@@ -8,10 +8,16 @@
 namespace penumbra::io {
 namespace {
 
+/// 169.254.0.0/16, which no router forwards (RFC 3927, section 7).
+bool is_link_local(Ipv4Address address) {
+  return address.value >> 16 == 0xA9FE;
+}
+
 Ipv4Address unicast_address(Random& random) {
   const std::uint64_t bits = random.next();
   const auto place = static_cast<std::uint32_t>((bits >> 32) * 222 >> 32);  // 1 to 126 and 128 to 223
-  return {(place < 126 ? place + 1 : place + 2) << 24 | static_cast<std::uint32_t>(bits & 0xFFFFFF)};
+  const Ipv4Address address{(place < 126 ? place + 1 : place + 2) << 24 | static_cast<std::uint32_t>(bits & 0xFFFFFF)};
+  return is_link_local(address) ? Ipv4Address{address.value + 0x10000} : address;
 }
 
 /// Of 2000::/3, from which all global addresses are given out (RFC 4291, 2.4; IANA's registry).
@@ -30,7 +36,7 @@ Ipv6Address any_address_of(const Ipv6Prefix& prefix, Random& random) {
 }
 
 bool is_forwarded(Ipv4Address address) {
-  return address.is_unicast();
+  return address.is_unicast() && !is_link_local(address);
 }
 bool is_forwarded(Ipv6Address address) {
   return address.is_unicast() && !address.is_link_local();

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/shared_data.h"
 #include "report/beside.h"
 #include "report/paper_figures.h"
 #include "report/targets.h"
@@ -24,7 +25,7 @@ using testing::HasSubstr;
 /// bench/results and bench/results/more.
 std::vector<Document> kept_results() {
   std::vector<Document> all;
-  const std::filesystem::path folder = std::filesystem::path(PENUMBRA_SOURCE_FOLDER) / "bench/results";
+  const std::filesystem::path folder = source_folder() / "bench/results";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;
     std::stringstream text;

@@ -39,6 +39,9 @@ class Captures {
   /// The run has ended: each capture hands over what it has, and ends. No worker may run any more.
   void finish() noexcept;
 
+  /// There are other ports. No worker works meanwhile, and nobody asks.
+  void set_ports(std::vector<std::string> ports) { ports_ = std::move(ports); }
+
   bool armed() const noexcept { return armed_.load(std::memory_order_relaxed); }
 
   // For workers, while armed(), in the turn of their loop to which the packets belong:
@@ -60,7 +63,7 @@ class Captures {
   }
 
   const Pipeline& pipeline_;
-  const std::vector<std::string> ports_;
+  std::vector<std::string> ports_;
   const std::uint16_t workers_;
   GracePeriods& grace_periods_;
   std::atomic<bool> armed_{false};

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "io/capture_writer.h"
+#include "runtime/control_request.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -119,8 +120,7 @@ void CaptureSession::stream() {
     }
     ~Exposed() { end(); }
   } exposed(this);
-  const std::string line = R"({"ok": true, "result": {}})"
-                           "\n";
+  const std::string line = success_line(nlohmann::ordered_json::object()) + "\n";
   send_all(line.data(), line.size());
   while (!enough() && !wants_end()) {
     if (drain()) continue;

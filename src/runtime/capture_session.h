@@ -21,7 +21,7 @@
 
 namespace penumbra::runtime {
 
-/// What goes over the connection: a line {"ok": true, "result": {}}, then frames. A frame is its length as
+/// What goes over the connection: the answer line of a success, then frames. A frame is its length as
 /// 4 bytes in the machine's order and so many bytes of whole capture records (io::CaptureRecord with its data). A frame
 /// of no bytes is the last one; behind it stands a line {"captured": N, "lost": N, "reasons": {NAME: N, ...}}: packets
 /// handed over, packets that matched and found no room, and of dropped and punted ones how many for which reason.

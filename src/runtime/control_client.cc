@@ -24,6 +24,9 @@ FileDescriptor connect_to_router(const std::filesystem::path& path) {
     throw std::runtime_error(fmt::format(
         "no router listens on {}; start one with `penumbra run CONFIG.yaml`, or name its socket", path.string()));
   }
+  if (errno == EACCES) {
+    throw socket_error(path, "cannot connect to the router (name its read-only socket, or ask as its user)");
+  }
   throw socket_error(path, "cannot connect to the router");
 }
 

@@ -12,7 +12,7 @@
 #include "base/scratch_folder.h"
 #include "control/config.h"
 #include "io/eal.h"
-#include "runtime/control_server.h"
+#include "runtime/control_request.h"
 #include "runtime/router.h"
 
 using namespace penumbra;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/control_server.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -31,6 +32,13 @@ json echo(std::string_view command, std::string_view topic, Arguments arguments)
   if (topic == "error") throw std::invalid_argument("as you wish");
   if (topic == "big") return std::string(8 << 20, 'x');
   return {{"command", command}, {"topic", topic}, {"arguments", arguments}};
+}
+
+/// One socket for the owner.
+control::ControlSockets only(const std::filesystem::path& path) {
+  control::ControlSockets sockets;
+  sockets.socket = path;
+  return sockets;
 }
 
 FileDescriptor connect(const std::filesystem::path& path) {
@@ -66,20 +74,21 @@ std::string message_of(const std::function<void()>& action) {
 
 class Control : public testing::Test {
  protected:
-  Control() { server_.start(echo); }
+  Control() { server_.start({.handle = echo}); }
   json ask(std::string_view topic, const std::vector<std::string>& arguments = {}) {
     return ask_router(path_, "show", topic, arguments, kTimeout);
   }
 
   ScratchFolder folder_;
   std::filesystem::path path_ = folder_ / "control.sock";
-  ControlServer server_{path_};
+  ControlServer server_{only(path_)};
 };
 
 TEST(Answer, TakesRequestsAndExplainsWhatIsNone) {
   const auto answered = [](std::string_view line) { return json::parse(answer(echo, line)); };
-  EXPECT_EQ(answered(R"({"command":"show","topic":"ports","arguments":["a","b"]})"),
-            json::parse(R"({"ok":true,"result":{"command":"show","topic":"ports","arguments":["a","b"]}})"));
+  EXPECT_EQ(
+      answered(R"({"command":"show","topic":"ports","arguments":["a","b"]})"),
+      json::parse(R"({"ok":true,"version":1,"result":{"command":"show","topic":"ports","arguments":["a","b"]}})"));
   EXPECT_EQ(answered(R"({"command":"trace","topic":"show"})")["result"]["arguments"], json::array());
   const auto error = [&answered](std::string_view line) {
     const json answer = answered(line);
@@ -110,13 +119,14 @@ TEST(Answer, SaysWhatKindOfRefusalItIs) {
     return json::parse(answer(handler, R"({"command":"show","topic":"ports"})"));
   };
   const json usage = refused([] { throw std::invalid_argument("which?"); });
-  EXPECT_EQ(usage, json::parse(R"({"ok":false,"kind":"usage","error":"which?"})"));
+  EXPECT_EQ(usage, json::parse(R"({"ok":false,"kind":"usage","error":"which?","version":1})"));
   EXPECT_EQ(refusal_of(usage).kind(), RefusalKind::usage);
   const json failure = refused([] { throw std::runtime_error("not now"); });
-  EXPECT_EQ(failure, json::parse(R"({"ok":false,"kind":"failure","error":"not now"})"));
+  EXPECT_EQ(failure, json::parse(R"({"ok":false,"kind":"failure","error":"not now","version":1})"));
   EXPECT_EQ(refusal_of(failure).kind(), RefusalKind::failure);
   const json input = refused([] { throw InputError({"f", 3, 4}, "no"); });
-  EXPECT_EQ(input, json::parse(R"({"ok":false,"kind":"input","error":"no","file":"f","line":3,"column":4})"));
+  EXPECT_EQ(input,
+            json::parse(R"({"ok":false,"kind":"input","error":"no","file":"f","line":3,"column":4,"version":1})"));
   const RouterRefusal refusal = refusal_of(input);
   EXPECT_EQ(refusal.kind(), RefusalKind::input);
   EXPECT_STREQ(refusal.what(), "no");
@@ -124,6 +134,19 @@ TEST(Answer, SaysWhatKindOfRefusalItIs) {
   EXPECT_EQ(refusal.location().line, 3);
   EXPECT_EQ(refusal.location().column, 4);
   EXPECT_EQ(refusal_of(json::parse(R"({"ok":false,"error":"of another version"})")).kind(), RefusalKind::failure);
+}
+
+TEST(Answer, TakesItsOwnVersionOnly) {
+  const auto answered = [](std::string_view line) { return json::parse(answer(echo, line)); };
+  EXPECT_EQ(answered(R"({"version":1,"command":"show","topic":"ports"})")["ok"], true);
+  for (const char* other : {"0", "2", "-1", "18446744073709551615"}) {
+    // A later version may have other keys.
+    const json refused = answered(fmt::format(R"({{"version":{},"command":"show","verb":1}})", other));
+    EXPECT_EQ(refused["kind"], "version");
+    EXPECT_EQ(refused["version"], kControlVersion);
+    EXPECT_EQ(refusal_of(refused).kind(), RefusalKind::version);
+  }
+  EXPECT_EQ(answered(R"({"version":"1","command":"show","topic":"ports"})")["kind"], "usage");
 }
 
 TEST(Answer, NeverFailsOnAnyBytes) {
@@ -167,7 +190,7 @@ TEST_F(Control, PutsTogetherWhatComesInPieces) {
 TEST_F(Control, RefusesLinesWithoutEnd) {
   const auto socket = connect(path_);
   send_text(socket, std::string(ControlServer::kMostLineBytes + 1, ' '));
-  EXPECT_THAT(receive_text(socket), HasSubstr("at most 65536 bytes"));
+  EXPECT_THAT(receive_text(socket), HasSubstr("a request must have at most"));
   EXPECT_EQ(receive_text(socket), "");
   EXPECT_NE(ask("ports"), nullptr);
 }
@@ -228,11 +251,97 @@ TEST_F(Control, ServesMoreClientsThanItHasPlacesFor) {
   EXPECT_EQ(json::parse(receive_text(late))["result"]["topic"], "late");
 }
 
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat status{};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 07777;
+}
+
+/// A server with both sockets: what is asked under "set" is privileged.
+class TwoSockets : public testing::Test {
+ protected:
+  TwoSockets() {
+    server_.start(
+        {.handle = echo,
+         .stream = {.command = "stream", .start = [](auto, auto, auto&) { throw std::runtime_error("busy"); }},
+         .is_privileged =
+             [](const ControlRequest& request) { return request.command == "set" || request.command == "stream"; },
+         .audit = [this](std::string_view line) { audit_.emplace_back(line); }});
+  }
+  control::ControlSockets sockets() const {
+    control::ControlSockets sockets = only(folder_ / "new" / "all.sock");
+    sockets.read_only_socket = folder_ / "new" / "show.sock";
+    sockets.read_only_access = {.group = ::getegid(), .mode = 0660};
+    return sockets;
+  }
+  json ask_all(const char* command, const std::string& topic) {
+    return ask_router(sockets().socket, command, topic, {}, kTimeout);
+  }
+  json ask_read_only(const char* command) { return ask_router(sockets().read_only_socket, command, "x", {}, kTimeout); }
+
+  ScratchFolder folder_;
+  std::vector<std::string> audit_;  ///< read once the server has stopped
+  ControlServer server_{sockets()};
+};
+
+TEST_F(TwoSockets, HaveTheModesThatWereAskedFor) {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  EXPECT_EQ(mode_of(sockets().socket), 0600U);
+  EXPECT_EQ(mode_of(sockets().read_only_socket), 0660U) << "umask " << mask;
+  EXPECT_EQ(mode_of(sockets().socket.parent_path()), 0700U) << "the first socket is its owner's only";
+}
+
+TEST_F(TwoSockets, OneOfThemTakesOnlyWhatChangesNothing) {
+  EXPECT_EQ(ask_read_only("show")["command"], "show");
+  EXPECT_EQ(ask_all("set", "x")["command"], "set");
+  for (const char* command : {"set", "stream"}) {
+    try {
+      ask_read_only(command);
+      ADD_FAILURE() << command << " was taken";
+    } catch (const RouterRefusal& refusal) {
+      EXPECT_EQ(refusal.kind(), RefusalKind::permission);
+    }
+  }
+}
+
+TEST_F(TwoSockets, TellWhoChangedWhat) {
+  ask_all("show", "x");
+  ask_all("set", "a\nb");
+  message_of([this] { ask_read_only("set"); });
+  EXPECT_THROW(ask_all("set", "error"), RouterRefusal);
+  message_of([this] { ask_all("stream", "wan"); });
+  server_.stop();
+  const std::string who = fmt::format("audit: uid {} gid {} pid {} asked for ", ::geteuid(), ::getegid(), ::getpid());
+  EXPECT_THAT(audit_,
+              testing::ElementsAre(
+                  who + R"(["set","a\nb"]: done)",
+                  testing::StartsWith(who + R"(["set","x"]: refused: "set: this control socket only shows)"),
+                  who + R"(["set","error"]: refused: "as you wish")", who + R"(["stream","wan"]: refused: "busy")"));
+}
+
+/// Requests are short there.
+TEST_F(TwoSockets, TakeNoTableFromThoseWhoOnlyLook) {
+  const std::string line(ControlServer::kMostReadOnlyLineBytes + 1, ' ');
+  const auto read_only = connect(sockets().read_only_socket), all = connect(sockets().socket);
+  send_text(read_only, line);
+  EXPECT_THAT(receive_text(read_only), HasSubstr("a request must have at most 65536 bytes"));
+  send_text(all, line + R"({"command":"show","topic":"ports"})" + "\n");
+  EXPECT_EQ(json::parse(receive_text(all))["ok"], true);
+}
+
+/// Clients of one socket take no places of the other.
+TEST_F(TwoSockets, DoNotShareTheirPlaces) {
+  std::vector<FileDescriptor> silent(ControlServer::kMostClients);
+  std::generate(silent.begin(), silent.end(), [this] { return connect(sockets().read_only_socket); });
+  EXPECT_EQ(ask_all("show", "x")["topic"], "x");
+}
+
 TEST(ControlServer, RemovesItsSocketAtTheEnd) {
   const ScratchFolder folder;
   const auto path = folder / "control.sock";
   {
-    const ControlServer server(path);
+    const ControlServer server(only(path));
     EXPECT_TRUE(std::filesystem::exists(path));
   }
   EXPECT_FALSE(std::filesystem::exists(path));
@@ -240,20 +349,38 @@ TEST(ControlServer, RemovesItsSocketAtTheEnd) {
 
 TEST(ControlServer, MakesItsFolder) {
   const ScratchFolder folder;
-  const ControlServer server(folder / "new" / "control.sock");
+  const ControlServer server(only(folder / "new" / "control.sock"));
   struct stat status{};
   ASSERT_EQ(::stat((folder / "new").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0700U);
+}
+
+TEST(ControlServer, LetsOthersIntoTheFolderThatItMakesIfTheyMayConnect) {
+  const ScratchFolder folder;
+  control::ControlSockets sockets = only(folder / "new" / "control.sock");
+  sockets.access.mode = 0660;
+  const ControlServer server(sockets);
+  EXPECT_EQ(mode_of(folder / "new"), 0755U);
+  EXPECT_EQ(mode_of(folder / "new" / "control.sock"), 0660U);
+}
+
+TEST(ControlServer, SaysThatItMayNotGiveItsSocketToAGroup) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may give files to any group";
+  const ScratchFolder folder;
+  control::ControlSockets sockets = only(folder / "control.sock");
+  sockets.access = {.group = 0, .mode = 0660};
+  EXPECT_THAT(message_of([&sockets] { ControlServer server(sockets); }), HasSubstr("member of the group"));
+  EXPECT_FALSE(std::filesystem::exists(sockets.socket));
 }
 
 TEST(ControlServer, RefusesAFolderThatIsOpenToAll) {
   const ScratchFolder folder;
   ASSERT_EQ(::mkdir((folder / "open").c_str(), 0700), 0);
   ASSERT_EQ(::chmod((folder / "open").c_str(), 0777), 0);
-  EXPECT_THAT(message_of([&folder] { ControlServer server(folder / "open" / "control.sock"); }),
+  EXPECT_THAT(message_of([&folder] { ControlServer server(only(folder / "open" / "control.sock")); }),
               HasSubstr("other users could replace"));
   ASSERT_EQ(::chmod((folder / "open").c_str(), 01777), 0);  // as /tmp
-  const ControlServer server(folder / "open" / "control.sock");
+  const ControlServer server(only(folder / "open" / "control.sock"));
 }
 
 TEST(ControlServer, ReplacesAStaleSocketButNeitherALiveOneNorAFile) {
@@ -264,19 +391,19 @@ TEST(ControlServer, ReplacesAStaleSocketButNeitherALiveOneNorAFile) {
     ASSERT_EQ(bind_to(dead.get(), unix_address(path)), 0);
   }
   {
-    ControlServer server(path);
-    server.start(echo);
-    EXPECT_THAT(message_of([&path] { ControlServer second(path); }), HasSubstr("another router listens"));
+    ControlServer server(only(path));
+    server.start({.handle = echo});
+    EXPECT_THAT(message_of([&path] { ControlServer second(only(path)); }), HasSubstr("another router listens"));
     EXPECT_NE(ask_router(path, "show", "ports", {}, kTimeout), nullptr);
   }
   std::ofstream(path) << "precious";
-  EXPECT_THAT(message_of([&path] { ControlServer second(path); }), HasSubstr(path.string()));
+  EXPECT_THAT(message_of([&path] { ControlServer second(only(path)); }), HasSubstr(path.string()));
   EXPECT_EQ(std::filesystem::file_size(path), 8U);
 }
 
 TEST(ControlServer, SaysWhyItCannotListen) {
-  EXPECT_THAT(message_of([] { ControlServer server(std::string(200, 'x')); }), HasSubstr("1 to 107 bytes"));
-  EXPECT_THAT(message_of([] { ControlServer server("/proc/none/control.sock"); }), HasSubstr("folder"));
+  EXPECT_THAT(message_of([] { ControlServer server(only(std::string(200, 'x'))); }), HasSubstr("1 to 107 bytes"));
+  EXPECT_THAT(message_of([] { ControlServer server(only("/proc/none/control.sock")); }), HasSubstr("folder"));
 }
 
 TEST(ControlClient, SaysThatNobodyListens) {
@@ -289,7 +416,7 @@ TEST(ControlClient, SaysThatNobodyListens) {
 TEST(ControlClient, DoesNotWaitForEver) {
   const ScratchFolder folder;
   const auto path = folder / "control.sock";
-  const ControlServer silent(path);  // never started
+  const ControlServer silent(only(path));  // never started
   const auto ask = [&path] { ask_router(path, "show", "ports", {}, std::chrono::milliseconds(50)); };
   EXPECT_THAT(message_of(ask), HasSubstr("did not answer in time"));
 }
@@ -306,13 +433,13 @@ OpenPorts opening(test::TestPortSetup setup) {
 TEST(ControlClient, AsksARunningRouter) {
   const ScratchFolder folder;
   auto config = test::test_config({"wan"}, 1, 1, test::kSync);
-  config.socket = folder / "control.sock";
+  config.control.socket = folder / "control.sock";
   test::packet_memory();
   Router router(config, opening({.name = "wan", .endless = true}));
   std::jthread asker([&] {
     const auto ask = [&config](std::string_view command, std::string_view topic,
                                const std::vector<std::string>& arguments) {
-      return ask_router(config.socket, command, topic, arguments, kTimeout);
+      return ask_router(config.control.socket, command, topic, arguments, kTimeout);
     };
     while (ask("show", "ports", {})[0]["rx_packets"] == 0) std::this_thread::yield();
     EXPECT_EQ(ask("trace", "add", {"3"})["waiting_for"], 3);
@@ -332,12 +459,14 @@ TEST(ControlClient, AsksARunningRouter) {
 TEST(ControlClient, WaitsUntilThePortsHaveStarted) {
   const ScratchFolder folder;
   auto config = test::test_config({"wan"}, 1, 1, test::kSync);
-  config.socket = folder / "control.sock";
+  config.control.socket = folder / "control.sock";
   test::packet_memory();
   bool asked = false;
   const auto ask_too_early = [&] {
     asked = true;
-    const auto ask = [&config] { ask_router(config.socket, "show", "ports", {}, std::chrono::milliseconds(50)); };
+    const auto ask = [&config] {
+      ask_router(config.control.socket, "show", "ports", {}, std::chrono::milliseconds(50));
+    };
     EXPECT_THAT(message_of(ask), HasSubstr("did not answer in time"));
   };
   Router router(config, opening({.name = "wan", .packets_per_queue = 1, .at_start = ask_too_early}));
@@ -349,12 +478,12 @@ TEST(ControlClient, WaitsUntilThePortsHaveStarted) {
 TEST(ControlClient, IsToldWhenARouterFailsToStart) {
   const ScratchFolder folder;
   auto config = test::test_config({"wan"}, 1, 1, test::kSync);
-  config.socket = folder / "control.sock";
+  config.control.socket = folder / "control.sock";
   test::packet_memory();
   std::optional<RouterConnection> waiting;
   {
     const auto fail = [&] {
-      waiting.emplace(config.socket);
+      waiting.emplace(config.control.socket);
       throw std::runtime_error("no port today");
     };
     Router router(config, opening({.name = "wan", .at_start = fail}));

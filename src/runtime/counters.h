@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 namespace penumbra::runtime {
@@ -79,9 +80,10 @@ class WorkerCounters {
         steps(step_count(stages)),
         reasons_((reasons + kPerLine - 1) / kPerLine) {}
 
-  std::vector<QueueCounters> received;   ///< by the worker's own receive queues
-  std::vector<QueueCounters> sent;       ///< by port: the worker's transmit queue there
-  std::vector<QueueCounters> from_host;  ///< by port: what the host gave to be sent there
+  // Others may follow behind, while no worker works and nobody reads.
+  std::deque<QueueCounters> received;   ///< by the worker's own receive queues
+  std::deque<QueueCounters> sent;       ///< by port: the worker's transmit queue there
+  std::deque<QueueCounters> from_host;  ///< by port: what the host gave to be sent there
   std::vector<StepCounters> steps;
   Counter replicated;  ///< copies that were made of packets which leave by several ports: one less than these
   SleepCounters asleep;

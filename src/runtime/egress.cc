@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "runtime/pipeline.h"
-
 namespace penumbra::runtime {
 namespace {
 
@@ -29,6 +27,12 @@ Egress::Egress(std::uint16_t worker, std::size_t reasons, std::vector<io::TxQueu
       groups_(queues_.size()),
       busy_(queues_.size()),
       refused_by_host_(counters.received.size()) {}
+
+void Egress::add_port(io::TxQueue& queue) {
+  queues_.push_back(&queue);
+  groups_.emplace_back();
+  busy_.push_back(0);
+}
 
 void Egress::finish(Flight& flight, std::uint64_t now) noexcept {
   constexpr auto kUndecided = static_cast<std::uint16_t>(RuntimeReason::undecided);
@@ -143,17 +147,18 @@ void Egress::send(std::uint16_t port) noexcept {
     if (attempt > 0) rte_pause();
     taken = static_cast<std::uint16_t>(
         taken + queues_[port]->send(group.packets.data() + taken, static_cast<std::uint16_t>(count - taken)));
-    if (taken == count) break;
+    if (taken == count || !queues_[port]->is_open()) break;
   }
+  const RuntimeReason refusal = queues_[port]->is_open() ? RuntimeReason::tx_full : RuntimeReason::port_gone;
   if (captured) captures_.sent(worker_, port, taken);
   for (std::uint16_t i = taken; i < count; ++i) {
     bytes -= lengths[i];
-    if (captured) captures_.refused(worker_, *group.packets[i], drop_as(RuntimeReason::tx_full));
-    if (traced_) unsent_.emplace_back(group.packets[i], port);
+    if (captured) captures_.refused(worker_, *group.packets[i], drop_as(refusal));
+    if (traced_) unsent_.push_back({group.packets[i], port, refusal});
   }
   counters_.sent[port].add(taken, bytes);
   if (taken < count) {
-    counters_.reason(static_cast<std::size_t>(RuntimeReason::tx_full)).add(static_cast<std::uint64_t>(count - taken));
+    counters_.reason(static_cast<std::size_t>(refusal)).add(static_cast<std::uint64_t>(count - taken));
     rte_pktmbuf_free_bulk(group.packets.data() + taken, static_cast<unsigned>(count - taken));
   }
 }
@@ -176,16 +181,18 @@ void Egress::send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept {
   }
 }
 
-bool Egress::is_unsent(const rte_mbuf* packet, std::uint16_t port) const {
-  return std::ranges::find(unsent_, std::pair(packet, port)) != unsent_.end();
+/// What became of a packet that was to leave by a port.
+Verdict Egress::outcome(const rte_mbuf* packet, std::uint16_t port) const {
+  const auto at = std::ranges::find_if(
+      unsent_, [&](const Unsent& unsent) { return unsent.packet == packet && unsent.port == port; });
+  return at == unsent_.end() ? Verdict::send(port) : drop_as(at->reason);
 }
 
 void Egress::note_traces(Flight& flight) {
   for (auto& trace : flight.traces) {
     const rte_mbuf* const packet = flight.packets[trace.packet];
     const auto note = [&](Verdict verdict, const rte_mbuf* sent) {
-      const bool lost = verdict.kind == Verdict::Kind::send && is_unsent(sent, verdict.value);
-      tracer_.note_verdict(trace, lost ? drop_as(RuntimeReason::tx_full) : verdict);
+      tracer_.note_verdict(trace, verdict.kind == Verdict::Kind::send ? outcome(sent, verdict.value) : verdict);
     };
     const Verdict verdict = flight.verdicts[trace.packet];
     if (verdict.kind == Verdict::Kind::replicate) {

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "io/port.h"
@@ -12,6 +11,7 @@
 #include "runtime/counters.h"
 #include "runtime/flight.h"
 #include "runtime/host_path.h"
+#include "runtime/pipeline.h"
 #include "runtime/trace.h"
 
 namespace penumbra::runtime {
@@ -27,6 +27,14 @@ class Egress {
   /// by port; `host` may be null.
   Egress(std::uint16_t worker, std::size_t reasons, std::vector<io::TxQueue*> queues, HostPath* host,
          WorkerCounters& counters, Tracer& tracer, Captures& captures);
+
+  // While the worker stands still:
+  /// There is one more port.
+  void add_port(io::TxQueue& queue);
+  /// There is one more receive queue.
+  void add_receive_queue() { refused_by_host_.push_back(0); }
+  /// There is a host path from now on.
+  void set_host(HostPath* host) { host_ = host; }
 
   /// Afterwards none of the chunk's packets is the worker's.
   void finish(Flight& flight, std::uint64_t now) noexcept;
@@ -44,13 +52,18 @@ class Egress {
     std::uint16_t count = 0;
     std::array<rte_mbuf*, Chunk::kCapacity> packets;
   };
+  struct Unsent {
+    const rte_mbuf* packet;
+    std::uint16_t port;
+    RuntimeReason reason;
+  };
   bool add(std::uint16_t port, rte_mbuf* packet) noexcept;
   bool replicate(const Flight& flight, std::uint16_t packet) noexcept;
   std::uint16_t add_copies(const Flight& flight, std::span<const std::uint16_t> ports, rte_mbuf& packet) noexcept;
   void drop_copies(const Replication& replication, const rte_mbuf& packet) noexcept;
   Verdict verdict_of_dropped(const Replication& replication) const noexcept;
   void send(std::uint16_t port) noexcept;
-  bool is_unsent(const rte_mbuf* packet, std::uint16_t port) const;
+  Verdict outcome(const rte_mbuf* packet, std::uint16_t port) const;
   void note_traces(Flight& flight);
 
   std::uint16_t worker_;
@@ -63,9 +76,9 @@ class Egress {
   std::vector<Group> groups_;        ///< by port; empty between chunks
   std::vector<std::uint16_t> busy_;  ///< the ports whose groups are not empty, each once; room for all
   std::uint16_t busy_count_ = 0;
-  bool traced_ = false;                                            ///< some packet of the chunk is
-  std::vector<std::pair<const rte_mbuf*, std::uint16_t>> unsent_;  ///< of a traced chunk, by which port
-  std::vector<std::uint64_t> refused_by_host_;                     ///< by receive queue
+  bool traced_ = false;                         ///< some packet of the chunk is
+  std::vector<Unsent> unsent_;                  ///< of a traced chunk
+  std::vector<std::uint64_t> refused_by_host_;  ///< by receive queue
 };
 
 }  // namespace penumbra::runtime

@@ -27,7 +27,7 @@ inline void forward_while_it_fails(const std::string& engine, const std::functio
                                                   "pipeline:\n  - echo: {{offset: 30}}\n",
                                                   engine),
                                       "test.yaml", ".");
-  config.socket.clear();
+  config.control.socket.clear();
   constexpr std::uint64_t kBefore = 5'000, kAfter = 50'000;
   bool fails = false;
   std::uint64_t until = 0;

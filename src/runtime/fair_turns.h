@@ -20,6 +20,9 @@ class FairTurns {
   /// `share` is in ticks of the clock that costs are measured with, at least 1.
   FairTurns(std::size_t queues, std::int64_t share) : share_(share), balances_(queues, 0) {}
 
+  /// There is one more queue.
+  void add_queue() { balances_.push_back(0); }
+
   /// It is the queue's turn: returns whether it may receive a chunk, or is passed over.
   bool may_receive(std::size_t queue) noexcept {
     std::int64_t& balance = balances_[queue];

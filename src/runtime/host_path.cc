@@ -14,7 +14,9 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
+#include "base/log.h"
 #include "io/eal.h"
 #include "penumbra/errors.h"
 
@@ -56,7 +58,9 @@ void watch(const FileDescriptor& poll, int descriptor) {
 
 HostPath::HostPath(const control::RouterConfig& config, Ports ports, const Pipeline& pipeline)
     : twin_of_port_(ports.size()),
-      pool_(io::create_pool(io::host_pool_size(config.ports, static_cast<std::uint16_t>(config.cores.size())))),
+      workers_(static_cast<std::uint16_t>(config.cores.size())),
+      room_(io::host_pool_size(config.ports, workers_)),
+      pool_(io::create_pool(room_)),
       lost_(pipeline.reasons().size()) {
   static std::atomic<unsigned> created{0};
   const unsigned number = created.fetch_add(1);
@@ -78,7 +82,18 @@ HostPath::HostPath(const control::RouterConfig& config, Ports ports, const Pipel
     if (twin_of_port_[i] == nullptr) continue;
     std::this_thread::sleep_until(twin_of_port_[i]->created + kIntroduction);
     for_twin(config.ports[i], [&] { bring_up(*twin_of_port_[i]); });
+    give_addresses(*twin_of_port_[i]);
   }
+}
+
+void HostPath::make_room(std::span<const control::PortConfig> ports) {
+  const io::PoolSize size = io::host_pool_size(ports, workers_);
+  if (size.data_room <= room_.data_room && size.packets <= room_.packets) return;
+  const io::PoolSize larger{std::max(size.packets, room_.packets), std::max(size.data_room, room_.data_room)};
+  io::PacketPool pool = io::create_pool(larger);
+  const std::unique_lock lock = rest();
+  earlier_pools_.push_back(std::exchange(pool_, std::move(pool)));
+  room_ = larger;
 }
 
 HostPath::~HostPath() {
@@ -89,7 +104,7 @@ void HostPath::add_twin(const control::PortConfig& config, const io::Port& port)
   Twin& twin = twins_.emplace_back();
   twin.port = &port;
   twin.name = config.twin;
-  for_twin(config, [&] { create(twin); });
+  for_twin(config, [&] { create(twin, port.info()); });
   twin_of_port_[port.info().index] = &twin;
   const std::string interface = port.host_interface();
   if (interface.empty()) return;
@@ -101,8 +116,8 @@ void HostPath::add_twin(const control::PortConfig& config, const io::Port& port)
                   config.info.name, interface, twin.name, fmt::join(twin.quiet->failures(), " ")));
 }
 
-void HostPath::create(Twin& twin) {
-  twin.tap.emplace(twin.name, twin.port->info().mac, twin.port->info().mtu);
+void HostPath::create(Twin& twin, const PortInfo& info) {
+  twin.tap.emplace(twin.name, info.mac, info.mtu);
   watch(poll_, twin.tap->descriptor());
   twin.tap->set_carrier(twin.port->link_up());
   twin.created = Clock::now();
@@ -110,7 +125,69 @@ void HostPath::create(Twin& twin) {
 
 void HostPath::bring_up(Twin& twin) {
   twin.tap.value().bring_up();
+  if (twin.was_lost) log_info(fmt::format("port '{}': twin {} is back", twin.port->info().name, twin.name));
+  twin.was_lost = false;
   twin.up.store(true, std::memory_order_relaxed);
+}
+
+/// The kernel forgets IPv6 addresses of an interface that goes down, and somebody may delete any: they come again. What
+/// it refuses (IPv6 is off, say) it is asked again when something changes.
+void HostPath::give_addresses(Twin& twin) {
+  std::string refusal;
+  try {
+    addresses_.reconcile(twin.name, control::netlink::host_addresses(twin.port->info()), twin.given);
+  } catch (const std::exception& error) {
+    refusal = error.what();
+  }
+  if (refusal != twin.refusal && !refusal.empty()) {
+    log_warning(fmt::format("port '{}': its twin {} lacks addresses: {}", twin.port->info().name, twin.name, refusal));
+  }
+  twin.refusal = refusal;
+}
+
+HostPath::NewTwin HostPath::prepare(const control::PortConfig& config, const io::Port& port, const PortInfo& info) {
+  NewTwin twins(1);
+  Twin& twin = twins.front();
+  twin.port = &port;
+  twin.name = config.twin;
+  twin.renewed = true;  // its thread keeps the host's stack off the interface
+  for_twin(config, [&] { create(twin, info); });
+  return twins;
+}
+
+void HostPath::add(NewTwin twin, std::uint16_t worker, Doorbell& doorbell) {
+  const std::uint16_t port = twin.front().port->info().index;
+  twins_.splice(twins_.end(), twin);
+  twin_of_port_[port] = &twins_.back();
+  serve(port, worker, doorbell);
+}
+
+HostPath::NewTwin HostPath::remove(std::uint16_t port) {
+  NewTwin removed;
+  const auto at = std::ranges::find_if(twins_, [&](const Twin& twin) { return &twin == twin_of_port_[port]; });
+  if (at != twins_.end()) removed.splice(removed.end(), twins_, at);
+  twin_of_port_[port] = nullptr;
+  return removed;
+}
+
+std::unique_lock<std::mutex> HostPath::rest() {
+  ++wanted_;
+  std::unique_lock lock(mutex_);
+  --wanted_;
+  return lock;
+}
+
+void HostPath::renew(const io::Port& port) {
+  Twin* const twin = twin_of_port_[port.info().index];
+  if (twin != nullptr) twin->renewed = true;
+}
+
+/// The port has another device: the twin takes its MAC address and MTU, and the host's stack keeps off its interface.
+void HostPath::keep_off(Twin& twin) {
+  twin.tap.value().set(twin.port->info().mac, twin.port->info().mtu);
+  const std::string interface = twin.port->host_interface();
+  twin.quiet.reset();
+  if (!interface.empty()) twin.quiet.emplace(interface);
 }
 
 void HostPath::serve(std::uint16_t port, std::uint16_t worker, Doorbell& doorbell) {
@@ -139,7 +216,9 @@ Verdict HostPath::punt(std::uint16_t worker, std::uint16_t port, std::uint16_t r
 }
 
 bool HostPath::is_too_long(const rte_mbuf& packet) const noexcept {
-  const std::uint32_t longest = twin_of_port_[packet.port]->port->info().mtu + std::uint32_t{RTE_ETHER_HDR_LEN};
+  const Twin* const twin = twin_of_port_[packet.port];
+  if (twin == nullptr) return false;  // it was removed meanwhile
+  const std::uint32_t longest = twin->port->info().mtu + std::uint32_t{RTE_ETHER_HDR_LEN};
   if (rte_pktmbuf_pkt_len(&packet) <= longest) [[likely]] {
     return false;
   }
@@ -153,10 +232,13 @@ void HostPath::run() noexcept {
   io::register_thread();
   for (;;) {
     const bool last = stopping_.load();  // before the rings are looked into: nothing comes after
+    while (wanted_.load() > 0) std::this_thread::yield();
+    std::unique_lock lock(mutex_);
     const bool wrote = write_punted();
     if (last && !wrote) return;
     const bool read = !last && read_twins();
     look_after_twins();
+    lock.unlock();
     if (!wrote && !read && !last) sleep();
   }
 }
@@ -174,8 +256,9 @@ bool HostPath::write_punted() noexcept {
 }
 
 void HostPath::deliver(rte_mbuf& packet) noexcept {
-  Twin& twin = *twin_of_port_[packet.port];
-  const bool taken = twin.tap && twin.tap->write({rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len});
+  Twin* const twin = twin_of_port_[packet.port];  // null: it was removed meanwhile
+  const bool taken = twin != nullptr && twin->tap &&
+                     twin->tap->write({rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len});
   if (!taken) lost_[packet.hash.usr].add(1);
 }
 
@@ -214,25 +297,38 @@ bool HostPath::read_from(Twin& twin) noexcept {
   return count > 0;
 }
 
-/// The twin's carrier follows the port's link; one that was deleted is made anew, and brought up when it is known.
+/// The twin's carrier follows the port's link; one that was deleted is made anew, and brought up and given its
+/// addresses when it is known.
 void HostPath::look_after_twins() noexcept {
   const auto now = Clock::now();
   if (now - looked_after_ < std::chrono::milliseconds(kSleepMilliseconds)) return;
   looked_after_ = now;
+  const bool changed = addresses_.changed() || std::exchange(addresses_wanted_, false);
   for (auto& twin : twins_) {
     if (twin.tap && twin.tap->gone()) {
       twin.up.store(false, std::memory_order_relaxed);
       twin.tap.reset();
+      twin.was_lost = true;
+      log_warning(fmt::format("port '{}': twin {} was deleted; it is made again", twin.port->info().name, twin.name));
     }
     try {
       if (!twin.tap) {
-        create(twin);
+        create(twin, twin.port->info());
       } else {
         twin.tap->set_carrier(twin.port->link_up());
-        if (!twin.up.load(std::memory_order_relaxed) && now - twin.created >= kIntroduction) bring_up(twin);
+        if (std::exchange(twin.renewed, false)) keep_off(twin);
+        if (!twin.up.load(std::memory_order_relaxed) && now - twin.created >= kIntroduction) {
+          bring_up(twin);
+          give_addresses(twin);
+        } else if (changed && twin.up.load(std::memory_order_relaxed)) {
+          give_addresses(twin);
+        }
       }
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
       twin.tap.reset();  // tried again in a while; show() says that it is down
+      if (twin.failure == error.what()) continue;
+      twin.failure = error.what();
+      log_warning(fmt::format("port '{}': twin {}: {}", twin.port->info().name, twin.name, twin.failure));
     }
   }
 }

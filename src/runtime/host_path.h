@@ -9,7 +9,9 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -21,6 +23,7 @@
 #include "base/file_descriptor.h"
 #include "base/rate_limiter.h"
 #include "control/config.h"
+#include "control/netlink/addresses.h"
 #include "io/packet_pool.h"
 #include "io/packet_ring.h"
 #include "io/port.h"
@@ -36,8 +39,8 @@ class HostPath {
  public:
   using Ports = std::span<const std::unique_ptr<io::Port>>;
 
-  /// Creates the twins that the configuration wants, for ports that are open, and brings them up. Throws InputError at
-  /// the port's place.
+  /// Creates the twins that the configuration wants, for ports that are open, brings them up and gives them the ports'
+  /// addresses. Throws InputError at the port's place.
   HostPath(const control::RouterConfig& config, Ports ports, const Pipeline& pipeline);
   HostPath(const HostPath&) = delete;
   HostPath& operator=(const HostPath&) = delete;
@@ -48,6 +51,29 @@ class HostPath {
   /// Between the two the thread runs. stop() returns when everything that was punted is written; the workers have left.
   void start();
   void stop() noexcept;
+
+  // For whoever changes ports:
+  /// Keeps the thread from looking at ports and twins for as long as the lock is held.
+  std::unique_lock<std::mutex> rest();
+  struct Twin;
+  using NewTwin = std::list<Twin>;  ///< one, or none
+  /// Creates the twin of a port that will be known as `port`, with what `info` says of it. Throws InputError at the
+  /// port's place. Without the lock.
+  NewTwin prepare(const control::PortConfig& config, const io::Port& port, const PortInfo& info);
+  /// Makes room for the packets of these ports, whose MTUs may be larger. Throws std::runtime_error without memory.
+  /// Without the lock.
+  void make_room(std::span<const control::PortConfig> ports);
+  // With the lock of rest(), while the workers stand still:
+  /// There is one more port.
+  void add_port() { twin_of_port_.push_back(nullptr); }
+  /// Takes over a twin that was prepared. As for serve().
+  void add(NewTwin twin, std::uint16_t worker, Doorbell& doorbell);
+  /// Gives away a port's twin: it goes when that is destroyed.
+  NewTwin remove(std::uint16_t port);
+  /// Ports may have other addresses.
+  void look_again() { addresses_wanted_ = true; }
+  /// A port has another device.
+  void renew(const io::Port& port);
 
   // For workers:
   bool has_twin(std::uint16_t port) const noexcept { return twin_of_port_[port] != nullptr; }
@@ -76,19 +102,8 @@ class HostPath {
  private:
   using Clock = std::chrono::steady_clock;
 
-  struct Twin {
-    const io::Port* port = nullptr;
-    std::string name;
-    std::uint16_t worker = 0;
-    Doorbell* doorbell = nullptr;  ///< the worker's
-    std::optional<io::Tap> tap;    ///< none: it was deleted and cannot be made anew yet
-    Clock::time_point created;
-    std::atomic<bool> up{false};
-    std::optional<io::QuietInterface> quiet;
-  };
-
   void add_twin(const control::PortConfig& config, const io::Port& port);
-  void create(Twin& twin);
+  void create(Twin& twin, const PortInfo& info);
   static void bring_up(Twin& twin);
   void run() noexcept;
   bool write_punted() noexcept;
@@ -96,10 +111,17 @@ class HostPath {
   bool read_from(Twin& twin) noexcept;
   void deliver(rte_mbuf& packet) noexcept;
   void look_after_twins() noexcept;
+  void give_addresses(Twin& twin);
+  static void keep_off(Twin& twin);
   void sleep() noexcept;
 
-  std::deque<Twin> twins_;
+  std::mutex mutex_;                 ///< the thread holds it while it does not sleep
+  std::atomic<unsigned> wanted_{0};  ///< who waits for rest(): the thread lets them go first
+  std::list<Twin> twins_;
   std::vector<Twin*> twin_of_port_;
+  const std::uint16_t workers_;
+  io::PoolSize room_;
+  std::vector<io::PacketPool> earlier_pools_;        ///< packets of theirs may be in flight
   io::PacketPool pool_;                              ///< of what the host sends; before the rings, which give back
   std::vector<io::PacketRing> to_host_, from_host_;  ///< by worker
   std::deque<RateLimiter> limits_;                   ///< by reason
@@ -107,11 +129,30 @@ class HostPath {
   std::vector<Counter> lost_;                        ///< by reason
   std::vector<std::string> warnings_;
   FileDescriptor poll_;
+  control::netlink::AddressKeeper addresses_;
+  bool addresses_wanted_ = false;  ///< ports may have others
   Doorbell doorbell_;
   bool blocked_ = false;  ///< there is no room for what the host sends
   std::atomic<bool> stopping_{false};
   Clock::time_point looked_after_;
   std::jthread thread_;
+};
+
+/// Declared here for the lists of them.
+struct HostPath::Twin {
+  const io::Port* port = nullptr;
+  std::string name;
+  std::uint16_t worker = 0;
+  Doorbell* doorbell = nullptr;  ///< the worker's
+  std::optional<io::Tap> tap;    ///< none: it was deleted and cannot be made anew yet
+  std::chrono::steady_clock::time_point created;
+  std::atomic<bool> up{false};
+  bool was_lost = false;  ///< it was deleted and is not up again
+  std::string failure;    ///< why it could not be made the last time that this failed
+  std::optional<io::QuietInterface> quiet;
+  std::vector<control::netlink::HostAddress> given;  ///< addresses that it has of this program
+  std::string refusal;                               ///< why it lacks some of its port's
+  bool renewed = false;                              ///< its port's MAC address or MTU may be another
 };
 
 }  // namespace penumbra::runtime

@@ -31,12 +31,29 @@ std::chrono::nanoseconds IdlePolicy::rest(std::uint64_t now) noexcept {
 Idle::Idle(std::chrono::nanoseconds longest, std::vector<io::RxQueue*> queues, SleepCounters& counters)
     : longest_(longest),
       policy_(longest, static_cast<double>(rte_get_tsc_hz())),
-      queues_(std::move(queues)),
+      all_queues_(std::move(queues)),
       counters_(counters) {}
 
 void Idle::set_up_thread() {
   // The kernel may delay an ordinary thread's timers by 50 us, so as to join them with others.
   prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
+  find_interrupts();
+}
+
+void Idle::watch() noexcept {
+  if (armed_) arm(false);
+  try {
+    find_interrupts();
+  } catch (const std::exception&) {
+    queues_.clear();
+    epoll_ = {};
+    policy_.set_longest(longest_);
+  }
+}
+
+void Idle::find_interrupts() {
+  queues_ = all_queues_;
+  policy_.set_longest(longest_);
   std::erase_if(queues_, [](const io::RxQueue* queue) { return queue->exhausted(); });
   const auto silent = std::erase_if(queues_, [](const io::RxQueue* queue) { return queue->interrupts().empty(); });
   if (longest_.count() == 0) return;

@@ -56,6 +56,10 @@ class Idle {
 
   /// In the worker's thread before its first rest: exact timers, and the queues' interrupts. Throws std::system_error.
   void set_up_thread();
+  /// Its queues may have other interrupts from now on. Where they cannot be waited for, the worker looks in between.
+  void watch() noexcept;
+  /// There is one more queue. Before watch(), while the worker stands still.
+  void add_queue(io::RxQueue& queue) { all_queues_.push_back(&queue); }
   void worked() noexcept {
     policy_.worked();
     if (armed_) arm(false);
@@ -67,12 +71,14 @@ class Idle {
   Doorbell& doorbell() { return doorbell_; }
 
  private:
+  void find_interrupts();
   void arm(bool on) noexcept;
   void sleep(std::chrono::nanoseconds duration) const noexcept;
 
   const std::chrono::nanoseconds longest_;
   IdlePolicy policy_;
-  std::vector<io::RxQueue*> queues_;  ///< after set_up_thread() only those with an interrupt
+  std::vector<io::RxQueue*> all_queues_;
+  std::vector<io::RxQueue*> queues_;  ///< those with an interrupt
   SleepCounters& counters_;
   Doorbell doorbell_;
   FileDescriptor epoll_;

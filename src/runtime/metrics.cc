@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/metrics.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <prometheus/collectable.h>
-#include <prometheus/exposer.h>
 #include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
 #include <rte_version.h>
 #include <sys/socket.h>
 
 #include <chrono>
+#include <optional>
+#include <utility>
+
+#include "runtime/port_slot.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -46,6 +47,7 @@ class Families {
 
 void add_ports(const MetricsSource& source, const Statistics& statistics, Families& families) {
   for (std::size_t i = 0; i < source.ports.size(); ++i) {
+    if (source.ports[i]->info().removed) continue;
     const Labels port{{"port", source.ports[i]->info().name}};
     const Traffic &received = statistics.received_by_port[i], &sent = statistics.sent_by_port[i],
                   &from_host = statistics.from_host_by_port[i];
@@ -57,6 +59,10 @@ void add_ports(const MetricsSource& source, const Statistics& statistics, Famili
                    port, from_host.packets);
     families.count("penumbra_port_from_host_bytes_total", "Bytes of frames that the host gave to be sent", port,
                    from_host.bytes);
+    if (const auto* slot = dynamic_cast<const PortSlot*>(source.ports[i].get()); slot != nullptr) {
+      families.count("penumbra_port_reopened_total", "How often the port's interface came back after it was gone", port,
+                     slot->reopened());
+    }
     for (const auto& [what, packets] : source.ports[i]->device_losses()) {
       families.count("penumbra_port_lost_packets_total", "Packets that the port's device lost, by its own count",
                      {{"port", source.ports[i]->info().name}, {"reason", what}}, packets);
@@ -78,11 +84,12 @@ void add_queues(const MetricsSource& source, Families& families) {
     const auto& counters = source.workers[worker]->counters();
     const auto& queues = source.workers[worker]->receive_queues();
     for (std::size_t i = 0; i < queues.size(); ++i) {
-      const std::string& port = source.ports[queues[i].port]->info().name;
-      add_queue("rx", port, queues[i].index, worker, counters.received[i], families);
+      const PortInfo& info = source.ports[queues[i].port]->info();
+      if (!info.removed) add_queue("rx", info.name, queues[i].index, worker, counters.received[i], families);
     }
     for (std::size_t port = 0; port < source.ports.size(); ++port) {
-      add_queue("tx", source.ports[port]->info().name, worker, worker, counters.sent[port], families);
+      const PortInfo& info = source.ports[port]->info();
+      if (!info.removed) add_queue("tx", info.name, worker, worker, counters.sent[port], families);
     }
   }
 }
@@ -157,18 +164,10 @@ void add_run(const MetricsSource& source, const Statistics& statistics, Families
   families.gauge("penumbra_tsc_hertz", "Cycles of the time stamp counter in a second", {}, statistics.tsc_hz);
 }
 
-class RouterMetrics final : public prometheus::Collectable {
- public:
-  explicit RouterMetrics(MetricsSource source) : source_(std::move(source)) {}
-  std::vector<prometheus::MetricFamily> Collect() const override { return collect_metrics(source_); }
-
- private:
-  const MetricsSource source_;
-};
-
 }  // namespace
 
 std::vector<prometheus::MetricFamily> collect_metrics(const MetricsSource& source) {
+  const std::shared_lock lock(source.mutex);
   const Statistics statistics = source.statistics();
   Families families;
   add_run(source, statistics, families);
@@ -181,29 +180,15 @@ std::vector<prometheus::MetricFamily> collect_metrics(const MetricsSource& sourc
   return families.take();
 }
 
-struct MetricsServer::Parts {
-  explicit Parts(const std::string& listen) : exposer(listen, 1) {}
-
-  std::shared_ptr<RouterMetrics> metrics;
-  prometheus::Exposer exposer;  ///< destroyed first: it ends the threads that collect
-};
-
-MetricsServer::MetricsServer(const control::MetricsConfig& config) {
-  // The HTTP server does not say why it cannot listen; so that is found out before.
-  control::listen_at(config.listen, "metrics", SOCK_STREAM | SOCK_CLOEXEC);
-  try {
-    parts_ = std::make_unique<Parts>(config.listen.text);
-  } catch (const std::exception& error) {
-    throw InputError(config.listen.location,
-                     fmt::format("metrics: cannot listen on {}: {}", config.listen.text, error.what()));
-  }
-}
-
-MetricsServer::~MetricsServer() = default;
+MetricsServer::MetricsServer(const control::MetricsConfig& config)
+    : server_(control::listen_at(config.listen, "metrics", SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK)) {}
 
 void MetricsServer::start(MetricsSource source) {
-  parts_->metrics = std::make_shared<RouterMetrics>(std::move(source));
-  parts_->exposer.RegisterCollectable(parts_->metrics);
+  server_.start([source = std::move(source)](const std::string& path) -> std::optional<HttpPage> {
+    if (path != "/metrics") return std::nullopt;
+    return HttpPage{.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                    .body = prometheus::TextSerializer().Serialize(collect_metrics(source))};
+  });
 }
 
 }  // namespace penumbra::runtime

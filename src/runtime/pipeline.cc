@@ -63,6 +63,7 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
        {"host_lost", Kind::drop, "punted, but the port's twin did not take it (down, out of memory, deleted)"}},
       {"router",
        {"host_too_long", Kind::drop, "from the host, but longer than the port's MTU: its twin has another one"}},
+      {"router", {"port_gone", Kind::drop, "the egress port has no device at the moment, or was removed"}},
   };
   std::map<std::string, unsigned> uses;
   for (std::size_t i = 0; i < configs.size(); ++i) {
@@ -74,6 +75,7 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
     stage.name = use == 1 ? config.function : fmt::format("{}.{}", config.function, use);
     const auto taken_behind = ethertypes(configs.subspan(i + 1));
     stage.function = stage.info->create(config.config, {ports, grace_periods, feed, taken_behind});
+    for (std::string& warning : stage.function->warnings()) warnings_.push_back(std::move(warning));
     const auto& reasons = stage.function->reasons();
     if (reasons_.size() + reasons.size() > kMostReasons) {
       throw config.config.error("the pipeline has too many functions");
@@ -171,6 +173,10 @@ void Pipeline::check_punts(const control::PuntLimits& limits) const {
 
 void Pipeline::bind(std::span<const PortInfo> ports) {
   for (auto& stage : stages_) stage.function->bind(ports);
+}
+
+void Pipeline::rebind(std::span<const PortInfo> ports) {
+  for (auto& stage : stages_) stage.function->rebind(ports);
 }
 
 void Pipeline::lose_link(std::uint16_t port) {

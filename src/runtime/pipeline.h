@@ -24,7 +24,8 @@ enum class RuntimeReason : std::uint16_t {
   sink_failed,
   host_full,
   host_lost,
-  host_too_long
+  host_too_long,
+  port_gone
 };
 
 struct PipelineReason {
@@ -59,7 +60,8 @@ class Pipeline {
            RouteFeed* feed = nullptr);
 
   const std::vector<Stage>& stages() const { return stages_; }
-  /// Of stages whose engine this machine lacks, so that they run on the CPU, each with its place.
+  /// The functions' own, and of stages whose engine this machine lacks, so that they run on the CPU; each with its
+  /// place.
   const std::vector<std::string>& warnings() const { return warnings_; }
   /// A verdict's value for drop and punt is an index into this list.
   const std::vector<PipelineReason>& reasons() const { return reasons_; }
@@ -77,6 +79,8 @@ class Pipeline {
   void check_punts(const control::PuntLimits& limits) const;
   /// Tells the functions the ports' final MAC addresses and MTUs.
   void bind(std::span<const PortInfo> ports);
+  /// Tells them of ports that have changed. No packet is in flight.
+  void rebind(std::span<const PortInfo> ports);
   /// Tells the functions that a port's link went down.
   void lose_link(std::uint16_t port);
   /// A queue per stage for one worker on this core; null for a stage without a shader. Throws std::runtime_error when

@@ -41,9 +41,10 @@ TEST(Pipeline, NumbersReasonsWithItsOwnFirst) {
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::host_full)), "router.host_full");
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::host_lost)), "router.host_lost");
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::host_too_long)), "router.host_too_long");
-  EXPECT_EQ(pipeline.reason_name(7), "test_judge.dropped");
-  EXPECT_EQ(pipeline.reason_name(11), "test_judge.2.dropped");
-  EXPECT_EQ(pipeline.reasons().size(), 7U + 2 * 4 + 2);
+  EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::port_gone)), "router.port_gone");
+  EXPECT_EQ(pipeline.reason_name(8), "test_judge.dropped");
+  EXPECT_EQ(pipeline.reason_name(12), "test_judge.2.dropped");
+  EXPECT_EQ(pipeline.reasons().size(), 8U + 2 * 4 + 2);
 }
 
 TEST(Pipeline, HasADropForWhatIsOverThePuntsLimit) {

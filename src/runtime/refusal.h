@@ -13,9 +13,11 @@
 namespace penumbra::runtime {
 
 enum class RefusalKind {
-  failure,  ///< it could be done at another time, or by another router
-  usage,    ///< what was asked for is wrong: std::invalid_argument
-  input,    ///< a file that was named is wrong: InputError
+  failure,     ///< it could be done at another time, or by another router
+  usage,       ///< what was asked for is wrong: std::invalid_argument
+  input,       ///< a file that was named is wrong: InputError
+  permission,  ///< the socket takes only commands that change nothing
+  version,     ///< the request is of a version of the protocol that the router does not speak
 };
 
 /// The router understood the request and says in words why it does not do it.
@@ -34,7 +36,7 @@ class RouterRefusal : public std::runtime_error {
 
 /// The answer that tells what was thrown.
 nlohmann::ordered_json to_answer(const std::exception& error);
-/// The other way about. A kind that is not known, of a router of another version, is a failure.
+/// The refusal that an answer tells of. A kind that is not known, of a later router, is a failure.
 RouterRefusal refusal_of(const nlohmann::ordered_json& answer);
 
 }  // namespace penumbra::runtime

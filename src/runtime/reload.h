@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,30 +15,68 @@
 #include <vector>
 
 #include "control/config.h"
+#include "runtime/commands.h"
+#include "runtime/config_edits.h"
 #include "runtime/pipeline.h"
+#include "runtime/unconfirmed.h"
 
 namespace penumbra::runtime {
+
+class PortChanges;
 
 /// A running router's configuration, and how another one takes its place.
 class Reloader {
  public:
-  /// `pipeline` runs by `config` and outlives this.
-  Reloader(const control::RouterConfig& config, Pipeline& pipeline);
+  /// `pipeline` runs by `config` and outlives this. Whoever asks its functions holds `functions`.
+  Reloader(const control::RouterConfig& config, Pipeline& pipeline, std::mutex& functions);
 
+  /// Before the first command: how ports are changed. Outlives this.
+  void use(PortChanges& ports) { ports_ = &ports; }
+
+  /// Ends changes: what waits to be confirmed stays, and later commands are refused. Call before ports and workers go.
+  void stop();
   /// See Router::reload().
   nlohmann::ordered_json command(std::string_view action, std::span<const std::string> arguments);
+  /// See Router::reconfigure().
+  nlohmann::ordered_json take_over(const control::RouterConfig& next, bool apply);
+  /// See Router::change().
+  nlohmann::ordered_json change(const std::string& command, std::string_view action,
+                                std::span<const std::string> arguments);
+  /// See Router::configure().
+  nlohmann::ordered_json configure(std::string_view action, std::span<const std::string> arguments);
 
  private:
+  nlohmann::ordered_json save(std::span<const std::string> arguments);
+  void tell_unconfirmed(nlohmann::ordered_json& answer) const;
   std::vector<std::string> restarts(const control::RouterConfig& next) const;
+  /// Takes over `next`, then holds `kept` as the configuration: the same, but where `next` has tables that commands
+  /// have changed, `kept` names their files.
+  nlohmann::ordered_json take_over_locked(const control::RouterConfig& next, const control::RouterConfig& kept,
+                                          bool apply, std::optional<std::chrono::nanoseconds> confirm);
+  nlohmann::ordered_json change_ports(std::string_view action, const CommandRequest& request);
+  nlohmann::ordered_json set(std::string_view action, std::span<const std::string> arguments);
+  nlohmann::ordered_json take_edit(const ConfigEdit& edit, std::optional<std::chrono::nanoseconds> confirm);
+  control::RouterConfig parse(const std::string& text) const;
+  void require_running() const;
+  void require_saved(const std::vector<std::string>& changes) const;
+  void give_back_ports(const control::RouterConfig& before);
+  std::vector<std::string> stage_names() const;
+  std::vector<std::string> edits() const;
+  std::vector<std::string> unsaved() const;
   bool comparable(const control::RouterConfig& next) const;
   void adopt(const control::RouterConfig& config);
 
-  std::mutex mutex_;
+  std::mutex mutex_;  ///< of whoever changes the configuration; taken before `functions_`
   Pipeline& pipeline_;
+  std::mutex& functions_;
+  control::RouterConfig config_;
   std::filesystem::path file_;  ///< absolute
   std::map<std::string, std::string> sections_;
-  std::vector<std::string> ports_;                           ///< by name
+  PortChanges* ports_ = nullptr;
+  bool is_stopped_ = false;
+  std::shared_ptr<const ConfigNode> saved_;                  ///< the configuration as its file has it
   std::vector<std::pair<std::string, std::string>> stages_;  ///< function, engine
+  Unconfirmed unconfirmed_;
 };
 
 }  // namespace penumbra::runtime

@@ -8,17 +8,29 @@
 #include <iterator>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <shared_mutex>
 #include <stdexcept>
 #include <thread>
 
+#include "base/log.h"
 #include "control/netlink/feed.h"
 #include "io/eal.h"
+#include "io/port_warnings.h"
 #include "penumbra/engine.h"
 #include "penumbra/errors.h"
+#include "runtime/commands.h"
+#include "runtime/config_check.h"
 #include "runtime/control_server.h"
+#include "runtime/explain.h"
 #include "runtime/host_path.h"
+#include "runtime/link_watch.h"
 #include "runtime/metrics.h"
+#include "runtime/port_changes.h"
+#include "runtime/port_keeper.h"
+#include "runtime/port_slot.h"
+#include "runtime/quiesce.h"
 #include "runtime/reload.h"
+#include "runtime/started.h"
 #include "runtime/statistics.h"
 
 namespace penumbra::runtime {
@@ -26,90 +38,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::size_t kMostPorts = 1024;
+
 std::vector<std::string> names_of(std::span<const PortInfo> ports) {
   std::vector<std::string> names(ports.size());
   std::transform(ports.begin(), ports.end(), names.begin(), [](const PortInfo& port) { return port.name; });
   return names;
 }
-
-/// Stops what was started, in whatever way it ends.
-class StartedPorts {
- public:
-  explicit StartedPorts(Ports ports) : ports_(ports) {
-    try {
-      for (; started_ < ports_.size(); ++started_) ports_[started_]->start();
-    } catch (...) {
-      stop();
-      throw;
-    }
-  }
-  StartedPorts(const StartedPorts&) = delete;
-  StartedPorts& operator=(const StartedPorts&) = delete;
-  ~StartedPorts() { stop(); }
-
- private:
-  void stop() noexcept {
-    for (; started_ > 0; --started_) ports_[started_ - 1]->stop();
-  }
-  Ports ports_;
-  std::size_t started_ = 0;
-};
-
-/// Fills the tables before there are packets, and follows as long as there may be.
-class StartedFeed {
- public:
-  explicit StartedFeed(control::netlink::NetlinkFeed& feed) : feed_(feed) { feed_.start(); }
-  StartedFeed(const StartedFeed&) = delete;
-  StartedFeed& operator=(const StartedFeed&) = delete;
-  ~StartedFeed() { feed_.stop(); }
-
- private:
-  control::netlink::NetlinkFeed& feed_;
-};
-
-/// Stops the host's thread at the latest before the ports stop that it sends by.
-class StartedHost {
- public:
-  explicit StartedHost(HostPath* host) : host_(host) {
-    if (host_ != nullptr) host_->start();
-  }
-  StartedHost(const StartedHost&) = delete;
-  StartedHost& operator=(const StartedHost&) = delete;
-  ~StartedHost() { stop(); }
-
-  void stop() noexcept {
-    if (host_ != nullptr) host_->stop();
-  }
-
- private:
-  HostPath* host_;  ///< or null
-};
-
-/// Which ports' links have gone down since the last look.
-class LinkWatch {
- public:
-  explicit LinkWatch(Ports ports) : ports_(ports) {
-    for (const auto& port : ports_) was_up_.push_back(port->link_up());
-  }
-
-  void look(Pipeline& pipeline) {
-    for (std::size_t i = 0; i < ports_.size(); ++i) {
-      const bool is_up = ports_[i]->link_up();
-      if (was_up_[i] && !is_up) pipeline.lose_link(ports_[i]->info().index);
-      was_up_[i] = is_up;
-    }
-  }
-
- private:
-  Ports ports_;
-  std::vector<bool> was_up_;
-};
-
-/// Lets the workers end before their threads are joined, in whatever way a run ends.
-struct StopAtExit {
-  std::atomic<bool>& stop;
-  ~StopAtExit() { stop.store(true, std::memory_order_relaxed); }
-};
 
 nlohmann::ordered_json show_engines(const Pipeline& pipeline) {
   auto table = nlohmann::ordered_json::array();
@@ -163,54 +98,92 @@ struct Router::Parts {
   Parts(const control::RouterConfig& config, const OpenPorts& open_ports);
 
   std::vector<std::unique_ptr<Worker>> make_workers();
-  Statistics statistics() const;
+  Statistics statistics() const;  ///< with `layout_mutex` held
+  Statistics current_statistics() const;
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const;
   std::vector<std::string> topics() const;
 
   const std::vector<unsigned> cores;
   const std::chrono::nanoseconds longest_sleep;
+  std::vector<std::string> warnings;  ///< of the configuration, and of what this machine has
   QsbrGracePeriods grace_periods;
   control::netlink::NetlinkFeed feed;
   const std::vector<PortInfo> configured_ports;  ///< what functions may hold on to until bind()
   Pipeline pipeline;
   Tracer tracer;
   Captures captures;
+  mutable std::mutex functions_mutex;  ///< functions are asked and changed by one thread at a time
   Reloader reloader;
+  Explainer explainer;
   std::unique_ptr<ControlServer> server;
-  std::vector<std::unique_ptr<io::Port>> ports;
-  std::vector<PortInfo> bound_ports;
-  std::unique_ptr<HostPath> host;  ///< none: no port has a twin
+  std::vector<std::shared_ptr<void>> memory;     ///< of packets; given back when all ports are closed
+  std::vector<std::unique_ptr<io::Port>> ports;  ///< PortSlots
+  std::unique_ptr<HostPath> host;                ///< none: no port has a twin
   std::vector<std::unique_ptr<Worker>> workers;
+  Quiesce quiesce;
+  std::atomic<bool> has_ports{true};
+  std::mutex changing;                     ///< held by who changes ports
+  mutable std::shared_mutex layout_mutex;  ///< held shared by whoever looks at ports, exclusively to change them
+  std::unique_ptr<PortKeeper> keeper;
+  std::unique_ptr<PortChanges> port_changes;
   std::atomic<bool> stop{false};
   std::atomic<bool> ran{false};
   std::atomic<Clock::rep> began{0}, ended{0};  ///< of the run; 0: not yet
   std::atomic<std::uint64_t> round{0};         ///< the grace period that ends when all workers have come round
   std::vector<std::vector<io::DeviceLoss>> device_losses;
   std::unique_ptr<MetricsServer> metrics;  ///< destroyed before what it reads
-  mutable std::mutex show_mutex;           ///< functions are asked by one thread at a time
 };
 
 Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_ports)
     : cores(config.cores),
       longest_sleep(config.sleep),
-      grace_periods(static_cast<std::uint32_t>(config.cores.size())),
-      feed(twins(config.ports), config.fpm, [](const auto& line) { fmt::print(stderr, "{}\n", line); }),
+      warnings(config.warnings),
+      grace_periods(static_cast<std::uint32_t>(config.cores.size() + 1)),  // the workers and explain
+      feed(twins(config.ports), config.fpm, [](const auto& line) { log_info(line); }),
       configured_ports(port_infos(config.ports)),
       pipeline(config.pipeline, configured_ports, grace_periods, &feed),
       tracer(pipeline, names_of(configured_ports)),
       captures(pipeline, names_of(configured_ports), static_cast<std::uint16_t>(cores.size()), grace_periods),
-      reloader(config, pipeline) {
+      reloader(config, pipeline, functions_mutex),
+      explainer(pipeline, [this](const auto& action) {
+        const QsbrGracePeriods::Reader reader(grace_periods, static_cast<std::uint32_t>(cores.size()));
+        action();
+      }) {
   pipeline.check_punts(config.punts);
-  if (!config.socket.empty()) server = std::make_unique<ControlServer>(config.socket);
+  check_sockets(config.control);
+  if (!config.control.socket.empty()) server = std::make_unique<ControlServer>(config.control);
   if (config.metrics.wanted()) metrics = std::make_unique<MetricsServer>(config.metrics);
   const auto worker_count = static_cast<std::uint16_t>(cores.size());
+  std::ranges::move(io::port_warnings(config.ports), std::back_inserter(warnings));
   io::start_eal(config.ports, worker_count);
-  ports = open_ports(config.ports, worker_count);
-  for (const auto& port : ports) bound_ports.push_back(port->info());
-  pipeline.bind(bound_ports);
+  ports.reserve(kMostPorts);  // those that look at them need not look for them
+  has_ports = !config.ports.empty();
+  std::vector<PortInfo> infos;
+  for (auto& port : open_ports(config.ports, worker_count)) {
+    infos.push_back(port->info());
+    memory.push_back(port->memory());
+    ports.push_back(std::make_unique<PortSlot>(config.ports[ports.size()], std::move(port), worker_count));
+  }
+  pipeline.bind(infos);
   const auto has_twin = [](const auto& port) { return !port.twin.empty(); };
   if (std::ranges::any_of(config.ports, has_twin)) host = std::make_unique<HostPath>(config, ports, pipeline);
   workers = make_workers();
+  const PortLayout layout{.ports = ports,
+                          .memory = memory,
+                          .workers = workers,
+                          .pipeline = pipeline,
+                          .host = host,
+                          .quiesce = quiesce,
+                          .changing = changing,
+                          .mutex = layout_mutex};
+  keeper = std::make_unique<PortKeeper>(layout);
+  port_changes = std::make_unique<PortChanges>(PortChanges::Parts{.layout = layout,
+                                                                  .open_ports = open_ports,
+                                                                  .feed = feed,
+                                                                  .tracer = tracer,
+                                                                  .captures = captures,
+                                                                  .has_ports = has_ports});
+  reloader.use(*port_changes);
 }
 
 /// Receive queues go round the workers, so that the ports' and the queues' load spreads.
@@ -227,7 +200,9 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
                       .pipeline = pipeline,
                       .grace_periods = grace_periods,
                       .tracer = tracer,
-                      .captures = captures};
+                      .captures = captures,
+                      .quiesce = quiesce,
+                      .has_ports = has_ports};
     for (const auto& port : ports) setup.transmit.push_back(&port->tx_queue(i));
     setups.push_back(std::move(setup));
   }
@@ -259,11 +234,18 @@ Statistics Router::Parts::statistics() const {
   return statistics;
 }
 
+Statistics Router::Parts::current_statistics() const {
+  const std::shared_lock lock(layout_mutex);
+  return statistics();
+}
+
 nlohmann::ordered_json Router::Parts::show(std::string_view topic, std::span<const std::string> arguments) const {
-  const std::lock_guard lock(show_mutex);
+  const std::lock_guard lock(functions_mutex);
+  const std::shared_lock layout(layout_mutex);
   if (topic == "ports" && arguments.size() == 1) {
     std::vector<std::string> names;
     for (const auto& port : ports) {
+      if (port->info().removed) continue;
       if (port->info().name == arguments[0]) return show_queues(workers, *port);
       names.push_back(port->info().name);
     }
@@ -287,7 +269,7 @@ nlohmann::ordered_json Router::Parts::show(std::string_view topic, std::span<con
 }
 
 std::vector<std::string> Router::Parts::topics() const {
-  std::vector<std::string> names{"ports", "workers", "functions", "drops", "engines"};
+  std::vector<std::string> names{"ports", "workers", "functions", "drops", "engines", "config"};
   for (const auto& stage : pipeline.stages()) {
     for (const auto& topic : stage.info->topics) {
       if (std::find(names.begin(), names.end(), topic.name) == names.end()) names.push_back(topic.name);
@@ -299,10 +281,11 @@ std::vector<std::string> Router::Parts::topics() const {
 Router::Router(const control::RouterConfig& config, const OpenPorts& open_ports)
     : parts_(std::make_unique<Parts>(config, open_ports)) {
   if (parts_->metrics != nullptr) {
-    parts_->metrics->start(
-        {.workers = parts_->workers, .ports = parts_->ports, .pipeline = parts_->pipeline, .statistics = [this] {
-           return parts_->statistics();
-         }});
+    parts_->metrics->start({.workers = parts_->workers,
+                            .ports = parts_->ports,
+                            .pipeline = parts_->pipeline,
+                            .statistics = [this] { return parts_->statistics(); },
+                            .mutex = parts_->layout_mutex});
   }
 }
 
@@ -312,18 +295,29 @@ void Router::serve() {
   const auto answer = [this](std::string_view command, std::string_view topic, Arguments arguments) {
     if (command == "show") return show(topic, arguments);
     if (command == "trace") return trace(topic, arguments);
+    if (command == "explain") return explain(topic, arguments);
     if (command == "reload") return reload(topic, arguments);
+    if (command == "config") return configure(topic, arguments);
+    if (!topic_of(command).empty()) return change(std::string(command), topic, arguments);
     throw std::invalid_argument(
-        fmt::format("unknown command '{}'; there are show, trace, capture and reload", command));
+        fmt::format("unknown command '{}'; there are show, trace, capture, explain, reload and config, and those of "
+                    "functions: {}",
+                    command, fmt::join(command_names(), ", ")));
   };
   const auto capture = [this](std::string_view what, Arguments arguments, FileDescriptor& connection) {
+    const std::shared_lock lock(parts_->layout_mutex);
     parts_->captures.start(what, arguments, connection);
   };
-  parts_->server->start(answer, {.command = "capture", .start = capture});
+  parts_->server->start(
+      {.handle = answer,
+       .stream = {.command = "capture", .start = capture},
+       .is_privileged = [](const ControlRequest& request) { return needs_full_access(request.command, request.topic); },
+       .audit = log_info});
 }
 
 std::vector<std::string> Router::warnings() const {
-  std::vector<std::string> all = parts_->pipeline.warnings();
+  std::vector<std::string> all = parts_->warnings;
+  std::ranges::copy(parts_->pipeline.warnings(), std::back_inserter(all));
   if (parts_->host != nullptr) std::ranges::copy(parts_->host->warnings(), std::back_inserter(all));
   return all;
 }
@@ -346,6 +340,7 @@ void Router::recall(const std::map<std::string, std::vector<EngineFinding>>& fin
 
 Router::~Router() {
   if (parts_->server != nullptr) parts_->server->stop();
+  parts_->reloader.stop();
 }
 
 void Router::run(const RunLimits& limits, const std::function<void(const Statistics&)>& tick) {
@@ -358,7 +353,8 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   LinkWatch links(parts.ports);
   PacketQuota quota(limits.packets);
   RollCall roll(static_cast<unsigned>(parts.workers.size()));
-  StartedHost host(parts.host.get());
+  StartedHost host(parts.host);
+  StartedKeeper keeper(*parts.keeper);
   serve();  // whoever has an answer may send packets: a port that starts forgets what it has heard
   std::vector<std::jthread> threads;
   const StopAtExit stop_at_exit{parts.stop};
@@ -373,6 +369,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   const Clock::time_point began = roll.wait_for_start();
   parts.began.store(began.time_since_epoch().count());
   parts.round.store(parts.grace_periods.start());
+  tick(parts.current_statistics());
   auto deadline = limits.time && *limits.time < Clock::time_point::max() - began
                       ? began + std::chrono::duration_cast<Clock::duration>(*limits.time)
                       : Clock::time_point::max();
@@ -384,17 +381,25 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
       deadline = Clock::time_point::max();
     }
     if (now < next_tick) continue;
-    links.look(parts.pipeline);
-    tick(parts.statistics());
+    {
+      const std::shared_lock lock(parts.layout_mutex);
+      links.look(parts.ports, parts.pipeline);
+    }
+    tick(parts.current_statistics());
     next_tick = std::max(next_tick + kTick, now);
   }
   threads.clear();
+  parts.reloader.stop();
+  keeper.stop();
   host.stop();
   parts.captures.finish();
   parts.ended.store(roll.ended().time_since_epoch().count());
   // Now, as stopping may reset what a device counts.
-  for (const auto& port : parts.ports) parts.device_losses.push_back(port->device_losses());
-  tick(parts.statistics());
+  {
+    const std::shared_lock lock(parts.layout_mutex);
+    for (const auto& port : parts.ports) parts.device_losses.push_back(port->device_losses());
+  }
+  tick(parts.current_statistics());
 }
 
 void Router::stop() noexcept {
@@ -402,7 +407,7 @@ void Router::stop() noexcept {
 }
 
 Statistics Router::statistics() const {
-  return parts_->statistics();
+  return parts_->current_statistics();
 }
 
 bool Router::workers_came_round() {
@@ -413,6 +418,7 @@ bool Router::workers_came_round() {
 
 std::vector<std::string> Router::failures() const {
   std::vector<std::string> failures;
+  const std::shared_lock lock(parts_->layout_mutex);
   for (const auto& port : parts_->ports) {
     if (std::string failure = port->failure(); !failure.empty()) failures.push_back(std::move(failure));
   }
@@ -424,15 +430,49 @@ const std::vector<std::vector<io::DeviceLoss>>& Router::device_losses() const {
 }
 
 nlohmann::ordered_json Router::show(std::string_view topic, std::span<const std::string> arguments) const {
+  if (topic == "config") return parts_->reloader.configure("show", arguments);
   return parts_->show(topic, arguments);
 }
 
 nlohmann::ordered_json Router::trace(std::string_view action, std::span<const std::string> arguments) {
+  const std::shared_lock lock(parts_->layout_mutex);
   return parts_->tracer.command(action, arguments);
+}
+
+nlohmann::ordered_json Router::explain(std::string_view port, std::span<const std::string> arguments) {
+  const std::lock_guard lock(parts_->functions_mutex);
+  const std::shared_lock layout(parts_->layout_mutex);
+  std::vector<ExplainedPort> ports;
+  for (const auto& each : parts_->ports) {
+    const auto& slot = static_cast<const PortSlot&>(*each);
+    ports.push_back({.info = slot.info(), .twin = slot.config().twin, .has_device = slot.has_device()});
+  }
+  return parts_->explainer.command(ports, port, arguments);
 }
 
 nlohmann::ordered_json Router::reload(std::string_view action, std::span<const std::string> arguments) {
   return parts_->reloader.command(action, arguments);
+}
+
+nlohmann::ordered_json Router::reconfigure(const control::RouterConfig& next, bool apply) {
+  return parts_->reloader.take_over(next, apply);
+}
+
+std::vector<std::string> Router::port_names() const {
+  const std::shared_lock lock(parts_->layout_mutex);
+  std::vector<std::string> names;
+  for (const auto& port : parts_->ports) names.push_back(port->info().name);
+  return names;
+}
+
+nlohmann::ordered_json Router::configure(std::string_view action, std::span<const std::string> arguments) {
+  return parts_->reloader.configure(action, arguments);
+}
+
+nlohmann::ordered_json Router::change(const std::string& command, std::string_view action,
+                                      std::span<const std::string> arguments) {
+  if (action == "show") return show(topic_of(command), arguments);
+  return parts_->reloader.change(command, action, arguments);
 }
 
 Function& Router::function(std::size_t stage) {

@@ -81,9 +81,9 @@ class Router {
   Router& operator=(const Router&) = delete;
 
   /// Starts the ports, answers on the control socket from then on, starts the workers, and returns when the run has
-  /// ended and everything is drained: limits, sources exhausted, or stop(). `tick` is called on this thread about ten
-  /// times a second with a current sum, and once more at the end. To be called once. Throws what a worker could not set
-  /// up (a core that does not exist, say).
+  /// ended and everything is drained: limits, sources exhausted, or stop(). `tick` is called on this thread with a
+  /// current sum: when the workers have started, then about ten times a second, and once more at the end. To be called
+  /// once. Throws what a worker could not set up (a core that does not exist, say).
   void run(const RunLimits& limits, const std::function<void(const Statistics&)>& tick);
 
   /// Ends a run from any thread or signal handler: receive no more, finish what is in flight. Before run(): it will end
@@ -99,6 +99,8 @@ class Router {
   std::vector<std::string> warnings() const;
   /// What has failed at the ports, one text each (io::Port::failure()). Any thread; final after run().
   std::vector<std::string> failures() const;
+  /// The ports' names, by index: of those too that were removed, which statistics() has as well.
+  std::vector<std::string> port_names() const;
   /// What each port's device lost (io::Port::device_losses()), as it was at the end of run().
   const std::vector<std::vector<io::DeviceLoss>>& device_losses() const;
 
@@ -119,6 +121,25 @@ class Router {
   /// [...], "restart": [keys that take one]}. Any thread. Throws with everything as it was: InputError for a wrong
   /// file, std::exception for one that is right and not for this router, as when applying what takes a restart.
   nlohmann::ordered_json reload(std::string_view action, std::span<const std::string> arguments);
+  /// The same for a configuration that is at hand: takes it over, or with `apply` false only says what that changes.
+  nlohmann::ordered_json reconfigure(const control::RouterConfig& next, bool apply);
+
+  /// Does a command of the functions (penumbra/command.h): checks all entries, then makes one change of them, or shows
+  /// the command's topic. Answers {"changes": [{"stage": ..., "command": ..., "added": N, "removed": N, "changed":
+  /// N}]}. Arguments are those of CommandRequest. Any thread. Throws with everything as it was: InputError with the
+  /// place of a wrong entry, std::invalid_argument for a command that makes no sense here, std::exception at a limit.
+  nlohmann::ordered_json change(const std::string& command, std::string_view action,
+                                std::span<const std::string> arguments);
+
+  /// Does `config show|save|confirm|rollback`: the running configuration as
+  /// text ({"file", "yaml", "unsaved"}); writes it back, as save_config() does
+  /// ({"files": [...]}); keeps, or takes back, the changes that wait to be
+  /// confirmed. Any thread. Throws std::exception with everything as it was.
+  nlohmann::ordered_json configure(std::string_view action, std::span<const std::string> arguments);
+
+  /// Explains what the router would do with a frame that it receives on `port`, without doing it (explain.h). Any
+  /// thread. Throws likewise.
+  nlohmann::ordered_json explain(std::string_view port, std::span<const std::string> arguments);
 
   /// Does `trace add N [--port PORT] [--filter EXPRESSION]`, `trace show`, `trace clear`. Any thread. Throws likewise.
   nlohmann::ordered_json trace(std::string_view action, std::span<const std::string> arguments);

@@ -25,7 +25,7 @@ control::RouterConfig configure(const std::string& ports, std::uint16_t workers)
       control::parse_config(fmt::format("ports:\n{}workers: {{cores: [{}]}}\npipeline:\n  - echo: {{offset: 30}}\n",
                                         ports, fmt::join(cores, ", ")),
                             "test.yaml", ".");
-  config.socket.clear();
+  config.control.socket.clear();
   return config;
 }
 

@@ -131,6 +131,13 @@ TEST(Router, TellsEnginesWhenMoreIsWaitingAndFunctionsWhenToFetchAhead) {
   EXPECT_EQ(test::chunks_fetched_ahead() - ahead_before, after.ahead - before.ahead);
 }
 
+TEST(Router, PreparesFunctionsOnEachWorkerBeforeItsFirstPacket) {
+  const std::uint64_t before = test::chunks_of_unprepared_workers();
+  TestBed bed({{.name = "a", .queues = 2, .packets_per_queue = 1000}}, 2, 2, test::kSync);
+  EXPECT_EQ(bed.run_and_check({}).received.packets, 2 * 1000U);
+  EXPECT_EQ(test::chunks_of_unprepared_workers(), before);
+}
+
 /// Most packets are decided before the second stage, a few wait there: the many must not overtake the few.
 TEST(Router, KeepsTheOrderOfFlowsWhoseChunksNeedNoShader) {
   TestBed bed({{.name = "a", .packets_per_queue = 60000, .flows = 1, .orders = {Order::pass, Order::late_pass}}}, 1, 3,
@@ -373,7 +380,7 @@ TEST(Router, ShowsItsParts) {
   EXPECT_THAT(workers[0]["rx_queues"], testing::ElementsAre("wan:0", "lan:0"));
   EXPECT_EQ(router.show("functions", {})[0]["engine"], test::kSync);
   EXPECT_EQ(router.show("drops", {}).size(), 0U);
-  EXPECT_EQ(router.show("drops", std::vector<std::string>{"all"}).size(), 7U + 4U + 1U);
+  EXPECT_EQ(router.show("drops", std::vector<std::string>{"all"}).size(), 8U + 4U + 1U);
   EXPECT_EQ(router.show("judges", {})["stage"], 0);
   bool used = false;
   for (const auto& row : router.show("engines", {})) used = used || row["used_by"] == std::vector{"test_judge"};

@@ -69,6 +69,16 @@ class RollCall {
     arrived_ += missing;
     changed_.notify_all();
   }
+  /// Whether no worker has anything to receive any more, so that the run ends. `done`: whether that is so of the
+  /// caller; `was_done` is what it said the last time, false at first, which this updates.
+  bool all_done(bool done, bool& was_done) {
+    if (done != was_done) {
+      was_done = done;
+      done ? done_.fetch_add(1) : done_.fetch_sub(1);
+    }
+    if (done && done_.load() == workers_) over_.store(true);
+    return done && over_.load();
+  }
   /// A worker is done.
   void leave() {
     const std::lock_guard lock(mutex_);
@@ -96,6 +106,8 @@ class RollCall {
   const unsigned workers_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::atomic<unsigned> done_{0};
+  std::atomic<bool> over_{false};
   unsigned arrived_ = 0;
   unsigned left_ = 0;
   Clock::time_point began_, ended_;

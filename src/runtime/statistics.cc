@@ -153,6 +153,7 @@ nlohmann::ordered_json show_ports(Workers workers, Ports ports, const HostPath* 
   auto table = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const PortInfo& info = ports[i]->info();
+    if (info.removed) continue;
     nlohmann::ordered_json row{{"name", info.name}};
     row.update(ports[i]->show());
     row.update({{"mac", to_string(info.mac)},

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kView = 0x5A5AA5A5;
 GracePeriods* last_grace_periods = nullptr;
-std::atomic<std::uint64_t> ahead{0};
+std::atomic<std::uint64_t> ahead{0}, unprepared{0};
 std::mutex lost_links_mutex;
 std::vector<std::uint16_t> lost_links;
 
@@ -38,6 +38,7 @@ class Judge final : public Function {
   std::string shader() const override { return "test_shader"; }
   Table* table() override { return &table_; }
   void bind(std::span<const PortInfo> ports) override { count_ports(ports.size()); }
+  void prepare(std::uint16_t worker) noexcept override { prepared_.fetch_or(std::uint64_t{1} << worker); }
   void lose_link(std::uint16_t port) override {
     const std::lock_guard lock(lost_links_mutex);
     lost_links.push_back(port);
@@ -56,6 +57,7 @@ class Judge final : public Function {
   }
   void pre_shade(Chunk& chunk) noexcept override {
     if (chunk.fetch_ahead) ahead.fetch_add(1);
+    if ((prepared_.load() >> chunk.worker & 1) == 0) unprepared.fetch_add(1);
     auto* in = chunk.columns.take<std::uint32_t>(chunk.size);
     auto* out = chunk.columns.take<std::uint32_t>(chunk.size);
     std::uint32_t items = 0;
@@ -148,6 +150,7 @@ class Judge final : public Function {
 
   std::size_t stage_;
   std::uint64_t revision_;
+  std::atomic<std::uint64_t> prepared_{0};  ///< workers, a bit each
   std::size_t ports_ = 0;
   std::vector<std::uint16_t> all_, even_, odd_, nowhere_;
   Table table_;
@@ -176,6 +179,10 @@ std::vector<std::uint16_t> links_lost() {
 }
 std::uint64_t chunks_fetched_ahead() {
   return ahead.load();
+}
+
+std::uint64_t chunks_of_unprepared_workers() {
+  return unprepared.load();
 }
 
 }  // namespace penumbra::runtime::test

@@ -206,6 +206,7 @@ TestBed::~TestBed() = default;
 
 Statistics TestBed::run_and_check(const RunLimits& limits) {
   router_->run(limits, [](const Statistics& now) {
+    if (now.sent.packets == 0) return;  // a TestPort says from the beginning what it will have lost
     EXPECT_GE(now.received.packets + now.replicated, now.sent.packets + now.dropped + now.punted);
   });
   const Statistics statistics = router_->statistics();

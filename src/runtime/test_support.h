@@ -172,6 +172,8 @@ std::vector<std::uint16_t> links_lost();
 GracePeriods& grace_periods();
 /// The chunks for which any test_judge was to fetch ahead.
 std::uint64_t chunks_fetched_ahead();
+/// The chunks that any test_judge got of a worker that had not prepared.
+std::uint64_t chunks_of_unprepared_workers();
 
 /// A count by stage and reason. Fails the test if there is none of that name.
 std::uint64_t count_of(const Statistics& statistics, const std::string& stage, const std::string& reason);

@@ -49,6 +49,9 @@ class Tracer {
   /// wrong, for the filter in libpcap's words.
   nlohmann::ordered_json command(std::string_view action, std::span<const std::string> arguments);
 
+  /// There are other ports. No worker works meanwhile, and nobody asks.
+  void set_ports(std::vector<std::string> ports) { ports_ = std::move(ports); }
+
   bool armed() const noexcept { return armed_.load(std::memory_order_relaxed); }
 
   // For workers, with a chunk of theirs, while armed() or while they have traces:
@@ -72,7 +75,7 @@ class Tracer {
   nlohmann::ordered_json done_as_json() const;
 
   const Pipeline& pipeline_;
-  const std::vector<std::string> ports_;
+  std::vector<std::string> ports_;
   std::atomic<bool> armed_{false};
   std::mutex mutex_;
   Wish wish_;

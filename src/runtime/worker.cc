@@ -9,6 +9,7 @@
 #include <rte_prefetch.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -42,7 +43,10 @@ Worker::Worker(WorkerSetup setup)
     : index_(setup.index),
       core_(setup.core),
       receive_(std::move(setup.receive)),
+      pipeline_(setup.pipeline),
       grace_periods_(setup.grace_periods),
+      quiesce_(setup.quiesce),
+      has_ports_(setup.has_ports),
       host_(setup.host),
       counters_(receive_.size(), setup.transmit.size(), setup.pipeline.stages().size(),
                 setup.pipeline.reasons().size()),
@@ -65,7 +69,11 @@ void Worker::run(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& st
   } catch (...) {
     failure = std::current_exception();
   }
-  if (roll.arrive(failure)) work(quota, stop, *reader);
+  if (roll.arrive(failure)) {
+    quiesce_.enter();
+    work(roll, quota, stop, *reader);
+    quiesce_.leave();
+  }
   reader.reset();
   egress_.close();
   roll.leave();
@@ -85,11 +93,13 @@ void Worker::set_up_thread() {
   pthread_setname_np(pthread_self(), fmt::format("worker-{}", index_).c_str());
   io::register_thread();
   idle_.set_up_thread();
+  for (const Stage& stage : pipeline_.stages()) stage.function->prepare(index_);
 }
 
-void Worker::work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePeriods::Reader& reader) noexcept {
+void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& stop,
+                  QsbrGracePeriods::Reader& reader) noexcept {
   began_.set(rte_rdtsc());
-  bool draining = false;
+  bool draining = false, is_done = false;
   unsigned rounds = 0;
   for (;;) {
     bool idle = conveyor_.in_flight() == 0 || !conveyor_.poll();
@@ -98,14 +108,17 @@ void Worker::work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePe
       drain();
     }
     const bool enough = quota.used_up();
-    if (!enough && rounds < kRoundsWithoutQuiescence && receive_from_all(quota)) idle = false;
+    const bool may_receive = rounds < kRoundsWithoutQuiescence && !quiesce_.is_requested();
+    if (!enough && may_receive && receive_from_all(quota)) idle = false;
     if (host_ != nullptr && send_from_host()) idle = false;
     if (conveyor_.in_flight() > 0) {
       if (rounds < kRoundsWithoutQuiescence) ++rounds;
     } else {
       rounds = 0;
       reader.quiescent();
-      if (enough || open_.empty()) break;
+      if (quiesce_.is_requested()) stand_still(reader);
+      const bool done = open_.empty() && (draining || has_ports_.load(std::memory_order_relaxed));
+      if (enough || roll.all_done(done, is_done)) break;
     }
     if (!idle) {
       idle_.worked();
@@ -185,6 +198,41 @@ bool Worker::send_from_host() noexcept {
 
 void Worker::drain() noexcept {
   for (const auto& queue : receive_) queue.queue->drain();
+}
+
+/// Nothing is in flight. Its queues may be others afterwards.
+void Worker::stand_still(QsbrGracePeriods::Reader& reader) noexcept {
+  reader.offline();
+  quiesce_.stop();
+  reader.online();
+  idle_.watch();
+}
+
+void Worker::add_port(io::TxQueue& queue) {
+  counters_.sent.emplace_back();
+  counters_.from_host.emplace_back();
+  egress_.add_port(queue);
+}
+
+void Worker::add_queue(const ReceiveQueue& queue) {
+  receive_.push_back(queue);
+  counters_.received.emplace_back();
+  egress_.add_receive_queue();
+  idle_.add_queue(*queue.queue);
+  turns_.add_queue();
+  refused_.push_back(0);
+  look_again();
+}
+
+void Worker::look_again() {
+  for (std::size_t i = 0; i < receive_.size(); ++i) {
+    if (!receive_[i].queue->exhausted() && std::ranges::find(open_, i) == open_.end()) open_.push_back(i);
+  }
+}
+
+void Worker::set_host(HostPath* host) {
+  host_ = host;
+  egress_.set_host(host);
 }
 
 std::uint64_t Worker::cycles() const {

@@ -14,6 +14,7 @@
 #include "runtime/fair_turns.h"
 #include "runtime/idle.h"
 #include "runtime/pipeline.h"
+#include "runtime/quiesce.h"
 #include "runtime/rcu.h"
 #include "runtime/run_control.h"
 #include "runtime/trace.h"
@@ -39,6 +40,8 @@ struct WorkerSetup {
   QsbrGracePeriods& grace_periods;
   Tracer& tracer;
   Captures& captures;
+  Quiesce& quiesce;
+  const std::atomic<bool>& has_ports;  ///< without ports a run does not end by itself
 };
 
 /// Receives, moves chunks through the pipeline, sends. Its thread is run() and ends by itself.
@@ -51,6 +54,17 @@ class Worker {
   /// all is sent. `stop` ends receiving: what software RSS holds is still forwarded. A used-up quota does so at once.
   void run(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& stop) noexcept;
 
+  // While it stands still (runtime/quiesce.h) or before it runs:
+  /// There is one more port.
+  void add_port(io::TxQueue& queue);
+  /// It has one more receive queue.
+  void add_queue(const ReceiveQueue& queue);
+  /// Queues that had nothing to give any more may have: those of a port that comes again.
+  void look_again();
+  void set_host(HostPath* host);
+  /// How many queues it receives from.
+  std::size_t open_queues() const { return open_.size(); }
+
   unsigned core() const { return core_; }
   const std::vector<ReceiveQueue>& receive_queues() const { return receive_; }
   const WorkerCounters& counters() const { return counters_; }
@@ -61,18 +75,23 @@ class Worker {
 
  private:
   void set_up_thread();
-  void work(PacketQuota& quota, const std::atomic<bool>& stop, QsbrGracePeriods::Reader& reader) noexcept;
+  void work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& stop,
+            QsbrGracePeriods::Reader& reader) noexcept;
   bool receive_from_all(PacketQuota& quota) noexcept;
   bool receive_from(std::size_t queue, PacketQuota& quota) noexcept;
   void charge(std::size_t queue, std::uint64_t ticks, std::uint16_t packets) noexcept;
   bool send_from_host() noexcept;
   void drain() noexcept;
+  void stand_still(QsbrGracePeriods::Reader& reader) noexcept;
 
   const std::uint16_t index_;
   const unsigned core_;
-  const std::vector<ReceiveQueue> receive_;
+  std::vector<ReceiveQueue> receive_;
+  const Pipeline& pipeline_;
   QsbrGracePeriods& grace_periods_;
-  HostPath* const host_;
+  Quiesce& quiesce_;
+  const std::atomic<bool>& has_ports_;
+  HostPath* host_;
   WorkerCounters counters_;
   Egress egress_;
   Conveyor conveyor_;

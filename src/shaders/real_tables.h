@@ -28,7 +28,7 @@ namespace penumbra::real_tables {
 
 /// Where a table is, if the data are here.
 inline std::filesystem::path path_of(const std::string& name) {
-  return shared_data(PENUMBRA_SOURCE_FOLDER) / "fib" / name;
+  return shared_data() / "fib" / name;
 }
 
 /// The family's prefixes of a text, compressed or not, the first word of each line, with a next hop that the prefix

@@ -51,6 +51,7 @@ class Header(NamedTuple):
     total_length: int = 0
     ttl: int = 0
     forwarded: bytes = b""  #: the IP header with TTL - 1
+    link_local: bool = False  #: from or to 169.254/16, which no router forwards (RFC 3927, 7)
 
 
 def _within(address: str, *networks: str) -> bool:
@@ -111,13 +112,14 @@ def _ip(header: bytes, room: int, to_group: bool) -> Header:
     if ip.ihl > 5:
         return _punt("options")
     destination = int(ipaddress.IPv4Address(ip.dst))
+    link_local = any(ipaddress.IPv4Address(address).is_link_local for address in (ip.src, ip.dst))
     if ip.ttl <= 1:
-        return Header(None, destination, ip.len, ip.ttl)
+        return Header(None, destination, ip.len, ip.ttl, link_local=link_local)
     ttl = ip.ttl
     ip.ttl -= 1
     del ip.chksum
     ip.explicit = 1  # one packet, not a set of them: scapy need not look for more, which takes most of its time
-    return Header(None, destination, ip.len, ttl, bytes(ip))
+    return Header(None, destination, ip.len, ttl, bytes(ip), link_local)
 
 
 def _dissected(frame: bytes, to_group: bool) -> tuple[Header, int]:
@@ -182,7 +184,7 @@ class Router:
         header, header_end = _dissected(frame, to_group)
         if header.verdict is not None:
             return (header.verdict,)
-        outcomes = self._route_verdict(header.destination, header.total_length, header.ttl)
+        outcomes = self._route_verdict(header.destination, header.total_length, header.ttl, header.link_local)
 
         def sent(port: str, ethernet: bytes) -> Outcome:
             too_long = len(frame) > ETHERNET_HEADER + self.ports[port].mtu
@@ -191,12 +193,14 @@ class Router:
 
         return tuple(sent(o.where, o.frame) if o.kind == "send" else o for o in outcomes)
 
-    def _routed(self, destination: int, total_length: int, ttl: int) -> tuple[Outcome, ...]:
+    def _routed(self, destination: int, total_length: int, ttl: int, link_local: bool) -> tuple[Outcome, ...]:
         """As judge(), but the frame of a sent packet is only its Ethernet header."""
         if destination in self.local:
             return (Outcome("punt", "local"),)
         if destination in self.broadcasts:
             return (Outcome("punt", "broadcast"),)
+        if link_local:
+            return (Outcome("drop", "link_local"),)
         route = self.table.find(destination)
         if route is None:
             return (Outcome("drop", "no_route"),)

@@ -16,6 +16,19 @@ bool is_network_card(const Machine& machine, const std::string& address) {
   return machine.read(kPciDevices + address + "/class").value_or("").starts_with("0x02");
 }
 
+/// What a card that a program has to itself takes from its host; empty if nothing that is known.
+std::string default_route_warning(const Machine& machine, const std::string& address) {
+  const auto used = machine.default_route_interfaces();
+  for (const auto& interface : machine.list(kPciDevices + address + "/net")) {
+    if (std::ranges::find(used, interface) == used.end()) continue;
+    return fmt::format(
+        "; WARNING: the default route of this machine leads over it ({}), so the command below cuts off whoever is "
+        "logged in by way of it",
+        interface);
+  }
+  return "";
+}
+
 Finding judge(const Machine& machine, const std::string& address, bool configured) {
   const std::string driver = machine.link(kPciDevices + address + "/driver");
   if (std::ranges::find(kForPrograms, driver) != kForPrograms.end()) {
@@ -24,8 +37,10 @@ Finding judge(const Machine& machine, const std::string& address, bool configure
   const std::string whose =
       driver.empty() ? "is bound to no driver" : fmt::format("is bound to {}: Linux has it", driver);
   if (!configured) return {State::ok, fmt::format("{} {}", address, whose), ""};
-  return {State::problem, fmt::format("{} {}, and the configuration wants it", address, whose),
-          "modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci " + address};
+  return {
+      State::problem,
+      fmt::format("{} {}, and the configuration wants it{}", address, whose, default_route_warning(machine, address)),
+      "modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci " + address};
 }
 
 std::vector<Finding> network_cards(const Machine& machine) {

@@ -36,6 +36,9 @@ std::vector<Check> interface_checks();
 std::vector<Check> core_checks();
 std::vector<Check> gpu_checks();
 
+/// Debian's packages of the tools in a command that this machine lacks.
+std::vector<std::string> missing_packages(const Machine& machine, const std::string& command);
+
 /// All of them, in the order in which they are shown.
 std::vector<Check> all_checks();
 

@@ -56,6 +56,9 @@ class MadeUp {
     ADD_FAILURE() << "no check " << name;
     return {};
   }
+  std::vector<std::string> packages(const std::string& command) const {
+    return missing_packages(Machine(folder_.path(), nullptr, features_of), command);
+  }
   /// The only finding.
   Finding only(const std::string& name) const {
     const auto findings = examine(name);
@@ -178,6 +181,55 @@ TEST(Doctor, SaysWhoseNetworkCardsAre) {
   EXPECT_THAT(other.only("network cards").text, HasSubstr("no network card of this machine"));
 }
 
+TEST(Doctor, WarnsBeforeItUnbindsTheDefaultRoute) {
+  const std::string card = "sys/bus/pci/devices/0000:81:00.0/";
+  const std::string header = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
+  const std::string network = "eth0\t0000A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n";
+  const std::string all = std::string(32, '0');
+  const auto warns = [&](const std::string& routes, const std::string& routes6) {
+    MadeUp machine(Files{{card + "class", "0x020000"},
+                         {card + "net/eth0/mtu", "1500"},
+                         {"sys/class/net/br0/lower_eth0/mtu", "1500"},
+                         {"proc/net/route", header + routes},
+                         {"proc/net/ipv6_route", routes6}});
+    machine.configure(kCardPort);
+    const Finding finding = machine.only("network cards");
+    EXPECT_EQ(finding.state, State::problem);
+    return finding.text.find("WARNING") != std::string::npos;
+  };
+  EXPECT_FALSE(warns(network, ""));
+  EXPECT_TRUE(warns(network + "eth0\t00000000\t0101A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n", ""));
+  EXPECT_TRUE(warns("br0\t00000000\t0101A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n", ""));
+  EXPECT_FALSE(warns("eth1\t00000000\t0101A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n", ""));
+  const auto route6 = [&](const std::string& length, const std::string& interface) {
+    return all + " " + length + " " + all + " 00 " + all + " 00000400 00000001 00000000 00000003     " + interface;
+  };
+  EXPECT_TRUE(warns("", route6("00", "eth0")));
+  EXPECT_FALSE(warns("", route6("60", "eth0") + "\n" + route6("00", "lo")));
+}
+
+TEST(Doctor, WarnsThatARouterTakesOverTheDefaultRoute) {
+  MadeUp machine(Files{{"proc/net/route",
+                        "Iface\tDestination\n"
+                        "eth1\t00000000\t0101A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0"}});
+  machine.configure(kPacketPort);
+  EXPECT_THAT(machine.examine("default route"), IsEmpty());
+  for (const char* port :
+       {"{name: a, device: 'net_af_xdp0,iface=eth1'}", "{name: a, device: 'net_af_packet0,iface=eth1', twin: true}"}) {
+    machine.configure(port);
+    EXPECT_THAT(machine.only("default route").text, HasSubstr("WARNING"));
+  }
+}
+
+TEST(Doctor, NamesThePackagesOfToolsThatAreMissing) {
+  const MadeUp bare(Files{}), equipped(Files{{"usr/sbin/modprobe", ""}, {"usr/local/bin/dpdk-devbind.py", ""}});
+  const std::string command = "modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci 0000:81:00.0";
+  EXPECT_THAT(bare.packages(command), ElementsAre("kmod", "dpdk"));
+  EXPECT_THAT(equipped.packages(command), IsEmpty());
+  EXPECT_THAT(bare.packages("cpupower -c 5 frequency-set -g performance"), ElementsAre("linux-cpupower"));
+  EXPECT_THAT(bare.packages("printf Y >/sys/x"), IsEmpty());
+}
+
 TEST(Doctor, WantsAnIommuForCardsOnly) {
   MadeUp without(Files{}), with(Files{{"sys/kernel/iommu_groups/0/type", "DMA"}}),
       unsafe(Files{{"sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y"}});
@@ -186,6 +238,39 @@ TEST(Doctor, WantsAnIommuForCardsOnly) {
   EXPECT_EQ(without.only("IOMMU").state, State::problem);
   EXPECT_EQ(with.only("IOMMU").state, State::ok);
   EXPECT_EQ(unsafe.only("IOMMU").state, State::hint);
+}
+
+TEST(Doctor, TakesAFileThatCannotBeReadForOneThatIsNotThere) {
+  // Reading a folder fails behind a successful open, as reading `carrier` does of an interface that is down.
+  MadeUp machine(Files{{"sys/class/net/eth1/carrier/unreadable", ""}});
+  machine.configure(kPacketPort);
+  const Finding finding = machine.only("interfaces");
+  EXPECT_EQ(finding.state, State::hint);
+  EXPECT_EQ(finding.text, "eth1 is down");
+  EXPECT_EQ(finding.command, "ip link set eth1 up");
+}
+
+TEST(Doctor, SurvivesFilesThatCannotBeRead) {
+  const std::vector<std::string> files{"proc/mounts",
+                                       "proc/self/status",
+                                       "proc/cmdline",
+                                       "proc/meminfo",
+                                       "sys/kernel/mm/transparent_hugepage/enabled",
+                                       "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+                                       "sys/devices/system/cpu/isolated",
+                                       "sys/devices/system/cpu/online",
+                                       "sys/class/net/eth1/ifindex",
+                                       "sys/class/net/eth1/iflink",
+                                       "proc/sys/net/ipv4/ip_forward",
+                                       "proc/sys/net/ipv4/conf/eth1/forwarding",
+                                       "proc/sys/net/ipv4/conf/all/rp_filter"};
+  MadeUp machine(Files{});
+  for (const auto& file : files) machine.write(file + "/unreadable", "");
+  machine.features["eth1"] = {.driver = "veth"};
+  for (const char* port : {kPacketPort, kTwinPort}) {
+    machine.configure(port);
+    for (const auto& check : all_checks()) EXPECT_NO_THROW(machine.examine(check.name)) << check.name;
+  }
 }
 
 TEST(Doctor, LooksAtTheInterfacesOfTheConfiguration) {
@@ -197,7 +282,7 @@ TEST(Doctor, LooksAtTheInterfacesOfTheConfiguration) {
   const auto findings = machine.examine("interfaces");
   ASSERT_EQ(findings.size(), 3U);
   EXPECT_EQ(findings[0].state, State::ok);
-  EXPECT_EQ(findings[1].command, "ip link set eth2 up");
+  EXPECT_THAT(findings[1].text, HasSubstr("eth2 is up without a carrier"));
   EXPECT_EQ(findings[2].text, "there is no interface eth3");
   EXPECT_EQ(findings[2].state, State::problem);
 }

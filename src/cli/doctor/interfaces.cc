@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <linux/capability.h>
 
+#include <algorithm>
+
 #include "cli/doctor/check.h"
 
 namespace penumbra::cli::doctor {
@@ -24,15 +26,35 @@ std::string peer_of(const Machine& machine, const std::string& interface) {
   return "";
 }
 
+/// A router by AF_XDP, or with a twin, takes over what comes in on its interface.
+std::vector<Finding> default_route(const Machine& machine) {
+  const auto used = machine.default_route_interfaces();
+  std::vector<Finding> findings;
+  for (const auto& port : machine.interface_ports()) {
+    if ((!port.xdp && !port.twin) || std::ranges::find(used, port.interface) == used.end()) continue;
+    findings.push_back({State::hint,
+                        fmt::format("WARNING: the default route of this machine leads over {}: while the router runs, "
+                                    "whoever is logged in by way of it is cut off",
+                                    port.interface),
+                        ""});
+  }
+  return findings;
+}
+
 std::vector<Finding> interfaces(const Machine& machine) {
   std::vector<Finding> findings;
   for (const auto& port : machine.interface_ports()) {
     const std::string& name = port.interface;
     if (!machine.exists(kInterfaces + name)) {
       findings.push_back({State::problem, fmt::format("there is no interface {}", name), "ip -brief link"});
-    } else if (machine.number(kInterfaces + name + "/carrier").value_or(0) == 0) {
+      continue;
+    }
+    const auto carrier = machine.number(kInterfaces + name + "/carrier");  // the kernel refuses while it is down
+    if (!carrier) {
+      findings.push_back({State::hint, fmt::format("{} is down", name), "ip link set " + name + " up"});
+    } else if (*carrier == 0) {
       findings.push_back(
-          {State::hint, fmt::format("{} is down, or its cable is", name), "ip link set " + name + " up"});
+          {State::hint, fmt::format("{} is up without a carrier: check its cable or its peer", name), ""});
     } else {
       findings.push_back({State::ok, fmt::format("{} is up", name), ""});
     }
@@ -82,9 +104,10 @@ std::vector<Finding> forwarding(const Machine& machine) {
         {State::hint, "the host does not forward, so what is punted to be forwarded is lost", "sysctl -w" + command}};
   }
   std::vector<Finding> findings;
-  for (const auto& [name, xdp] : machine.interface_ports()) {
+  for (const auto& port : machine.interface_ports()) {
+    const std::string& name = port.interface;
     const bool forwards = machine.number(fmt::format("{}conf/{}/forwarding", kSettings, name)).value_or(0) != 0;
-    if (xdp || !forwards) continue;  // AF_XDP takes packets away from Linux
+    if (port.xdp || !forwards) continue;  // AF_XDP takes packets away from Linux
     findings.push_back(
         {State::hint,
          fmt::format("Linux forwards what comes in on {} too, if it has a route: packets may leave twice", name),
@@ -116,6 +139,7 @@ std::vector<Finding> reverse_path(const Machine& machine) {
 
 std::vector<Check> interface_checks() {
   return {{"interfaces", interfaces},
+          {"default route", default_route},
           {"partial checksums", partial_checksums},
           {"forwarding by Linux", forwarding},
           {"reverse path filter", reverse_path}};

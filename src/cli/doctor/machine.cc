@@ -7,17 +7,24 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <utility>
 #include <variant>
 
+#include "base/text_file.h"
+#include "control/device_arguments.h"
 #include "io/ethdev_probe.h"
 #include "io/ethtool.h"
+#include "penumbra/errors.h"
 
 namespace penumbra::cli::doctor {
 namespace {
+
+/// The words of a line.
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream words(line);
+  return {std::istream_iterator<std::string>(words), {}};
+}
 
 std::vector<const control::Ethdev*> ethdevs(const control::RouterConfig* config) {
   std::vector<const control::Ethdev*> found;
@@ -35,10 +42,14 @@ Machine::Machine(std::filesystem::path root, const control::RouterConfig* config
     : root_(std::move(root)), config_(config), features_(std::move(features)) {}
 
 std::optional<std::string> Machine::read(std::string_view path) const {
-  std::ifstream file(root_ / path);
-  if (!file) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return std::nullopt;
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  std::string text;
+  try {
+    text = read_text_file(root_ / path, kMost);
+  } catch (
+      const InputError&) {  // many files of /sys can be opened and not read: `carrier` of an interface that is down
+    return std::nullopt;
+  }
   if (text.ends_with('\n')) text.pop_back();
   return text;
 }
@@ -58,8 +69,9 @@ bool Machine::exists(std::string_view path) const {
 std::vector<std::string> Machine::list(std::string_view path) const {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(root_ / path, error)) {
-    names.push_back(entry.path().filename());
+  std::filesystem::directory_iterator entry(root_ / path, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    names.push_back(entry->path().filename());
   }
   std::ranges::sort(names);
   return names;
@@ -75,6 +87,30 @@ std::optional<bool> Machine::has_capability(unsigned number) const {
     return (effective >> number & 1) != 0;
   }
   return std::nullopt;
+}
+
+std::vector<std::string> Machine::default_route_interfaces() const {
+  std::vector<std::string> names;
+  const auto add = [&names](const std::string& name) {
+    if (name != "lo" && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  std::istringstream routes(read("proc/net/route").value_or(""));
+  for (std::string line; std::getline(routes, line);) {  // Iface Destination Gateway Flags RefCnt Use Metric Mask ...
+    const auto words = words_of(line);
+    if (words.size() > 7 && words[1] == "00000000" && words[7] == "00000000") add(words[0]);
+  }
+  std::istringstream routes6(read("proc/net/ipv6_route").value_or(""));
+  for (std::string line; std::getline(routes6, line);) {  // destination, its length, ..., interface
+    const auto words = words_of(line);
+    if (words.size() > 9 && words[1] == "00" && words[0].find_first_not_of('0') == std::string::npos) add(words.back());
+  }
+  for (std::size_t i = 0; i < names.size();) {  // add() appends to names
+    constexpr std::string_view kLower = "lower_";
+    for (const auto& entry : list("sys/class/net/" + names[i++])) {
+      if (entry.starts_with(kLower)) add(entry.substr(kLower.size()));
+    }
+  }
+  return names;
 }
 
 std::string Machine::link(std::string_view path) const {
@@ -104,10 +140,15 @@ std::vector<unsigned> Machine::worker_cores() const {
 
 std::vector<InterfacePort> Machine::interface_ports() const {
   std::vector<InterfacePort> ports;
-  for (const auto* device : ethdevs(config_)) {
+  if (config_ == nullptr) return ports;
+  for (const auto& port : config_->ports) {
+    const auto* const device = std::get_if<control::Ethdev>(&port.device);
+    if (device == nullptr) continue;
     const bool xdp = device->devargs.starts_with("net_af_xdp");
     if (!xdp && !device->devargs.starts_with("net_af_packet")) continue;
-    if (const std::string name = io::devarg(device->devargs, "iface"); !name.empty()) ports.push_back({name, xdp});
+    if (const std::string name = control::devarg(device->devargs, "iface"); !name.empty()) {
+      ports.push_back({name, xdp, !port.twin.empty()});
+    }
   }
   return ports;
 }

@@ -26,7 +26,8 @@ struct InterfaceFeatures {
 /// A port of the configuration that is an interface of Linux.
 struct InterfacePort {
   std::string interface;
-  bool xdp = false;  ///< by AF_XDP, else by AF_PACKET
+  bool xdp = false;   ///< by AF_XDP, else by AF_PACKET
+  bool twin = false;  ///< a twin stands for it in the host
 };
 
 /// The machine that is looked at, by way of /proc, /sys and /dev below a root, and the configuration if there is one.
@@ -51,6 +52,9 @@ class Machine {
   /// Whether this process has a capability (capabilities(7)), by its number (linux/capability.h); nothing if the kernel
   /// does not say.
   std::optional<bool> has_capability(unsigned number) const;
+
+  /// The interfaces that a default route leads over, IPv4 or IPv6, and those below them (a bridge's or a bond's).
+  std::vector<std::string> default_route_interfaces() const;
 
   std::optional<InterfaceFeatures> features(const std::string& interface) const { return features_(interface); }
 

@@ -19,6 +19,8 @@ struct Ipv4Rules : Ipv4 {
   static std::string inspect(Frame packet, bool to_group);
   static Ipv4Address destination(Frame packet) { return {read32(packet, 16)}; }
   static unsigned hops_left(Frame packet) { return packet[8]; }
+  /// True if the source or the destination is link-local (RFC 3927).
+  static bool is_link_local(Frame packet) { return read16(packet, 12) == 0xA9FE || read16(packet, 16) == 0xA9FE; }
   /// Of the packet, its header with it, as that says.
   static unsigned bytes(Frame packet) { return read16(packet, 2); }
   static FlowKey flow_key(Frame packet);

@@ -18,6 +18,8 @@ struct Ipv6Rules : Ipv6 {
   static std::string inspect(Frame packet, bool to_group);
   static Ipv6Address destination(Frame packet);
   static unsigned hops_left(Frame packet) { return packet[7]; }
+  /// inspect() has seen to packets of their link alone.
+  static bool is_link_local(Frame /*packet*/) { return false; }
   static unsigned bytes(Frame packet) { return 40 + read16(packet, 4); }
   static FlowKey flow_key(Frame packet);
   /// The first address of a network is that of all its routers (RFC 4291, 2.6.1), but not on a link of two (RFC 6164).

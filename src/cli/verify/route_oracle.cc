@@ -37,8 +37,8 @@ std::size_t RouteOracle<Rules>::AddressHash::operator()(Address address) const {
 
 template <class Rules>
 RouteOracle<Rules>::RouteOracle(const std::vector<PortInfo>& ports, const control::RouteListOf<Family>& routes,
-                                const std::vector<control::NeighbourOf<Family>>& neighbours)
-    : targets_(routes.targets) {
+                                const std::vector<control::NeighbourOf<Family>>& neighbours, bool forwards_link_local)
+    : forwards_link_local_(forwards_link_local), targets_(routes.targets) {
   for (const auto& route : routes.routes) add(route.prefix, {route.metric, route.target});
   for (const auto& port : ports) {
     port_by_name_[port.name] = port.index;
@@ -88,10 +88,13 @@ Expectation RouteOracle<Rules>::judge(Frame packet) const {
   const Address destination = Rules::destination(packet);
   const std::string reason = reason_on_links(destination);
   if (!reason.empty()) return {reason, {}};
+  if (!forwards_link_local_ && Rules::is_link_local(packet)) return {"link_local", {}};
   const RouteTarget* target = find(destination);
   if (target == nullptr) return {"no_route", {}};
   if (target->kind == control::RouteKind::blackhole) return {"blackhole", {}};
   if (target->kind == control::RouteKind::unreachable) return {"unreachable", {}};
+  const auto is_by_host = [](const auto& hop) { return hop.inet6_gateway.has_value(); };
+  if (std::ranges::all_of(target->next_hops, is_by_host)) return {"via_host", {}};
   if (Rules::hops_left(packet) <= 1) return {Rules::kHopsUsedUp, {}};
   return ways(*target, destination, Rules::bytes(packet));
 }
@@ -103,7 +106,8 @@ Expectation RouteOracle<Rules>::ways(const RouteTarget& target, Address destinat
   for (const auto& hop : target.next_hops) {
     const std::uint16_t port = port_by_name_.at(hop.port);
     const auto neighbour = neighbours_.find({port, hop.gateway.value_or(destination)});
-    const std::uint64_t mac = neighbour == neighbours_.end() ? 0 : neighbour->second;
+    const bool unknown = hop.inet6_gateway || neighbour == neighbours_.end();
+    const std::uint64_t mac = unknown ? 0 : neighbour->second;
     expectation.ways.push_back({port, mac, mtu_by_port_[port]});
     all_unknown = all_unknown && mac == 0;
   }

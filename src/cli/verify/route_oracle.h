@@ -49,7 +49,7 @@ class RouteOracle {
   using Prefix = typename Family::Prefix;
 
   RouteOracle(const std::vector<PortInfo>& ports, const control::RouteListOf<Family>& routes,
-              const std::vector<control::NeighbourOf<Family>>& neighbours);
+              const std::vector<control::NeighbourOf<Family>>& neighbours, bool forwards_link_local = false);
 
   /// For a packet that Rules::inspect() finds good.
   Expectation judge(Frame packet) const;
@@ -69,6 +69,7 @@ class RouteOracle {
   std::string reason_on_links(Address destination) const;
   Expectation ways(const RouteTarget& target, Address destination, unsigned ip_bytes) const;
 
+  const bool forwards_link_local_;
   std::vector<unsigned> mtu_by_port_;
   std::map<std::string, std::uint16_t> port_by_name_;
   std::vector<RouteTarget> targets_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <netinet/in.h>
-
 #include <chrono>
 
 #include "control/listen_address.h"
@@ -13,10 +11,7 @@ namespace penumbra::control::fpm {
 /// `fpm: {listen: ADDRESS:PORT, settle: TIME, hold: TIME}`: where FRR's zebra tells of its routes, and how long they
 /// outlive their client. See Resync for the times.
 struct Config {
-  ListenAddress listen{
-      .text = "127.0.0.1:2620",
-      .address = {.sin_family = AF_INET, .sin_port = htons(2620), .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}},
-      .location = {}};
+  ListenAddress listen{.text = "127.0.0.1:2620", .endpoint = parse_endpoint("127.0.0.1:2620").value(), .location = {}};
   std::chrono::microseconds settle = std::chrono::seconds(30);
   std::chrono::microseconds hold = std::chrono::seconds(120);
 };

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/fpm/server.h"
 
-#include <arpa/inet.h>
-#include <fmt/format.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -36,12 +34,6 @@ void keep_alive(const FileDescriptor& connection) {
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
-std::string to_text(const sockaddr_in& address) {
-  std::array<char, INET_ADDRSTRLEN> text{};
-  inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
-  return fmt::format("{}:{}", text.data(), ntohs(address.sin_port));
-}
-
 }  // namespace
 
 Server::Server(const ListenAddress& at)
@@ -50,31 +42,31 @@ Server::Server(const ListenAddress& at)
   watch(poll_, listening_);
 }
 
-sockaddr_in Server::address() const {
-  sockaddr_in address{};
-  socklen_t bytes = sizeof address;
-  getsockname(listening_.get(), reinterpret_cast<sockaddr*>(&address), &bytes);
-  return address;
+Endpoint Server::address() const {
+  Endpoint own;
+  own.bytes = sizeof own.address;
+  getsockname(listening_.get(), reinterpret_cast<sockaddr*>(&own.address), &own.bytes);
+  return own;
 }
 
 void Server::receive(Client& client) {
   // All of a client that is gone before the next one comes.
   if (!read_all(client) || !may_accept()) return;
   for (std::size_t accepted = 0; accepted < kAcceptedAtOnce; ++accepted) {
-    sockaddr_in from{};
-    socklen_t bytes = sizeof from;
-    FileDescriptor incoming(
-        accept4(listening_.get(), reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Endpoint from;
+    from.bytes = sizeof from.address;
+    FileDescriptor incoming(accept4(listening_.get(), reinterpret_cast<sockaddr*>(&from.address), &from.bytes,
+                                    SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!incoming) return pause(errno);
     if (connection_) {
-      client.refused(to_text(from));
+      client.refused(to_string(from));
       continue;
     }
     keep_alive(incoming);
     watch(poll_, incoming);
     connection_ = std::move(incoming);
     reader_ = FrameReader();
-    client.connected(to_text(from));
+    client.connected(to_string(from));
   }
 }
 

@@ -41,7 +41,7 @@ class Server {
   /// a receive() after AcceptPause::kBreather.
   int descriptor() const { return poll_.get(); }
   /// Where it listens, by getsockname(): of use if that was port 0.
-  sockaddr_in address() const;
+  Endpoint address() const;
 
   /// Takes over what has come in, a few megabytes at most, and does not wait.
   void receive(Client& client);

@@ -3,12 +3,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,10 +27,13 @@ constexpr int kPatience = 10'000;  // ms
 
 /// Port 0: any that is free.
 ListenAddress somewhere() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr = {htonl(INADDR_LOOPBACK)};
   ListenAddress at;
   at.text = "127.0.0.1:0";
-  at.address.sin_family = AF_INET;
-  at.address.sin_addr = {htonl(INADDR_LOOPBACK)};
+  std::memcpy(&at.endpoint.address, &address, sizeof address);
+  at.endpoint.bytes = sizeof address;
   return at;
 }
 
@@ -68,8 +73,8 @@ class ServerTest : public testing::Test {
  protected:
   FileDescriptor connect() const {
     FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const sockaddr_in to = server_.address();
-    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    const Endpoint to = server_.address();
+    EXPECT_EQ(::connect(socket.get(), to.get(), to.bytes), 0);
     return socket;
   }
   static void send(const FileDescriptor& socket, const std::string& bytes) {
@@ -179,7 +184,7 @@ TEST_F(ServerTest, WhereThereIsNoDescriptorForAClientItIsTriedAgainLater) {
 
 TEST_F(ServerTest, SaysWhereItCannotListen) {
   ListenAddress taken = somewhere();
-  taken.address = server_.address();
+  taken.endpoint = server_.address();
   taken.text = "that one";
   try {
     const Server second(taken);

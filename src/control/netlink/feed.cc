@@ -22,6 +22,7 @@ class NetlinkFeed::Handle final : public RouteSubscription {
   ~Handle() override { std::erase(feed_.subscriptions_, &subscription_); }
 
   void replace_own(const FeedRequest& request) override { subscription_.replace_own(request); }
+  void change_own(const FeedRequest& request) override { subscription_.change_own(request); }
   void visit(Ipv4Prefix prefix, const std::function<void(const FeedRow&)>& visit) const override {
     subscription_.visit(prefix, visit);
   }
@@ -71,9 +72,15 @@ void NetlinkFeed::start() {
   if (std::ranges::any_of(subscriptions_, &Subscription::follows_fpm)) {
     fpm = std::make_unique<fpm::Source>(fpm_, subscriptions_, log_);
   }
-  auto follower = std::make_unique<Follower>(twins_, subscriptions_, std::move(fpm));
+  auto follower = std::make_unique<Follower>(twins_, subscriptions_, std::move(fpm), log_);
   const std::lock_guard lock(mutex_);
   follower_ = std::move(follower);
+}
+
+void NetlinkFeed::set_twins(std::vector<std::string> twins) {
+  const std::lock_guard lock(mutex_);
+  twins_ = std::move(twins);
+  if (follower_ != nullptr) follower_->set_twins(twins_);
 }
 
 void NetlinkFeed::stop() {

@@ -21,7 +21,7 @@ class NetlinkFeed final : public RouteFeed {
   using Log = std::function<void(const std::string& line)>;
 
   /// `twins`: the names of the host's interfaces that stand for the ports, by port; empty for a port without one. `log`
-  /// is told of FPM clients that come and go.
+  /// is told of FPM clients that come and go, and what Follower tells.
   NetlinkFeed(std::vector<std::string> twins, fpm::Config fpm, Log log);
   /// No subscription may be left.
   ~NetlinkFeed() override;
@@ -33,6 +33,8 @@ class NetlinkFeed final : public RouteFeed {
   /// Tells all subscribers all there is, then follows on a thread of its own. Does nothing without subscribers. Throws
   /// std::system_error, InputError if FPM clients cannot be listened for.
   void start();
+  /// Other interfaces stand for the ports, by port. Everything is told again soon. Any thread.
+  void set_twins(std::vector<std::string> twins);
   /// No listener is called any more.
   void stop();
 

@@ -28,12 +28,15 @@ constexpr int kProbesAtOnce = 10;
 constexpr std::size_t kBatchDatagrams = 4096;  // after which those who ask get their turn
 constexpr int kFirstAttempts = 20;
 constexpr auto kAfterFailure = 200ms;
+constexpr auto kReportInterval = 1s;  // of lost neighbours, at least
 
 }  // namespace
 
 Follower::Follower(std::vector<std::string> twins, std::vector<Subscription*> subscriptions,
-                   std::unique_ptr<fpm::Source> fpm)
-    : subscriptions_(std::move(subscriptions)),
+                   std::unique_ptr<fpm::Source> fpm, Log log)
+    : twins_(twins),
+      log_(std::move(log)),
+      subscriptions_(std::move(subscriptions)),
       links_(std::move(twins)),
       events_(std::make_unique<EventSocket>()),
       dumps_(std::make_unique<DumpSocket>()),
@@ -49,6 +52,25 @@ Follower::~Follower() {
   stop_ = true;
   eventfd_write(wake_.get(), 1);
   thread_.join();
+}
+
+void Follower::set_twins(std::vector<std::string> twins) {
+  {
+    const std::lock_guard lock(twins_mutex_);
+    new_twins_ = std::move(twins);
+  }
+  eventfd_write(wake_.get(), 1);
+}
+
+void Follower::take_twins() {
+  eventfd_t count = 0;
+  eventfd_read(wake_.get(), &count);
+  const std::lock_guard lock(twins_mutex_);
+  if (!new_twins_) return;
+  twins_ = *new_twins_;
+  links_.set_twins(std::move(*new_twins_));
+  new_twins_.reset();
+  ask_for_everything(0ms);
 }
 
 std::vector<FeedSource> Follower::sources() const {
@@ -88,6 +110,9 @@ void Follower::run() {
 
 void Follower::set_problem(const std::string& problem) {
   const std::lock_guard lock(problem_mutex_);
+  if (log_ && problem_ != problem) {
+    log_(problem.empty() ? "the host is followed again" : "the host is not followed: " + problem);
+  }
   problem_ = problem;
 }
 
@@ -111,9 +136,11 @@ void Follower::follow() {
     }
     std::array<epoll_event, 3> ready;
     epoll_wait(epoll.get(), ready.data(), ready.size(), static_cast<int>(wait.count()));
+    take_twins();
     receive();
     if (next_synchronization_ && Clock::now() >= *next_synchronization_) synchronize();
     probe();
+    report_lost_neighbours();
     // After the kernel's word: what an interface stands for is known before a route leads over it.
     if (fpm_ != nullptr) fpm_->turn(links_);
   }
@@ -227,6 +254,19 @@ bool Follower::dump_everything(Batches& batches) {
     complete &= dumps_->dump(RTM_GETROUTE, family, visit);
   }
   return complete;
+}
+
+/// At most a few lines a second: a twin that goes takes all its neighbours along.
+void Follower::report_lost_neighbours() {
+  if (!log_ || Clock::now() < next_report_) return;
+  const auto [lost, count] = neighbours_.take_lost();
+  if (count == 0) return;
+  next_report_ = Clock::now() + kReportInterval;
+  for (const auto& [port, address, answers_not] : lost) {
+    log_("neighbour " + std::visit([](auto each) { return to_string(each); }, address) + " on " + twins_.at(port) +
+         " is lost: " + (answers_not ? "it does not answer" : "the host has deleted it"));
+  }
+  if (count > lost.size()) log_(std::to_string(count - lost.size()) + " more neighbours are lost");
 }
 
 void Follower::probe() {

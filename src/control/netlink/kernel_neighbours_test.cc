@@ -70,6 +70,42 @@ TEST_P(KernelNeighboursTest, OneThatGrowsStaleIsAskedFor) {
   EXPECT_TRUE(adjacent.macs.empty());
 }
 
+TEST_P(KernelNeighboursTest, OneThatIsLostIsReportedOnce) {
+  Adjacent adjacent;
+  const auto tell = [&](const auto& word) { word(adjacent); };
+  KernelNeighbours neighbours;
+  Links links({"twin"});
+  links.update({.removed = false, .index = 7, .name = "twin", .up = true, .vrf_table = {}});
+  const auto told = [&](std::uint16_t state, bool removed = false) {
+    NeighbourMessage message{.interface = 7, .address = GetParam(), .mac = MacAddress{0xA}, .state = state};
+    message.removed = removed;
+    neighbours.apply(message, links, tell);
+  };
+  told(NUD_INCOMPLETE);
+  told(NUD_FAILED);  // was never there
+  EXPECT_EQ(neighbours.take_lost().second, 0U);
+  told(NUD_REACHABLE);
+  told(NUD_FAILED);
+  told(NUD_FAILED);
+  const auto [silent, count] = neighbours.take_lost();
+  ASSERT_EQ(count, 1U);
+  EXPECT_EQ(silent[0].address, GetParam());
+  EXPECT_TRUE(silent[0].answers_not);
+  told(NUD_STALE);
+  told(NUD_STALE, true);
+  const auto [deleted, second] = neighbours.take_lost();
+  ASSERT_EQ(second, 1U);
+  EXPECT_FALSE(deleted[0].answers_not);
+  for (std::size_t i = 0; i < KernelNeighbours::kMostLost + 3; ++i) {
+    told(NUD_REACHABLE);
+    told(NUD_NONE);
+  }
+  const auto [some, many] = neighbours.take_lost();
+  EXPECT_EQ(some.size(), KernelNeighbours::kMostLost);
+  EXPECT_EQ(many, KernelNeighbours::kMostLost + 3);
+  EXPECT_EQ(neighbours.take_lost().second, 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, KernelNeighboursTest,
                          testing::Values(Ipv4Address{0x0A010002}, Ipv6Address{0xFE80000000000000, 2}));
 

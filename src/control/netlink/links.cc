@@ -6,15 +6,25 @@
 
 namespace penumbra::control::netlink {
 
+void Links::set_twins(std::vector<std::string> twins) {
+  twins_ = std::move(twins);
+  for (auto& [index, link] : by_index_) link.port = port_of(link.name);
+}
+
+/// The port that the interface of that name stands for.
+std::optional<std::uint16_t> Links::port_of(const std::string& name) const {
+  const auto twin = std::ranges::find(twins_, name);
+  if (name.empty() || twin == twins_.end()) return std::nullopt;
+  return static_cast<std::uint16_t>(twin - twins_.begin());
+}
+
 bool Links::update(const LinkMessage& message) {
   if (message.removed) return by_index_.erase(message.index) == 1;
   Link link{.name = message.name,
             .up = message.up,
             .carrier = message.carrier,
             .vrf_table = message.vrf_table,
-            .port = std::nullopt};
-  const auto twin = std::ranges::find(twins_, link.name);
-  if (!link.name.empty() && twin != twins_.end()) link.port = static_cast<std::uint16_t>(twin - twins_.begin());
+            .port = port_of(message.name)};
   const auto [at, fresh] = by_index_.try_emplace(message.index, link);
   if (fresh) return link.vrf_table.has_value();
   const Link before = std::exchange(at->second, std::move(link));

@@ -26,6 +26,9 @@ class Links {
   /// `twins`: the names of the interfaces that stand for the ports, by port; empty for a port without one.
   explicit Links(std::vector<std::string> twins) : twins_(std::move(twins)) {}
 
+  /// Other interfaces stand for the ports.
+  void set_twins(std::vector<std::string> twins);
+
   /// Takes a message over. Returns whether routes may have changed of which the kernel says nothing, or lead elsewhere
   /// now: an interface went down or away (with it go IPv4 routes and next hops), or up (next hops come again), its
   /// carrier went (with it go next-hop objects) or came, it has another name, a VRF has another table.
@@ -40,6 +43,8 @@ class Links {
   std::optional<std::uint32_t> vrf_table(const std::string& name) const;
 
  private:
+  std::optional<std::uint16_t> port_of(const std::string& name) const;
+
   std::vector<std::string> twins_;
   std::map<std::uint32_t, Link> by_index_;
 };

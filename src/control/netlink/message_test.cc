@@ -17,11 +17,13 @@
 #include <string>
 #include <vector>
 
+#include "base/shared_data.h"
+
 namespace penumbra::control::netlink {
 namespace {
 
 std::vector<std::byte> recorded(const std::string& name) {
-  const auto file = std::filesystem::path(__FILE__).parent_path() / "message_corpus" / name;
+  const auto file = source_folder() / "src/control/netlink/message_corpus" / name;
   std::ifstream stream(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   EXPECT_FALSE(text.empty()) << file;

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace penumbra::control::netlink {
 namespace {
@@ -57,6 +58,17 @@ void KernelNeighbours::pass_on(const Key& key, std::uint16_t port, std::optional
   });
 }
 
+void KernelNeighbours::note_lost(const Key& key, std::uint16_t port, std::optional<MacAddress> before,
+                                 bool answers_not) {
+  if (!before) return;
+  ++lost_count_;
+  if (lost_.size() < kMostLost) lost_.push_back({port, key.address, answers_not});
+}
+
+std::pair<std::vector<KernelNeighbours::Lost>, std::size_t> KernelNeighbours::take_lost() {
+  return {std::exchange(lost_, {}), std::exchange(lost_count_, 0)};
+}
+
 void KernelNeighbours::apply(const NeighbourMessage& message, const Links& links, const Tell& tell) {
   const std::lock_guard lock(mutex_);
   const Key key{message.interface, message.address};
@@ -65,6 +77,7 @@ void KernelNeighbours::apply(const NeighbourMessage& message, const Links& links
   const bool gone = message.removed || message.state == NUD_NONE || link == nullptr || !link->port;
   if (found != known_.end() && (gone || found->second.port != *link->port)) {
     pass_on(key, found->second.port, found->second.usable(), std::nullopt, tell);
+    note_lost(key, found->second.port, found->second.usable(), false);
     known_.erase(found);
   }
   if (gone) return;
@@ -76,6 +89,7 @@ void KernelNeighbours::apply(const NeighbourMessage& message, const Links& links
   neighbour.mac = message.mac;
   neighbour.told_again = true;
   pass_on(key, neighbour.port, before, neighbour.usable(), tell);
+  if (!neighbour.usable()) note_lost(key, neighbour.port, before, message.state == NUD_FAILED);
   if (message.state == NUD_STALE && !neighbour.waits) {
     neighbour.waits = true;
     to_probe_.emplace_back(key.interface, key.address);
@@ -95,6 +109,7 @@ void KernelNeighbours::end_sync(bool complete, const Tell& tell) {
     const auto& [key, neighbour] = entry;
     if (neighbour.told_again) return false;
     pass_on(key, neighbour.port, neighbour.usable(), std::nullopt, tell);
+    note_lost(key, neighbour.port, neighbour.usable(), false);
     withdrawn.emplace(neighbour.port, key.address);
     return true;
   });

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -41,6 +42,16 @@ class KernelNeighbours {
 
   std::vector<FeedNeighbour> list() const;
 
+  /// A neighbour that packets could be sent to until the kernel said otherwise.
+  struct Lost {
+    std::uint16_t port = 0;
+    Address address;
+    bool answers_not = false;  ///< it did not answer the kernel; else the kernel has deleted its entry
+  };
+  /// Those lost since the last call, the first kMostLost of them, and how many they were. By the thread that changes.
+  static constexpr std::size_t kMostLost = 8;
+  std::pair<std::vector<Lost>, std::size_t> take_lost();
+
  private:
   struct Key {
     std::uint32_t interface = 0;
@@ -57,12 +68,15 @@ class KernelNeighbours {
     std::optional<MacAddress> usable() const;
   };
 
+  void note_lost(const Key& key, std::uint16_t port, std::optional<MacAddress> before, bool answers_not);
   static void pass_on(const Key& key, std::uint16_t port, std::optional<MacAddress> before,
                       std::optional<MacAddress> now, const Tell& tell);
 
   mutable std::mutex mutex_;
   std::map<Key, Neighbour> known_;
   std::deque<std::pair<std::uint32_t, Address>> to_probe_;
+  std::vector<Lost> lost_;
+  std::size_t lost_count_ = 0;
 };
 
 }  // namespace penumbra::control::netlink

@@ -122,6 +122,23 @@ void Subscription::replace_own(const FeedRequest& request) {
   rib_.commit();
 }
 
+void Subscription::change_own(const FeedRequest& request) {
+  const std::lock_guard lock(mutex_);
+  const auto change_all = [&](const auto& routes) {
+    for (const auto& route : routes) {
+      const RibKey key{route.prefix, kStatic, route.metric};
+      if (route.target == FeedRequest::kNoTarget) {
+        rib_.remove(key, FeedTarget{});  // a key of this source has one route, wherever it leads
+      } else {
+        rib_.put(key, request.targets.at(route.target), RibPlace::only);
+      }
+    }
+  };
+  change_all(request.routes);
+  change_all(request.ipv6_routes);
+  rib_.commit();
+}
+
 bool Subscription::is_wanted(const RouteMessage& route) const {
   return std::holds_alternative<Ipv4Prefix>(route.prefix) ? wants_ipv4_ : wants_ipv6_;
 }

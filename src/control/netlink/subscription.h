@@ -68,6 +68,7 @@ class Subscription {
 
   /// See RouteSubscription.
   void replace_own(const FeedRequest& request);
+  void change_own(const FeedRequest& request);
 
   template <class Prefix>
   std::vector<Prefix> prefixes() const {

@@ -203,7 +203,7 @@ std::string without_flags(const std::string& text) {
 }
 
 TEST(ClassBench, RealFiltersAreWrittenAsTheyStand) {
-  const auto folder = shared_data(PENUMBRA_SOURCE_FOLDER) / "acl";
+  const auto folder = shared_data() / "acl";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not here";
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -222,7 +222,7 @@ TEST(ClassBench, RealFiltersAreWrittenAsTheyStand) {
 }
 
 TEST(ClassBench, RealHeadersMatchTheRulesTheyWereDrawnFrom) {
-  const auto folder = shared_data(PENUMBRA_SOURCE_FOLDER) / "acl";
+  const auto folder = shared_data() / "acl";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not here";
   for (const std::string name : {"cs_acl_1k", "cs_fw_1k", "cs_ipc_1k"}) {
     const RuleList list = read_classbench(folder / name);

@@ -18,8 +18,8 @@ namespace penumbra::gopt {
 namespace {
 
 /// Filled before main() begins, so made when it is first asked for.
-Variants<Call>& variants() {
-  static Variants<Call> all;
+Variants<Forms>& variants() {
+  static Variants<Forms> all;
   return all;
 }
 
@@ -28,15 +28,38 @@ std::uint64_t ticks() {
   return __builtin_ia32_rdtsc();
 }
 
-/// What a queue has found out of a shader and a table; the atomics are for whoever asks meanwhile.
-struct Finding {
-  std::atomic<const Shader*> shader{nullptr};  ///< null: the place is free
-  std::atomic<const Table*> table{nullptr};
+/// Ticks that two readings of the clock in a row are apart: more than a short batch takes.
+std::uint64_t ticks_of_reading() {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (int i = 0; i < 64; ++i) {
+    const std::uint64_t begin = ticks();
+    least = std::min(least, ticks() - begin);
+  }
+  return least;
+}
+
+/// What a queue has found for batches of about one length; the atomics are for whoever asks meanwhile.
+struct Found {
   std::atomic<std::uint32_t> width{0};  ///< 0: not known yet
   std::atomic<double> gain{0};          ///< over width 1
   std::atomic<bool> recalled{false};    ///< both are from an earlier run
+};
+
+/// How batches of one class of lengths go until their choice is asked again.
+struct Steering {
+  std::uint32_t width = 1;
+  std::uint32_t items = 0;    ///< so many go by at this width; 0: the choice is asked for each batch
+  std::uint32_t granted = 0;  ///< what `items` began with
+};
+
+/// What a queue has found out of a shader and a table.
+struct Finding {
+  std::atomic<const Shader*> shader{nullptr};  ///< null: the place is free
+  std::atomic<const Table*> table{nullptr};
+  std::array<Steering, kLengthClasses> steering;
   std::atomic<unsigned> size_class{0};  ///< of the table, when it was measured
-  WidthChoice choice;
+  std::array<Found, kLengthClasses> found;
+  std::array<WidthChoice, kLengthClasses> choices;
 };
 
 class GoptQueue;
@@ -74,17 +97,13 @@ class GoptQueue final : public EngineQueue {
   ~GoptQueue() override { engine_.remove(this); }
 
   Submitted submit(Batch& batch) noexcept override {
-    const Call call = Variants<Call>::call_of(*batch.shader);
-    const void* const view = batch.table->view();
-    if (width_ != 0) {
-      call(view, batch, width_);
-      return Submitted::done;
-    }
-    Finding& finding = finding_of(*batch.shader, *batch.table);
-    if (finding.choice.measures(batch.items)) {
-      try_widths(call, view, batch, finding);
+    if (batch.shader != shader_ || batch.table != table_) know(*batch.shader, *batch.table);
+    Steering& steering = current_->steering[length_class(batch.items)];
+    if (batch.items <= steering.items) {
+      steering.items -= batch.items;
+      forms_.run(batch.table->view(), batch, steering.width);
     } else {
-      call(view, batch, finding.choice.chosen());
+      ask(forms_, batch.table->view(), batch, steering);
     }
     return Submitted::done;
   }
@@ -94,54 +113,113 @@ class GoptQueue final : public EngineQueue {
   const std::array<Finding, 8>& findings() const { return findings_; }
 
  private:
-  /// Part by part, so that a trial takes no more of long batches than of short ones. None is too short to be measured.
-  static void try_widths(Call call, const void* view, const Batch& batch, Finding& finding) noexcept {
+  /// After so many items the table's size is looked at.
+  static constexpr std::uint32_t kMostGranted = 65'536;
+  /// A trial takes a longer batch part by part, so that it takes no more of it.
+  static constexpr std::uint32_t kMostPart = 4096;
+
+  /// Runs a batch after whose class the choice has to be asked.
+  [[gnu::noinline]] void ask(const Forms& forms, const void* view, const Batch& batch, Steering& steering) noexcept {
+    if (width_ != 0) {
+      steering.width = width_;
+      steering.items = ~std::uint32_t{0};
+      forms.run(view, batch, width_);
+      return;
+    }
+    const std::size_t of = length_class(batch.items);
+    WidthChoice& choice = current_->choices[of];
+    choice.passed(steering.granted - steering.items);
+    steering.granted = steering.items = 0;
+    const unsigned size_class = table_->size_class();
+    if (size_class != current_->size_class.load(std::memory_order_relaxed)) restart(size_class);
+    if (choice.is_trial()) {
+      try_widths(forms, view, batch, of);
+      if (choice.is_trial()) return;
+    } else {
+      forms.run(view, batch, choice.chosen());
+      choice.passed(batch.items);
+    }
+    steering.width = choice.chosen();
+    steering.granted = steering.items =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(choice.left(), kMostGranted));
+  }
+  /// The table has become another one for the caches.
+  void restart(unsigned size_class) noexcept {
+    current_->size_class.store(size_class, std::memory_order_relaxed);
+    for (WidthChoice& each : current_->choices) each.restart();
+    for (Steering& each : current_->steering) each.granted = each.items = 0;
+  }
+  void try_widths(const Forms& forms, const void* view, const Batch& batch, std::size_t of) noexcept {
+    WidthChoice& choice = current_->choices[of];
     bool is_over = false;
     std::uint32_t done = 0;
     while (done < batch.items && !is_over) {
       const std::uint32_t left = batch.items - done;
-      const Batch part = part_of(batch, done, left < 2 * WidthChoice::kSampleItems ? left : WidthChoice::kSampleItems);
+      const Batch part = part_of(batch, done, left < 2 * kMostPart ? left : kMostPart);
       const std::uint64_t begin = ticks();
-      call(view, part, finding.choice.tried());
-      is_over = finding.choice.measured(ticks() - begin, part.items);
+      forms.run(view, part, choice.tried());
+      const std::uint64_t taken = ticks() - begin;
+      is_over = choice.measured(taken - std::min(taken, reading_), part.items);
       done += part.items;
     }
-    if (is_over) publish(finding, *batch.table);
-    if (done < batch.items) call(view, part_of(batch, done, batch.items - done), finding.choice.chosen());
+    if (is_over) publish(of);
+    if (done < batch.items) forms.run(view, part_of(batch, done, batch.items - done), choice.chosen());
   }
-  Finding& finding_of(const Shader& shader, const Table& table) noexcept {
+  [[gnu::noinline]] void know(const Shader& shader, const Table& table) noexcept {
+    shader_ = &shader;
+    table_ = &table;
+    forms_ = Variants<Forms>::call_of(shader);
     for (Finding& each : findings_) {
       if (each.shader.load(std::memory_order_relaxed) == &shader &&
           each.table.load(std::memory_order_relaxed) == &table) {
-        return each;
+        current_ = &each;
+        return;
       }
     }
-    Finding& place = findings_[next_++ % findings_.size()];
-    place.width.store(0, std::memory_order_relaxed);
-    place.choice = WidthChoice();
+    current_ = &findings_[next_++ % findings_.size()];
+    current_->size_class.store(table.size_class(), std::memory_order_relaxed);
     const EngineFinding* const earlier = engine_.recalled(shader, table);
-    const bool begins_there = earlier != nullptr && place.choice.recall(earlier->value);
-    place.recalled.store(begins_there, std::memory_order_relaxed);
-    if (begins_there) {
-      place.gain.store(earlier->gain, std::memory_order_relaxed);
-      place.width.store(place.choice.chosen(), std::memory_order_relaxed);
+    for (std::size_t i = 0; i < kLengthClasses; ++i) {
+      WidthChoice& choice = current_->choices[i] = WidthChoice(i);
+      current_->steering[i] = {};
+      Found& found = current_->found[i];
+      const bool begins_there =
+          earlier != nullptr && i < earlier->figures.size() / 2 && choice.recall(earlier->figures[2 * i]);
+      found.width.store(begins_there ? choice.chosen() : 0, std::memory_order_relaxed);
+      found.gain.store(begins_there ? earlier->figures[2 * i + 1] : 0, std::memory_order_relaxed);
+      found.recalled.store(begins_there, std::memory_order_relaxed);
     }
-    place.shader.store(&shader, std::memory_order_relaxed);
-    place.table.store(&table, std::memory_order_relaxed);
-    return place;
+    current_->shader.store(&shader, std::memory_order_relaxed);
+    current_->table.store(&table, std::memory_order_relaxed);
   }
-  static void publish(Finding& finding, const Table& table) noexcept {
-    finding.size_class.store(table.size_class(), std::memory_order_relaxed);
-    finding.gain.store(finding.choice.plain_cost() / std::max(finding.choice.cost(), 1e-9), std::memory_order_relaxed);
-    finding.width.store(finding.choice.chosen(), std::memory_order_relaxed);
-    finding.recalled.store(false, std::memory_order_relaxed);
+  void publish(std::size_t of) noexcept {
+    const WidthChoice& choice = current_->choices[of];
+    Found& found = current_->found[of];
+    found.gain.store(choice.plain_cost() / std::max(choice.cost(), 1e-9), std::memory_order_relaxed);
+    found.width.store(choice.chosen(), std::memory_order_relaxed);
+    found.recalled.store(false, std::memory_order_relaxed);
   }
 
   GoptEngine& engine_;
   const std::uint32_t width_;
+  const std::uint64_t reading_ = ticks_of_reading();
+  const Shader* shader_ = nullptr;  ///< the last batch's, and so on
+  const Table* table_ = nullptr;
+  Forms forms_;
+  Finding* current_ = nullptr;
   std::array<Finding, 8> findings_;
   std::size_t next_ = 0;
 };
+
+/// Of a worker's whole chunks.
+constexpr std::size_t kChunkClass = length_class(64);
+
+std::string in_words(std::size_t length_class) {
+  if (length_class < 2) return std::to_string(longest_of(length_class));
+  const std::string shortest = std::to_string(longest_of(length_class - 1) + 1);
+  if (length_class == kLengthClasses - 1) return shortest + " and more";
+  return shortest + " to " + std::to_string(longest_of(length_class));
+}
 
 std::unique_ptr<EngineQueue> GoptEngine::open_queue() {
   return std::make_unique<GoptQueue>(*this, width_);
@@ -180,28 +258,55 @@ std::vector<std::string> GoptEngine::notes() const {
   if (width_ != 0) return {"width " + std::to_string(width_) + ", as it was told"};
   std::vector<std::string> lines;
   each_finding([&lines](const Shader& shader, const Finding& finding) {
-    const std::uint32_t width = finding.width.load(std::memory_order_relaxed);
-    std::array<char, 64> said{};
-    std::snprintf(said.data(), said.size(), width == 0 ? ": no width chosen yet" : ": width %u, %.2f times width 1%s",
-                  width, finding.gain.load(std::memory_order_relaxed),
-                  finding.recalled.load(std::memory_order_relaxed) ? " in an earlier run" : "");
-    lines.push_back(shader.name + said.data());
+    const std::size_t before = lines.size();
+    for (std::size_t i = 0; i < kLengthClasses; ++i) {
+      const Found& found = finding.found[i];
+      const std::uint32_t width = found.width.load(std::memory_order_relaxed);
+      if (width == 0) continue;
+      std::array<char, 96> said{};
+      std::snprintf(said.data(), said.size(), ", batches of %s: width %u, %.2f times width 1%s", in_words(i).c_str(),
+                    width, found.gain.load(std::memory_order_relaxed),
+                    found.recalled.load(std::memory_order_relaxed) ? " in an earlier run" : "");
+      lines.push_back(shader.name + said.data());
+    }
+    if (lines.size() == before) lines.push_back(shader.name + ": no width chosen yet");
   });
-  std::ranges::sort(lines);
+  std::ranges::stable_sort(lines, {}, [](const std::string& line) { return line.substr(0, line.find_first_of(",:")); });
   return lines;
 }
 
 std::vector<EngineFinding> GoptEngine::findings() const {
-  std::vector<EngineFinding> found;
-  each_finding([&found](const Shader& shader, const Finding& finding) {
-    const std::uint32_t width = finding.width.load(std::memory_order_relaxed);
-    if (width == 0 || finding.recalled.load(std::memory_order_relaxed)) return;
-    found.push_back({.shader = shader.name,
-                     .size_class = finding.size_class.load(std::memory_order_relaxed),
-                     .value = width,
-                     .gain = finding.gain.load(std::memory_order_relaxed)});
+  std::vector<EngineFinding> all;
+  each_finding([&all](const Shader& shader, const Finding& finding) {
+    const unsigned size_class = finding.size_class.load(std::memory_order_relaxed);
+    const auto is_of_same = [&](const EngineFinding& each) {
+      return each.shader == shader.name && each.size_class == size_class;
+    };
+    auto place = std::ranges::find_if(all, is_of_same);
+    const bool is_new = place == all.end();
+    EngineFinding one{.shader = shader.name, .size_class = size_class};
+    one.figures.resize(2 * kLengthClasses);
+    EngineFinding& merged = is_new ? one : *place;
+    bool has_news = false;
+    for (std::size_t i = 0; i < kLengthClasses; ++i) {
+      const Found& found = finding.found[i];
+      const std::uint32_t width = found.width.load(std::memory_order_relaxed);
+      has_news |= width != 0 && !found.recalled.load(std::memory_order_relaxed);
+      if (width == 0 || merged.figures[2 * i] != 0) continue;
+      merged.figures[2 * i] = width;
+      merged.figures[2 * i + 1] = found.gain.load(std::memory_order_relaxed);
+    }
+    if (is_new && has_news) all.push_back(std::move(one));
   });
-  return found;
+  for (EngineFinding& each : all) {
+    // The usual batches stand for all: whole chunks, or what comes next to them.
+    for (std::size_t i = 0; i < kLengthClasses && (each.value == 0 || i <= kChunkClass); ++i) {
+      if (each.figures[2 * i] == 0) continue;
+      each.value = static_cast<std::uint64_t>(each.figures[2 * i]);
+      each.gain = each.figures[2 * i + 1];
+    }
+  }
+  return all;
 }
 
 [[maybe_unused]] const bool kRegistered = register_engine(
@@ -222,8 +327,8 @@ std::vector<EngineFinding> GoptEngine::findings() const {
 
 }  // namespace
 
-bool register_variant(Shader shader, Call call) {
-  return variants().add(std::move(shader), call);
+bool register_variant(Shader shader, Forms forms) {
+  return variants().add(std::move(shader), forms);
 }
 
 }  // namespace penumbra::gopt

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "gopt/width_choice.h"
@@ -12,8 +14,8 @@
 namespace penumbra::gopt {
 namespace {
 
-constexpr auto kTrialItems =
-    static_cast<std::uint32_t>(WidthChoice::kWidths.size()) * WidthChoice::kSamples * WidthChoice::kSampleItems;
+/// More items than a trial takes of long batches.
+constexpr std::uint32_t kTrialItems = (WidthChoice::kWidths.size() + 1) * WidthChoice::kRounds * 4096;
 constexpr std::uint32_t kPorts = 7;
 
 /// Has so many integers echoed in one batch, and looks at each answer.
@@ -27,17 +29,47 @@ void echo(EngineQueue& queue, const Shader& shader, const Table& table, std::uin
   for (std::uint32_t i = 0; i < items; ++i) ASSERT_EQ(ports[i], integers[i] % kPorts) << i;
 }
 
-TEST(GoptEngine, TriesAllWidthsInOneLongBatch) {
-  Table table("echo");
-  const echo_view view{kPorts};
-  table.publish(view, {});
-  const auto engine = create_engine("gopt");
-  const Shader& shader = *engine->find_shader("echo");
-  const auto queue = engine->open_queue();
-  echo(*queue, shader, table, kTrialItems - 1);
-  EXPECT_TRUE(engine->findings().empty()) << "a part is missing";
-  echo(*queue, shader, table, 3 * WidthChoice::kSampleItems);
-  EXPECT_EQ(engine->findings().size(), 1U) << "and the rest of the batch goes with what was found";
+class GoptEngine : public testing::Test {
+ protected:
+  GoptEngine() { table_.publish(view_, {}); }
+
+  Table table_{"echo"};
+  const echo_view view_{kPorts};
+  std::unique_ptr<Engine> engine_ = create_engine("gopt");
+  const Shader& shader_ = *engine_->find_shader("echo");
+  std::unique_ptr<EngineQueue> queue_ = engine_->open_queue();
+};
+
+TEST_F(GoptEngine, TriesAllWidthsInOneLongBatch) {
+  echo(*queue_, shader_, table_, 2 * 4096);
+  EXPECT_TRUE(engine_->findings().empty()) << "a trial takes more";
+  echo(*queue_, shader_, table_, kTrialItems);
+  EXPECT_EQ(engine_->findings().size(), 1U) << "and the rest of the batch goes with what was found";
+}
+
+TEST_F(GoptEngine, ChoosesForEachLengthOfBatches) {
+  for (std::uint32_t i = 0; i < kTrialItems / 64; ++i) echo(*queue_, shader_, table_, 64);
+  const auto knows = [this](std::uint32_t items) {
+    return engine_->findings().at(0).figures.at(2 * length_class(items)) != 0;
+  };
+  EXPECT_TRUE(knows(64));
+  EXPECT_FALSE(knows(8));
+  for (std::uint32_t i = 0; i < kTrialItems / 8; ++i) echo(*queue_, shader_, table_, 8);
+  EXPECT_TRUE(knows(8));
+  EXPECT_FALSE(knows(4096));
+}
+
+TEST_F(GoptEngine, BeginsWithWhatAnEarlierRunFoundForEachLength) {
+  EngineFinding earlier{.shader = "echo", .size_class = table_.size_class()};
+  earlier.figures.resize(2 * kLengthClasses);
+  earlier.figures[2 * length_class(64)] = 24;
+  earlier.figures[2 * length_class(64) + 1] = 1.5;
+  earlier.figures[2 * length_class(8)] = -3e300;
+  engine_->recall({earlier});
+  echo(*queue_, shader_, table_, 64);
+  echo(*queue_, shader_, table_, 8);
+  EXPECT_EQ(engine_->notes(),
+            std::vector<std::string>{"echo, batches of 33 to 64: width 24, 1.50 times width 1 in an earlier run"});
 }
 
 }  // namespace

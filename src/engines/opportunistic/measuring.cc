@@ -21,8 +21,10 @@ namespace penumbra::opportunistic {
 namespace {
 
 constexpr std::uint64_t kDuration = 1'000'000;  ///< ns, of each measurement
-constexpr int kTimes = 3;                       ///< of many: the best counts, for another program may have had the core
-constexpr std::size_t kSamples = 255;           ///< of one batch alone, at most; their median counts
+constexpr std::uint64_t kSettling =
+    5'000'000;                         ///< ns, in which an engine finds out its best way for batches of a length
+constexpr int kTimes = 3;              ///< of many: the best counts, for another program may have had the core
+constexpr std::size_t kSamples = 255;  ///< of one batch alone, at most; their median counts
 constexpr std::uint64_t kPatience = 1'000'000'000;  ///< ns, until an accelerator answers
 /// So many bytes of inputs that a table's lines do not come again soon.
 constexpr std::size_t kPool = std::size_t{4} << 20;
@@ -78,6 +80,14 @@ class Worker {
       costs.busy = busy;
       costs.period = period;
     }
+  }
+
+  /// Runs batches of that length unmeasured, for an engine that tries several ways first.
+  void settle(std::uint32_t items) {
+    const std::uint64_t begin = now_();
+    do {
+      ask(prepared(batches_[0], items));
+    } while (now_() - begin < kSettling);
   }
 
   /// From submit to the answer.
@@ -178,6 +188,10 @@ std::optional<Costs> measure(const Shader& shader, const Table& table, std::span
     if (!at_once && !worker.wait_for_accelerator()) is_engines_own = false;
     together.arrive_and_wait();
     if (!is_engines_own) return;
+    if (at_once) {
+      worker.settle(kFew);
+      worker.settle(kChunk);
+    }
     worker.measure_many(costs);  // the engine may have to find out something first
     together.arrive_and_wait();
     worker.measure_many(costs);

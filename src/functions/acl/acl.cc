@@ -10,11 +10,13 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <utility>
 
 #include "base/row_limit.h"
+#include "functions/acl/commands.h"
 #include "functions/acl/settings.h"
 #include "functions/rule_list/list.h"
 #include "functions/rule_list/show.h"
@@ -25,7 +27,7 @@
 namespace penumbra::acl {
 namespace {
 
-enum : std::uint16_t { kDenied, kDeniedByDefault, kMalformed };
+enum : std::uint16_t { kDenied, kDeniedByDefault, kMalformed, kUnparsable, kFragment };
 
 /// Of a chunk.
 struct Columns {
@@ -39,41 +41,54 @@ class Acl final : public Function {
  public:
   Acl(Settings settings, GracePeriods& grace_periods)
       : family_(settings.family),
+        parsing_(settings.parsing),
         structure_(std::move(settings.structure)),
         list_(fields_of(family_), structure_.name(), std::random_device{}(), grace_periods) {
     put_in_force(std::move(settings.entries));
+    saved_ = own_entries();
   }
 
   const std::vector<Reason>& reasons() const override {
     static const std::vector<Reason> kReasons{
         {"denied", Verdict::Kind::drop, "an entry of the list denies it"},
         {"denied_by_default", Verdict::Kind::drop, "no entry of the list matches it, and the default is to deny"},
-        {"malformed", Verdict::Kind::drop, "an IP header that is wrong or not all there: nobody can say what it is"}};
+        {"malformed", Verdict::Kind::drop, "an IP header that is wrong or not all there: nobody can say what it is"},
+        {"unparsable", Verdict::Kind::drop,
+         "its protocol or ports cannot be read: too many IPv6 extension headers, a transport header that is not all "
+         "there, or a fragment within that header"},
+        {"fragment", Verdict::Kind::drop, "a fragment, and the configuration drops fragments"}};
     return kReasons;
   }
   std::string shader() const override { return list_.shader(); }
   Table* table() override { return &list_.table(); }
   void bind(std::span<const PortInfo> /*ports*/) override {}
+  void prepare(std::uint16_t worker) noexcept override { list_.prepare(worker); }
 
   void pre_shade(Chunk& chunk) noexcept override {
     auto& columns = *chunk.columns.take<Columns>(1);
     const bool narrow = family_ == Family::ipv4;
+    const Parsing parsing = parsing_.load(std::memory_order_relaxed);
     std::uint32_t items = 0;
     for (std::uint16_t i = 0; i < chunk.size; ++i) {
       if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
       const rte_mbuf* const packet = chunk.packets[i];
       const auto* const frame = rte_pktmbuf_mtod(packet, const std::uint8_t*);
       flow_key flow;
-      FlowPacket its;
-      const FlowFrame what = read_frame(frame, packet->data_len, packet->pkt_len, flow, its, PortsOf::first_fragments);
+      FilterPart part;
+      const FlowFrame what = read_for_filter(frame, packet->data_len, packet->pkt_len, parsing.extension_headers, flow,
+                                             columns.bytes[items], part);
       if (what == FlowFrame::malformed) chunk.verdicts[i] = drop(kMalformed);
+      if (what == FlowFrame::unparsable) chunk.verdicts[i] = drop(kUnparsable);
       if (what != FlowFrame::flow || !is_decided_on(flow)) continue;
-      if (narrow) {
-        columns.narrow[items] = narrow_key(flow);
-      } else {
-        columns.wide[items] = wide_key(flow);
+      if (part.is_fragment && parsing.drops_fragments) {
+        chunk.verdicts[i] = drop(kFragment);
+        continue;
       }
-      columns.bytes[items] = its.bytes;
+      if (narrow) {
+        columns.narrow[items] = narrow_key(flow, part);
+      } else {
+        columns.wide[items] = wide_key(flow, part);
+      }
       chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
     }
     chunk.batch.items = items;
@@ -87,7 +102,7 @@ class Acl final : public Function {
     const std::uint64_t now = steady_ms();
     for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
       const std::uint32_t number = columns.numbers[item];
-      list_.count(chunk.worker, number, columns.bytes[item], now);
+      if (!chunk.is_dry_run) list_.count(chunk.worker, number, columns.bytes[item], now);
       if (permits_[number] != 0) continue;
       chunk.verdicts[chunk.packet_of_item[item]] = drop(list_.line(number) == 0 ? kDeniedByDefault : kDenied);
     }
@@ -101,29 +116,68 @@ class Acl final : public Function {
     std::vector<std::string> lines;
     if (changes.added != 0) lines.push_back(fmt::format("entries added: {}", changes.added));
     if (changes.removed != 0) lines.push_back(fmt::format("entries removed: {}", changes.removed));
+    const Parsing now = parsing_.load(), then = other.parsing_.load();
+    if (then.drops_fragments != now.drops_fragments) {
+      lines.emplace_back(then.drops_fragments ? "fragments are dropped" : "fragments are decided on by the entries");
+    }
+    if (then.extension_headers != now.extension_headers) {
+      lines.push_back(
+          fmt::format("extension headers: {} at the most, was {}", then.extension_headers, now.extension_headers));
+    }
     return lines;
   }
-  /// The other one's list is in force here, but not here's in the other one: no packets go through that.
+  /// Puts the list of `next` in force here. No packets go through `next`, so its own list need not be.
   void exchange(Function& next) override {
     auto& other = dynamic_cast<Acl&>(next);
+    other.parsing_ = parsing_.exchange(other.parsing_);
     std::vector<Entry> before = list_.entries();
     put_in_force(other.list_.entries());
     other.list_.replace(std::move(before), [](std::uint32_t, const Entry&) {});
+    std::swap(saved_, other.saved_);
   }
+  std::unique_ptr<Change> prepare(std::string_view /*command*/, std::string_view action,
+                                  const CommandEntries& entries) override {
+    std::vector<Entry> before = own_entries();
+    auto after = edit(before, action, entries, family_);
+    return std::make_unique<rule_list::ListChange<Entry>>(std::move(before), std::move(after),
+                                                          [this](std::vector<Entry> list) {
+                                                            list.push_back(list_.entries().back());  // the default
+                                                            put_in_force(std::move(list));
+                                                          });
+  }
+  std::vector<ConfigTable> tables() const override {
+    const auto lines = [this] {
+      std::string text;
+      for (const Entry& entry : own_entries()) text += entry.text + "\n";
+      return text;
+    };
+    const auto unsaved = [this](std::size_t most) {
+      return rule_list::differing(saved_, own_entries(), std::mem_fn(&Entry::text), most);
+    };
+    return {{.key = "rules", .lines = lines, .unsaved = unsaved}};
+  }
+  void tables_are_saved() override { saved_ = own_entries(); }
 
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override {
-    const auto* const items = chunk.packet_of_item.data();
-    const auto* const item = std::find(items, items + chunk.batch.items, packet);
-    if (item == items + chunk.batch.items) return "not decided on";
-    const auto& columns = *static_cast<const Columns*>(chunk.kept);
-    const std::uint32_t number = columns.numbers[static_cast<std::size_t>(item - items)];
-    const std::uint32_t line = list_.line(number);
-    return fmt::format("{} by {}", permits_[number] != 0 ? "permitted" : "denied",
-                       line == 0 ? std::string("default") : fmt::format("the entry of line {}", line));
+    const auto number = number_of(chunk, packet);
+    if (!number) return "not decided on";
+    const std::uint32_t line = list_.line(*number);
+    return fmt::format("{} by {}", permits_[*number] != 0 ? "permitted" : "denied",
+                       line == 0                       ? std::string("default")
+                       : line == rule_list::kByCommand ? std::string("an entry that a command added")
+                                                       : fmt::format("the entry of line {}", line));
+  }
+
+  nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const override {
+    const auto number = number_of(chunk, packet);
+    const Entry* const entry = number ? list_.entry(*number) : nullptr;
+    if (entry == nullptr) return nlohmann::ordered_json::object();
+    return {{"entry", entry->text}, {"line", rule_list::line_or_null(entry->line)}};
   }
 
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override {
-    if (topic == "acl") return rule_list::show_entries(list_, "acl", "entry", arguments, std::mem_fn(&Entry::text));
+    if (topic == "acl")
+      return rule_list::show_entries(list_, "acl", "entry", arguments, std::mem_fn(&Entry::text), true);
     if (topic != "acl-shader") {
       throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
     }
@@ -140,9 +194,19 @@ class Acl final : public Function {
   }
 
  private:
+  /// The number of the entry that decided on the packet; none if the list did not look at it.
+  static std::optional<std::uint32_t> number_of(const Chunk& chunk, std::uint16_t packet) {
+    const auto* const items = chunk.packet_of_item.data();
+    const auto* const item = std::find(items, items + chunk.batch.items, packet);
+    if (item == items + chunk.batch.items) return std::nullopt;
+    return static_cast<const Columns*>(chunk.kept)->numbers[static_cast<std::size_t>(item - items)];
+  }
   bool is_decided_on(const flow_key& flow) const {
     return family_ == Family::both || is_ipv6(flow) == (family_ == Family::ipv6);
   }
+
+  /// The entries without the default, which is the last one.
+  std::vector<Entry> own_entries() const { return {list_.entries().begin(), list_.entries().end() - 1}; }
 
   void put_in_force(std::vector<Entry> entries) {
     list_.replace(std::move(entries),
@@ -151,8 +215,10 @@ class Acl final : public Function {
   }
 
   const Family family_;
+  std::atomic<Parsing> parsing_;
   const rule_list::Structure structure_;
   rule_list::List<Entry> list_;
+  std::vector<Entry> saved_;                         ///< as the configuration has them
   HugeArray<std::uint8_t> permits_{kMostRules + 1};  ///< by number
   std::atomic<std::size_t> entries_{0};
 };
@@ -174,7 +240,8 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
                        .summary = "an access list: permits and denies packets by their 5-tuples",
                        .topics = {{"acl", "[all]: the entries, and what each has decided", {RowLimit::flag()}},
                                   {"acl-shader", "how the list is searched, and why so"}},
-                       .create = create});
+                       .create = create,
+                       .commands = commands()});
 
 }  // namespace
 }  // namespace penumbra::acl

@@ -173,6 +173,69 @@ TEST_F(AclTest, TheFirstFragmentHasPorts) {
   EXPECT_EQ(fate(ipv4_frame(53, kLaterFragment)), "") << "what stands there is no port";
 }
 
+/// UDP to port 53 behind so many extension headers.
+Bytes ipv6_frame_behind(int headers) {
+  Bytes frame = ipv6_frame(53);
+  for (int header = 0; header < headers; ++header) {
+    const Bytes options{frame[20], 0, 1, 4, 0, 0, 0, 0};
+    frame[20] = 60;
+    frame.insert(frame.begin() + 54, options.begin(), options.end());
+    frame[19] = static_cast<std::uint8_t>(frame[19] + 8);
+  }
+  return frame;
+}
+
+TEST_F(AclTest, NothingThatItCannotReadPasses) {
+  create("deny proto udp dport 53\npermit\n");
+  for (int headers = 0; headers < 10; ++headers) {
+    EXPECT_EQ(fate(ipv6_frame_behind(headers)), headers <= 8 ? "denied" : "unparsable") << headers;
+  }
+  EXPECT_EQ(trace_, "not decided on");
+  Bytes tiny = ipv4_frame(54, kFirstFragment);
+  tiny[17] = 27;  // a byte is missing of UDP's header
+  EXPECT_EQ(fate(tiny), "unparsable");
+  Bytes overwriting = ipv4_frame(54, 1);
+  overwriting[23] = 6;
+  EXPECT_EQ(fate(overwriting), "unparsable");
+  create("permit\n", ", extension_headers: 2");
+  EXPECT_EQ(fate(ipv6_frame_behind(2)), "");
+  EXPECT_EQ(fate(ipv6_frame_behind(3)), "unparsable");
+  create("permit\n", ", extension_headers: 0");
+  EXPECT_EQ(fate(ipv6_frame_behind(0)), "");
+  EXPECT_EQ(fate(ipv6_frame_behind(1)), "unparsable");
+}
+
+TEST_F(AclTest, FragmentsAreNamedOrDropped) {
+  for (const RuleStructure& structure : rule_structures()) {
+    for (const char* const family : {", family: ipv4", ""}) {
+      create("deny fragment later\npermit\n", family + (", shader: " + structure.name));
+      EXPECT_EQ(fate(ipv4_frame(53)), "") << structure.name;
+      EXPECT_EQ(fate(ipv4_frame(53, kFirstFragment)), "") << structure.name;
+      EXPECT_EQ(fate(ipv4_frame(53, kLaterFragment)), "denied") << structure.name;
+    }
+    create("deny exthdr dst\npermit\n", ", shader: " + structure.name);
+    EXPECT_EQ(fate(ipv6_frame_behind(0)), "") << structure.name;
+    EXPECT_EQ(fate(ipv6_frame_behind(1)), "denied") << structure.name;
+  }
+  create("permit\n", ", fragments: drop");
+  EXPECT_EQ(fate(ipv4_frame(53)), "");
+  EXPECT_EQ(fate(ipv4_frame(53, kFirstFragment)), "fragment");
+  EXPECT_EQ(fate(ipv4_frame(53, kLaterFragment)), "fragment");
+}
+
+TEST_F(AclTest, AReloadChangesWhatIsDroppedUnseen) {
+  create("permit\n");
+  const auto next = make("permit\n", ", fragments: drop, extension_headers: 1");
+  EXPECT_THAT(function_->differences(*next, ConfigNode::parse("{}", "test.yaml", ".")),
+              testing::ElementsAre("fragments are dropped", "extension headers: 1 at the most, was 8"));
+  function_->exchange(*next);
+  EXPECT_EQ(fate(ipv4_frame(53, kFirstFragment)), "fragment");
+  EXPECT_EQ(fate(ipv6_frame_behind(2)), "unparsable");
+  function_->exchange(*next);
+  EXPECT_EQ(fate(ipv4_frame(53, kFirstFragment)), "");
+  EXPECT_EQ(fate(ipv6_frame_behind(2)), "");
+}
+
 TEST_F(AclTest, CountsByEntry) {
   create("deny proto udp dport 53\npermit\n");
   for (int i = 0; i < 3; ++i) fate(ipv4_frame(53));
@@ -263,6 +326,8 @@ TEST_F(AclTest, AWrongConfigurationIsRefusedWithItsPlace) {
   expect_refusal("{rules: list, family: ip}", "test.yaml:1:");
   expect_refusal("{rules: list, shader: tupel}", "did you mean 'tuple'?");
   expect_refusal("{rules: list, rule: x}", "rule");
+  expect_refusal("{rules: list, fragments: pass}", "drop");
+  expect_refusal("{rules: list, extension_headers: 9}", "8");
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <array>
 #include <optional>
 
-#include "base/text_file.h"
 #include "control/line_reader.h"
 #include "control/rules/number.h"
 #include "penumbra/ip.h"
@@ -36,6 +35,35 @@ constexpr std::array<ProtocolWord, 11> kProtocols{{{"icmp", ip_protocol::kIcmp},
                                                    {"sctp", ip_protocol::kSctp, true},
                                                    {"udplite", ip_protocol::kUdpLite, true}}};
 
+/// Names as nftables has them, but for `ah`.
+struct ExtensionWord {
+  std::string_view word;
+  std::uint8_t bit;
+};
+constexpr std::array<ExtensionWord, 5> kExtensions{{{"hbh", ipv6_extension::kHopByHopBit},
+                                                    {"rt", ipv6_extension::kRoutingBit},
+                                                    {"frag", ipv6_extension::kFragmentBit},
+                                                    {"dst", ipv6_extension::kDestinationBit},
+                                                    {"ah", ipv6_extension::kAuthenticationBit}}};
+
+/// Which fragments an entry is for: what stands in kAnyFragmentBit and kLaterFragmentBit.
+struct FragmentWord {
+  std::string_view word;
+  std::uint64_t mask, value;
+};
+constexpr std::array<FragmentWord, 4> kFragments{{{"any", kAnyFragmentBit, kAnyFragmentBit},
+                                                  {"first", kAnyFragmentBit | kLaterFragmentBit, kAnyFragmentBit},
+                                                  {"later", kLaterFragmentBit, kLaterFragmentBit},
+                                                  {"none", kAnyFragmentBit, 0}}};
+
+template <class Words>
+std::vector<std::string> words_of_all(const Words& all) {
+  std::vector<std::string> words;
+  words.reserve(all.size());
+  for (const auto& each : all) words.emplace_back(each.word);
+  return words;
+}
+
 /// One line's entry, word by word.
 class EntryReader {
  public:
@@ -61,6 +89,8 @@ class EntryReader {
       }
     }
     for (const auto& [word, needs] : needs_) require_protocol(word, needs);
+    if (!needs_.empty()) leave_out_later_fragments(needs_.front().first);
+    require_final_protocol();
     if (is_ipv6_ && fields() == RuleFields::ipv6) set_last(kFamilyBits, *is_ipv6_ ? kIpv6Bits : kIpv4Bits);
     entry.match = normalised(match_, fields());
     return entry;
@@ -81,8 +111,11 @@ class EntryReader {
     if (word == "proto") return "a protocol";
     if (word == "sport" || word == "dport") return "a port or a range of ports (N-M)";
     if (word == "icmp-type" || word == "icmp-code") return "a number from 0 to 255";
-    throw line_.unexpected(word, "a part of an entry",
-                           {"src", "dst", "proto", "sport", "dport", "icmp-type", "icmp-code", "ipv4", "ipv6"});
+    if (word == "fragment") return "first, later, any or none";
+    if (word == "exthdr") return "hbh, rt, frag, dst or ah";
+    throw line_.unexpected(
+        word, "a part of an entry",
+        {"src", "dst", "proto", "sport", "dport", "icmp-type", "icmp-code", "fragment", "exthdr", "ipv4", "ipv6"});
   }
 
   void take(std::string_view word, std::string_view value) {
@@ -93,6 +126,10 @@ class EntryReader {
     } else if (word == "sport" || word == "dport") {
       (word == "sport" ? match_.source_ports : match_.destination_ports) = ports(value);
       needs_.emplace_back(word, Needs::ports);
+    } else if (word == "fragment") {
+      take_fragment(value);
+    } else if (word == "exthdr") {
+      take_extension(word, value);
     } else {
       const auto number = parse_number(value, 0xFF);
       if (!number) throw line_.error(value, fmt::format("expected a number from 0 to 255, found {}", quote(value)));
@@ -149,13 +186,55 @@ class EntryReader {
     std::optional<std::uint64_t> number = parse_number(value, 0xFF);
     if (known != kProtocols.end()) number = known->number;
     if (!number) {
-      std::vector<std::string> words;
-      words.reserve(kProtocols.size());
-      for (const auto& protocol : kProtocols) words.emplace_back(protocol.word);
-      throw line_.unexpected(value, "a protocol's name, or its number from 0 to 255", words);
+      throw line_.unexpected(value, "a protocol's name, or its number from 0 to 255", words_of_all(kProtocols));
     }
     protocol_ = static_cast<std::uint8_t>(*number);
+    protocol_word_ = value;
     set_last(std::uint64_t{0xFF} << kProtocolShift, *number << kProtocolShift);
+  }
+
+  void take_fragment(std::string_view value) {
+    const auto* const known = std::ranges::find(kFragments, value, &FragmentWord::word);
+    if (known == kFragments.end()) throw line_.unexpected(value, "which fragments", words_of_all(kFragments));
+    if (value == "later") later_word_ = value;
+    set_last(known->mask, known->value);
+  }
+
+  void take_extension(std::string_view word, std::string_view value) {
+    const auto* const known = std::ranges::find(kExtensions, value, &ExtensionWord::word);
+    if (known == kExtensions.end()) {
+      throw line_.unexpected(value, "an IPv6 extension header", words_of_all(kExtensions));
+    }
+    be_of(true, word);
+    const std::uint64_t bit = std::uint64_t{known->bit} << kExtensionShift;
+    set_last(bit, bit);
+  }
+
+  /// What has no ports and no ICMP type is not to be taken for what has 0 there.
+  void leave_out_later_fragments(std::string_view word) {
+    if (!later_word_.empty()) {
+      throw line_.error(later_word_, fmt::format("only the first fragment has what {} names: no packet matches this "
+                                                 "entry; leave out 'fragment later' or {}",
+                                                 quote(word), quote(word)));
+    }
+    set_last(kLaterFragmentBit, 0);
+  }
+
+  /// Of IPv6 an entry's protocol is that behind the extension headers, so it is none of theirs.
+  void require_final_protocol() const {
+    if (!protocol_ || !ipv6_extension::contains(*protocol_)) return;
+    if (is_ipv6_ == false || family_ == Family::ipv4) return;
+    const std::uint8_t bit = ipv6_extension::bit_of(*protocol_);
+    const auto* const known = std::ranges::find(kExtensions, bit, &ExtensionWord::bit);
+    std::string mend = known == kExtensions.end()
+                           ? std::string("name the protocol behind it")
+                           : fmt::format("write 'exthdr {}' for IPv6 packets with such a header", known->word);
+    if (*protocol_ == ipv6_extension::kFragment) mend += ", 'fragment any' for fragments";
+    if (!is_ipv6_ && family_ == Family::both) mend += ", and 'ipv4' before it if it is for IPv4 only";
+    throw line_.error(protocol_word_,
+                      fmt::format("no IPv6 packet matches 'proto {}': that is an extension header, and a packet's "
+                                  "protocol is the one behind those; {}",
+                                  protocol_word_, mend));
   }
 
   PortRange ports(std::string_view value) const {
@@ -180,6 +259,12 @@ class EntryReader {
     if (needs == Needs::icmp && !is_icmp) {
       throw line_.error(word, fmt::format("{} needs proto icmp or icmpv6", quote(word)));
     }
+    const bool for_ipv6 = is_ipv6_.value_or(family_ == Family::ipv6),
+               for_ipv4 = !is_ipv6_.value_or(family_ != Family::ipv4);
+    if (needs == Needs::icmp && (protocol_ == ip_protocol::kIcmp ? for_ipv6 : for_ipv4)) {
+      throw line_.error(word, fmt::format("no packet matches this entry: of {} only 'proto {}' has types and codes",
+                                          for_ipv6 ? "IPv6" : "IPv4", for_ipv6 ? "icmpv6" : "icmp"));
+    }
   }
 
   void set_last(std::uint64_t mask, std::uint64_t value) {
@@ -193,11 +278,16 @@ class EntryReader {
   RuleMatch match_;
   std::optional<bool> is_ipv6_;
   std::optional<std::uint8_t> protocol_;
+  std::string_view protocol_word_, later_word_;  ///< empty: not in the entry
   std::vector<std::string_view> seen_;
   std::vector<std::pair<std::string_view, Needs>> needs_;
 };
 
 }  // namespace
+
+Entry read_entry(Line& line, Family family) {
+  return EntryReader(line, family).read();
+}
 
 std::vector<Entry> parse_entries(std::string_view text, const std::string& name, Family family) {
   std::vector<Entry> entries;
@@ -206,13 +296,9 @@ std::vector<Entry> parse_entries(std::string_view text, const std::string& name,
     if (entries.size() + 1 == kMostRules) {
       throw InputError({name, line.number(), 0}, fmt::format("more than {} entries", kMostRules - 1));
     }
-    entries.push_back(EntryReader(line, family).read());
+    entries.push_back(read_entry(line, family));
   }
   return entries;
-}
-
-std::vector<Entry> read_entries(const std::filesystem::path& file, Family family) {
-  return parse_entries(read_text_file(file), file.string(), family);
 }
 
 }  // namespace penumbra::acl

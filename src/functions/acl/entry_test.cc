@@ -36,26 +36,26 @@ Flow ipv6_flow(const char* source, const char* destination, std::uint8_t protoco
           .protocol = protocol};
 }
 
-RuleWords words(const Flow& flow, Family family) {
+RuleWords words(const Flow& flow, Family family, const FilterPart& part = {}) {
   RuleWords key{};
   const flow_key of_flow = to_key(flow);
   if (family == Family::ipv4) {
-    const rules_narrow_key narrow = narrow_key(of_flow);
+    const rules_narrow_key narrow = narrow_key(of_flow, part);
     std::copy(std::begin(narrow.word), std::end(narrow.word), key.begin());
   } else {
-    const rules_key wide = wide_key(of_flow);
+    const rules_key wide = wide_key(of_flow, part);
     std::copy(std::begin(wide.word), std::end(wide.word), key.begin());
   }
   return key;
 }
 
 /// Whether the only entry of the text matches, in lists of every family that it can be in.
-bool hits(const std::string& text, const Flow& flow) {
+bool hits(const std::string& text, const Flow& flow, const FilterPart& part = {}) {
   bool hit = false;
   for (const Family family : {Family::both, flow.is_ipv6 ? Family::ipv6 : Family::ipv4}) {
     const auto entries = parse_entries(text, "list", family);
     EXPECT_EQ(entries.size(), 1U);
-    const bool here = matches(entries.at(0).match, fields_of(family), words(flow, family));
+    const bool here = matches(entries.at(0).match, fields_of(family), words(flow, family, part));
     EXPECT_TRUE(family == Family::both || here == hit) << text;
     hit = here;
   }
@@ -111,6 +111,46 @@ TEST(AclEntry, DoesNotLookAtVlans) {
   EXPECT_TRUE(hits("permit src 10.0.0.1 dst 10.0.0.2 proto tcp sport 1 dport 2", tagged));
 }
 
+TEST(AclEntry, NamesFragments) {
+  const Flow udp = ipv4_flow("10.0.0.1", "10.0.0.2", ip_protocol::kUdp, 0, 0);
+  const FilterPart whole, first{.is_fragment = true}, later{.is_fragment = true, .is_later_fragment = true};
+  const auto expect = [&](const char* text, bool of_whole, bool of_first, bool of_later) {
+    EXPECT_EQ(hits(text, udp, whole), of_whole) << text;
+    EXPECT_EQ(hits(text, udp, first), of_first) << text;
+    EXPECT_EQ(hits(text, udp, later), of_later) << text;
+  };
+  expect("deny fragment any", false, true, true);
+  expect("deny fragment first", false, true, false);
+  expect("deny proto udp fragment later", false, false, true);
+  expect("deny fragment none", true, false, false);
+  expect("deny", true, true, true);
+  // A later fragment has no ports: those are not 0.
+  expect("deny proto udp dport 0-1023", true, true, false);
+  expect("deny proto udp sport 0 fragment first", false, true, false);
+  const Flow reply = ipv6_flow("2001:db8::1", "2001:db8::2", ip_protocol::kIcmpv6, 0, 0);
+  EXPECT_TRUE(hits("deny proto icmpv6 icmp-type 0", reply, first));
+  EXPECT_FALSE(hits("deny proto icmpv6 icmp-type 0", reply, later));
+}
+
+TEST(AclEntry, NamesExtensionHeaders) {
+  const Flow udp = ipv6_flow("2001:db8::1", "2001:db8::2", ip_protocol::kUdp, 1, 53);
+  using namespace ipv6_extension;
+  const std::vector<std::pair<std::string, std::uint8_t>> headers{{"hbh", kHopByHopBit},
+                                                                  {"rt", kRoutingBit},
+                                                                  {"frag", kFragmentBit},
+                                                                  {"dst", kDestinationBit},
+                                                                  {"ah", kAuthenticationBit}};
+  for (const auto& [word, bit] : headers) {
+    const std::string text = "deny proto udp dport 53 exthdr " + word;
+    EXPECT_TRUE(hits(text, udp, {.extension_headers = bit})) << word;
+    EXPECT_TRUE(hits(text, udp, {.extension_headers = 31})) << word;
+    EXPECT_FALSE(hits(text, udp, {.extension_headers = static_cast<std::uint8_t>(31 - bit)})) << word;
+  }
+  const Flow ipv4 = ipv4_flow("10.0.0.1", "10.0.0.2", ip_protocol::kUdp, 1, 53);
+  const auto entries = parse_entries("deny exthdr rt", "list", Family::both);
+  EXPECT_FALSE(matches(entries[0].match, fields_of(Family::both), words(ipv4, Family::both)));
+}
+
 TEST(AclEntry, KeepsItsWordsAndItsLine) {
   const auto entries = parse_entries("# a list\n\n  permit   src 10.0.0.0/8\t# trusted\ndeny\n", "list", Family::both);
   ASSERT_EQ(entries.size(), 2U);
@@ -133,25 +173,49 @@ TEST_P(BadEntry, IsRefusedWithItsPlace) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BadEntry,
-                         testing::Values(std::tuple("allow", "list:1:1: "), std::tuple("permit\n permti", "list:2:2: "),
-                                         std::tuple("permit src", "list:1:"),
-                                         std::tuple("permit src 10.0.0.1/8", "list:1:12: "),
-                                         std::tuple("permit src 10.0.0.0/33", "list:1:12: "),
-                                         std::tuple("permit src nowhere", "list:1:12: "),
-                                         std::tuple("permit src 10.0.0.1 dst 2001:db8::1", "list:1:25: "),
-                                         std::tuple("permit ipv6 src 10.0.0.1", "list:1:17: "),
-                                         std::tuple("permit src 10.0.0.1 src 10.0.0.2", "list:1:21: 'src' again"),
-                                         std::tuple("permit proto tpc", "did you mean 'tcp'?"),
-                                         std::tuple("permit proto 256", "list:1:14: "),
-                                         std::tuple("permit sport 80", "list:1:8: "),
-                                         std::tuple("permit proto icmp dport 80", "list:1:19: "),
-                                         std::tuple("permit proto tcp dport 80-79", "list:1:24: "),
-                                         std::tuple("permit proto tcp dport 65536", "list:1:24: "),
-                                         std::tuple("permit proto tcp dport 1-2-3", "list:1:24: "),
-                                         std::tuple("permit proto tcp icmp-type 8", "list:1:18: "),
-                                         std::tuple("permit proto icmp icmp-type 300", "list:1:29: "),
-                                         std::tuple("permit protto tcp", "did you mean 'proto'?")));
+INSTANTIATE_TEST_SUITE_P(
+    All, BadEntry,
+    testing::Values(std::tuple("allow", "list:1:1: "), std::tuple("permit\n permti", "list:2:2: "),
+                    std::tuple("permit src", "list:1:"), std::tuple("permit src 10.0.0.1/8", "list:1:12: "),
+                    std::tuple("permit src 10.0.0.0/33", "list:1:12: "),
+                    std::tuple("permit src nowhere", "list:1:12: "),
+                    std::tuple("permit src 10.0.0.1 dst 2001:db8::1", "list:1:25: "),
+                    std::tuple("permit ipv6 src 10.0.0.1", "list:1:17: "),
+                    std::tuple("permit src 10.0.0.1 src 10.0.0.2", "list:1:21: 'src' again"),
+                    std::tuple("permit proto tpc", "did you mean 'tcp'?"),
+                    std::tuple("permit proto 256", "list:1:14: "), std::tuple("permit sport 80", "list:1:8: "),
+                    std::tuple("permit proto icmp dport 80", "list:1:19: "),
+                    std::tuple("permit proto tcp dport 80-79", "list:1:24: "),
+                    std::tuple("permit proto tcp dport 65536", "list:1:24: "),
+                    std::tuple("permit proto tcp dport 1-2-3", "list:1:24: "),
+                    std::tuple("permit proto tcp icmp-type 8", "list:1:18: "),
+                    std::tuple("permit proto icmp icmp-type 300", "list:1:29: "),
+                    std::tuple("permit protto tcp", "did you mean 'proto'?"), std::tuple("deny fragment", "list:1:"),
+                    std::tuple("deny fragment last", "list:1:15: "), std::tuple("deny exthdr route", "list:1:13: "),
+                    std::tuple("deny src 10.0.0.1 exthdr rt", "list:1:19: "),
+                    std::tuple("deny proto udp dport 53 fragment later", "list:1:34: "),
+                    std::tuple("deny proto icmp icmp-type 8 fragment later", "list:1:38: ")));
+
+/// Entries that no packet can match, and what to write.
+INSTANTIATE_TEST_SUITE_P(
+    WithoutPackets, BadEntry,
+    testing::Values(std::tuple("permit\ndeny ipv6 proto 44", "list:2:17: no IPv6 packet matches 'proto 44'"),
+                    std::tuple("deny ipv6 proto 44",
+                               "'exthdr frag' for IPv6 packets with such a header, 'fragment any'"),
+                    std::tuple("deny proto 44", "and 'ipv4' before it if it is for IPv4 only"),
+                    std::tuple("deny proto 0 src 2001:db8::/32", "list:1:12: "),
+                    std::tuple("deny ipv6 proto 0", "'exthdr hbh'"), std::tuple("deny ipv6 proto 43", "'exthdr rt'"),
+                    std::tuple("deny ipv6 proto 51", "'exthdr ah'"), std::tuple("deny ipv6 proto ah", "'exthdr ah'"),
+                    std::tuple("deny ipv6 proto 60", "'exthdr dst'"),
+                    std::tuple("deny ipv6 proto 140", "name the protocol behind it"),
+                    std::tuple("deny ipv6 proto icmp icmp-type 8", "of IPv6 only 'proto icmpv6'"),
+                    std::tuple("deny ipv4 proto icmpv6 icmp-type 8", "of IPv4 only 'proto icmp'")));
+
+TEST(AclEntry, OfIpv4MayHaveAnyProtocol) {
+  EXPECT_TRUE(hits("deny ipv4 proto 44", ipv4_flow("10.0.0.1", "10.0.0.2", 44, 0, 0)));
+  EXPECT_EQ(parse_entries("deny proto ah", "list", Family::ipv4).size(), 1U);
+  EXPECT_THROW(parse_entries("deny proto ah", "list", Family::ipv6), InputError);
+}
 
 TEST(AclEntry, OfTheOtherFamilyIsRefused) {
   EXPECT_THROW(parse_entries("permit src 10.0.0.1", "list", Family::ipv6), InputError);

@@ -47,7 +47,10 @@ class Echo final : public Function {
   }
   std::string shader() const override { return "echo"; }
   Table* table() override { return &table_; }
-  void bind(std::span<const PortInfo> /*ports*/) override {}
+  void bind(std::span<const PortInfo> ports) override {
+    view_.ports = static_cast<std::uint32_t>(ports.size());
+    table_.publish(view_, {});
+  }
 
   void pre_shade(Chunk& chunk) noexcept override {
     auto* integers = chunk.columns.take<std::uint32_t>(Chunk::kCapacity);
@@ -110,7 +113,8 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
     register_function({.name = "echo",
                        .summary = "sends each frame out of the port that an integer of its payload names",
                        .topics = {},
-                       .create = create});
+                       .create = create,
+                       .passes_on = PassesOn::nothing});
 
 }  // namespace
 }  // namespace penumbra::echo

@@ -12,7 +12,9 @@ constexpr milliseconds kTurn(50);
 /// How long an account stays open for what comes after a FIN or RST.
 constexpr milliseconds kAfterTheEnd(2000);
 constexpr std::size_t kWaitingPackets = 65'535;
-constexpr std::uint8_t kFin = 0x01, kRst = 0x04;
+/// How many accounts are looked at in one turn, and with each group of packets that the thread is told of. So accounts
+/// are closed as fast as others are opened, and many that end at once do not keep packets waiting.
+constexpr std::size_t kLooksPerTurn = 32'768, kLooksPerGroup = 1'024;
 
 std::uint64_t secret_seed() {
   std::random_device random;
@@ -35,7 +37,7 @@ Accounts::Accounts(const Settings& settings, GracePeriods& grace_periods, Clock 
     : clock_(std::move(clock)),
       settings_(settings),
       table_(settings.max_flows, secret_seed(), grace_periods),
-      last_turn_(clock_()) {}
+      deadlines_(settings.max_flows, clock_()) {}
 
 Accounts::~Accounts() {
   learner_.reset();  // what was told has been taken
@@ -59,6 +61,13 @@ void Accounts::tell(const UnknownPacket& packet, std::size_t worker) noexcept {
   }
 }
 
+/// If there is no room for it, the account is closed by its other times.
+void Accounts::tell_end(std::uint32_t record) noexcept {
+  UnknownPacket ended;
+  ended.ended = record;
+  learner_->tell(ended);
+}
+
 void Accounts::leave_out(FlowFrame why, std::size_t worker) noexcept {
   WorkerCounters& counters = by_workers_[worker % kWorkerCounters];
   (why == FlowFrame::not_ip ? counters.not_ip : counters.malformed).fetch_add(1, std::memory_order_relaxed);
@@ -66,12 +75,21 @@ void Accounts::leave_out(FlowFrame why, std::size_t worker) noexcept {
 
 void Accounts::take(std::span<const UnknownPacket> packets) {
   const std::lock_guard lock(mutex_);
-  for (const UnknownPacket& packet : packets) open_or_count(packet);
-  if (packets.empty()) take_turn();
+  const milliseconds now = clock_();
+  for (const UnknownPacket& packet : packets) open_or_count(packet, now);
+  if (packets.empty()) {
+    take_turn(now);
+  } else {
+    close_what_ended(now, kLooksPerGroup);
+  }
   table_.commit();
 }
 
-void Accounts::open_or_count(const UnknownPacket& unknown) {
+void Accounts::open_or_count(const UnknownPacket& unknown, milliseconds now) {
+  if (unknown.ended != FlowTable::kNone) {
+    if (table_.is_found(unknown.ended)) set_deadline(unknown.ended, now);
+    return;
+  }
   const auto [what, number] = table_.insert(unknown.key, unknown.packet.time);
   switch (what) {
     case FlowTable::Inserted::full:
@@ -92,12 +110,12 @@ void Accounts::open_or_count(const UnknownPacket& unknown) {
   flow_record& record = table_.record(number);
   // Of two workers the later one's packet may have been told first.
   if (static_cast<std::int32_t>(unknown.packet.time - record.first) < 0) record.first = unknown.packet.time;
-  count(record, unknown.packet);
+  const bool ends = count(record, unknown.packet);
+  if (ends || what == FlowTable::Inserted::fresh) set_deadline(number, now);
 }
 
-void Accounts::take_turn() {
-  const milliseconds now = clock_();
-  close_what_ended(now);
+void Accounts::take_turn(milliseconds now) {
+  close_what_ended(now, kLooksPerTurn);
   table_.commit();  // the grace period that begins now is for readers of any mirror too
   table_.reclaim([this](flow_record& record, std::uint8_t why) { close(record, EndReason{why}); });
   if (exporter_ != nullptr) exporter_->flush();
@@ -107,26 +125,34 @@ void Accounts::take_turn() {
 std::optional<EndReason> Accounts::end_of(const FlowCounts& counts, std::uint32_t now) const {
   const milliseconds idle = between(counts.last, now);
   if (idle >= settings_.idle_timeout) return EndReason::idle;
-  if ((counts.tcp_flags & (kFin | kRst)) != 0 && idle >= kAfterTheEnd) return EndReason::ended;
+  if ((counts.tcp_flags & kTcpEnd) != 0 && idle >= kAfterTheEnd) return EndReason::ended;
   if (between(counts.first, now) >= settings_.active_timeout) return EndReason::active;
   return std::nullopt;
 }
 
-/// Looks at a part of the records each turn, and at all in an eighth of the time after which a flow is idle.
-void Accounts::close_what_ended(milliseconds now) {
-  const milliseconds round = std::max(settings_.idle_timeout / 8, kTurn);
-  const double share = std::min(
-      1.0, static_cast<double>((now - std::exchange(last_turn_, now)).count()) / static_cast<double>(round.count()));
-  const std::uint32_t end = table_.end();
-  if (looked_at_ >= end) looked_at_ = 0;
-  const auto part = static_cast<std::uint32_t>(share * end) + 1;
-  const std::uint32_t until = end - looked_at_ > part ? looked_at_ + part : end;
+/// When its account is to be looked at: when it would be closed if no packet came until then.
+void Accounts::set_deadline(std::uint32_t record, milliseconds now) {
+  const FlowCounts counts = counts_of(table_.record(record));
   const auto now_as_recorded = static_cast<std::uint32_t>(now.count());
-  table_.for_each(looked_at_, until, [&](std::uint32_t number) {
-    const auto reason = end_of(counts_of(table_.record(number)), now_as_recorded);
-    if (reason) table_.remove(number, static_cast<std::uint8_t>(*reason));
+  const bool ends = (counts.tcp_flags & kTcpEnd) != 0;
+  const milliseconds silence = ends ? std::min(settings_.idle_timeout, kAfterTheEnd) : settings_.idle_timeout;
+  const milliseconds left = std::min(silence - between(counts.last, now_as_recorded),
+                                     settings_.active_timeout - between(counts.first, now_as_recorded));
+  deadlines_.put(record, now + left);
+}
+
+/// Looks at the accounts whose deadlines are reached, `budget` at the most. A record may serve another flow by now, or
+/// none: what it says decides.
+void Accounts::close_what_ended(milliseconds now, std::size_t budget) {
+  const auto now_as_recorded = static_cast<std::uint32_t>(now.count());
+  deadlines_.take_due(now, budget, [&](std::uint32_t number) {
+    if (!table_.is_found(number)) return;
+    if (const auto reason = end_of(counts_of(table_.record(number)), now_as_recorded)) {
+      table_.remove(number, static_cast<std::uint8_t>(*reason));
+    } else {
+      set_deadline(number, now);
+    }
   });
-  looked_at_ = until;
 }
 
 /// Nobody counts into the record any more.
@@ -166,6 +192,7 @@ void Accounts::change(const Settings& settings) {
   const std::size_t max_flows = settings_.max_flows;
   settings_ = settings;
   settings_.max_flows = max_flows;
+  deadlines_.bring_forward();
 }
 
 AccountsState Accounts::state() const {
@@ -173,7 +200,7 @@ AccountsState Accounts::state() const {
   AccountsState state{.settings = settings_,
                       .flows = table_.size(),
                       .most = table_.most(),
-                      .memory_bytes = table_.memory_bytes(),
+                      .memory_bytes = table_.memory_bytes() + table_.end() * Deadlines::kBytes,
                       .opened = opened_,
                       .closed = closed_,
                       .exported = exported_,

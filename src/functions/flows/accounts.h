@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The account of all flows: workers count packets of flows that they find, and tell one thread of the others, which
-// opens accounts, closes them by the clock and exports them.
+// The account of all flows: workers count packets of flows that they find, and tell one thread of the others and of
+// FINs and RSTs. That thread opens accounts, closes them by the clock and exports them.
 //
 // No packet is lost from the account but those that are counted as such. A packet that was told is counted by the
 // thread, whether its flow is new then or was told before by another packet. A flow that is closed is first made
@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 
+#include "functions/flows/deadlines.h"
 #include "functions/flows/exporter.h"
 #include "functions/flows/settings.h"
 #include "functions/learning/learner.h"
@@ -28,10 +29,11 @@
 
 namespace penumbra::flows {
 
-/// A packet of a flow that was not found.
+/// What a worker tells: a packet of a flow that was not found, or that a flow's end has been seen.
 struct UnknownPacket {
   flow_key key{};
-  FlowPacket packet;
+  FlowPacket packet{};
+  std::uint32_t ended = FlowTable::kNone;  ///< the record of a flow that ends; then the rest does not count
 };
 
 /// Packets that are in no account, by why.
@@ -77,7 +79,11 @@ class Accounts {
 
   // Any worker.
   std::uint32_t now() const { return static_cast<std::uint32_t>(clock_().count()); }
-  void count_found(std::uint32_t record, const FlowPacket& packet) noexcept { count(table_.record(record), packet); }
+  /// True if the thread is to be told that the flow ends.
+  [[nodiscard]] bool count_found(std::uint32_t record, const FlowPacket& packet) noexcept {
+    return count(table_.record(record), packet);
+  }
+  void tell_end(std::uint32_t record) noexcept;
   void tell(const UnknownPacket& packet, std::size_t worker) noexcept;
   void leave_out(FlowFrame why, std::size_t worker) noexcept;
 
@@ -103,10 +109,11 @@ class Accounts {
   };
   static constexpr std::size_t kWorkerCounters = 32;
 
-  void open_or_count(const UnknownPacket& unknown);
-  void take_turn();
+  void open_or_count(const UnknownPacket& unknown, milliseconds now);
+  void set_deadline(std::uint32_t record, milliseconds now);
+  void take_turn(milliseconds now);
   std::optional<EndReason> end_of(const FlowCounts& counts, std::uint32_t now) const;
-  void close_what_ended(milliseconds now);
+  void close_what_ended(milliseconds now, std::size_t budget);
   void close(flow_record& record, EndReason reason);
   ClosedFlow describe(flow_record& record, milliseconds now) const;
 
@@ -120,8 +127,7 @@ class Accounts {
   Unaccounted unaccounted_;  ///< by the thread
   std::array<WorkerCounters, kWorkerCounters> by_workers_;
   std::unique_ptr<Exporter> exporter_;
-  std::uint32_t looked_at_ = 0;  ///< up to this record, in this round
-  milliseconds last_turn_;
+  Deadlines deadlines_;                              ///< of open accounts, by their records
   std::unique_ptr<Learner<UnknownPacket>> learner_;  ///< none before start()
 };
 

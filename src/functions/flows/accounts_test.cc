@@ -38,47 +38,63 @@ flow_key tcp_flow(std::uint16_t port) {
 }
 
 /// Without a thread: the test takes its turns.
-class AccountsTest : public testing::Test {
- protected:
+struct World {
+  explicit World(const std::string& settings)
+      : accounts(settings_of(settings), grace_periods, [this] { return now; }) {}
+
   /// As a worker does.
   void see(const flow_key& key, std::uint8_t flags = 0x10, std::uint32_t bytes = 100) {
-    const FlowPacket packet{.bytes = bytes, .time = accounts_.now(), .tcp_flags = flags};
-    const auto* const view = static_cast<const flows_view*>(accounts_.table().view());
+    const FlowPacket packet{.bytes = bytes, .time = accounts.now(), .tcp_flags = flags};
+    const auto* const view = static_cast<const flows_view*>(accounts.table().view());
     std::uint32_t record = 0;
     flows_lookup(*view, &key, &record, 1);
     if (record != FLOWS_NO_RECORD) {
-      accounts_.count_found(record, packet);
+      if (accounts.count_found(record, packet)) {
+        const UnknownPacket ended{.ended = record};
+        accounts.take({&ended, 1});
+      }
     } else {
-      const UnknownPacket unknown{key, packet};
-      accounts_.take({&unknown, 1});
+      const UnknownPacket unknown{.key = key, .packet = packet};
+      accounts.take({&unknown, 1});
     }
   }
   void wait(milliseconds time) {
-    for (const milliseconds end = now_ + time; now_ < end;) {
-      now_ += milliseconds(50);
-      accounts_.take({});
-      grace_periods_.end_all();
+    for (const milliseconds end = now + time; now < end;) {
+      now += milliseconds(50);
+      accounts.take({});
+      grace_periods.end_all();
     }
-    accounts_.take({});
+    accounts.take({});
   }
   std::map<flow_key, FlowCounts, FlowKeyLess> open() const {
     std::map<flow_key, FlowCounts, FlowKeyLess> found;
-    accounts_.for_each(
+    accounts.for_each(
         [&](std::uint32_t /*record*/, const ClosedFlow& flow) { return found.emplace(flow.key, flow.counts).second; });
     return found;
   }
 
-  milliseconds now_{0xFFFF'FF00};  // its lower half wraps soon
-  ManualGracePeriods grace_periods_;
-  Accounts accounts_{settings_of("{max_flows: 3, idle_timeout: 10s, active_timeout: 60s}"), grace_periods_,
-                     [this] { return now_; }};
+  /// But by force.
+  std::uint64_t closed() const {
+    const EndedFlows flows = accounts.state().closed;
+    return flows.idle + flows.active + flows.ended;
+  }
+
+  milliseconds now{0xFFFF'FF00};  // its lower half wraps soon
+  ManualGracePeriods grace_periods;
+  Accounts accounts;
+};
+
+class AccountsTest : public testing::Test, protected World {
+ protected:
+  AccountsTest() : World("{max_flows: 3, idle_timeout: 10s, active_timeout: 60s}") {}
 };
 
 TEST_F(AccountsTest, CountsEachPacketOnce) {
   see(tcp_flow(1), 0x02);
   see(tcp_flow(1), 0x10, 50);
-  const UnknownPacket told_meanwhile{tcp_flow(1), {.bytes = 7, .time = accounts_.now() - 5, .tcp_flags = 0x08}};
-  accounts_.take({&told_meanwhile, 1});
+  const UnknownPacket told_meanwhile{.key = tcp_flow(1),
+                                     .packet = {.bytes = 7, .time = accounts.now() - 5, .tcp_flags = 0x08}};
+  accounts.take({&told_meanwhile, 1});
   see(tcp_flow(2));
   const auto flows = open();
   ASSERT_EQ(flows.size(), 2U);
@@ -97,7 +113,7 @@ TEST_F(AccountsTest, ClosesWhatIsIdle) {
   wait(milliseconds(3'000));
   EXPECT_EQ(open().size(), 1U);
   EXPECT_TRUE(open().contains(tcp_flow(2)));
-  EXPECT_EQ(accounts_.state().closed.idle, 1U);
+  EXPECT_EQ(accounts.state().closed.idle, 1U);
 }
 
 /// A reader of a mirror finds a flow until the mirror is told that it is gone. A grace period that began before would
@@ -110,9 +126,9 @@ TEST_F(AccountsTest, TellsMirrorsBeforeItsGracePeriodsBegin) {
     int uncommitted = 0;
   };
   Mirror mirror;
-  accounts_.table().attach(mirror);
+  accounts.table().attach(mirror);
   int periods = 0;
-  grace_periods_.while_starting = [&] {
+  grace_periods.while_starting = [&] {
     ++periods;
     EXPECT_EQ(mirror.uncommitted, 0);
   };
@@ -121,8 +137,8 @@ TEST_F(AccountsTest, TellsMirrorsBeforeItsGracePeriodsBegin) {
   wait(milliseconds(12'000));
   EXPECT_GT(periods, 0);
   EXPECT_EQ(open().size(), 0U);
-  grace_periods_.while_starting = [] {};
-  accounts_.table().detach(mirror);
+  grace_periods.while_starting = [] {};
+  accounts.table().detach(mirror);
 }
 
 TEST_F(AccountsTest, ClosesWhatHasEnded) {
@@ -131,7 +147,7 @@ TEST_F(AccountsTest, ClosesWhatHasEnded) {
   see(tcp_flow(3), 0x02);
   wait(milliseconds(4'000));
   EXPECT_EQ(open().size(), 1U);
-  EXPECT_EQ(accounts_.state().closed.ended, 2U);
+  EXPECT_EQ(accounts.state().closed.ended, 2U);
 }
 
 TEST_F(AccountsTest, ClosesWhatGoesOnAndOpensItAgain) {
@@ -139,27 +155,72 @@ TEST_F(AccountsTest, ClosesWhatGoesOnAndOpensItAgain) {
     see(tcp_flow(1));
     wait(milliseconds(1'000));
   }
-  EXPECT_EQ(accounts_.state().closed.active, 1U);
-  EXPECT_EQ(accounts_.state().opened, 2U);
+  EXPECT_EQ(accounts.state().closed.active, 1U);
+  EXPECT_EQ(accounts.state().opened, 2U);
   EXPECT_EQ(open().size(), 1U);
+}
+
+/// At most a tenth of the time late, and 100 ms, whatever the other times are.
+TEST(AccountsTimes, HoldWhateverTheOthersAre) {
+  constexpr milliseconds kTurn(50);
+  const auto expect_in_time = [](milliseconds time, milliseconds limit, const std::string& which) {
+    EXPECT_GE(time, limit) << which;
+    EXPECT_LE(time, limit + limit / 10 + milliseconds(100)) << which;
+  };
+  for (const char* const idle : {"100ms", "15s", "80s", "1440m"}) {
+    for (const char* const active : {"100ms", "1s", "30m"}) {
+      const std::string which = std::string("{idle_timeout: ") + idle + ", active_timeout: " + active + "}";
+      const Settings settings = settings_of(which);
+      World goes_on(which);
+      const milliseconds opened = goes_on.now;
+      for (milliseconds seen{0}; goes_on.closed() == 0; goes_on.wait(kTurn)) {
+        if (goes_on.now - seen < std::min(settings.idle_timeout / 2, milliseconds(10'000))) continue;
+        goes_on.see(tcp_flow(1));
+        seen = goes_on.now;
+      }
+      expect_in_time(goes_on.now - opened, settings.active_timeout, "active, " + which);
+
+      World ends(which);
+      ends.see(tcp_flow(1), 0x02);
+      ends.see(tcp_flow(1), 0x11);
+      if (settings.active_timeout > milliseconds(2'000) && settings.idle_timeout > milliseconds(2'000)) {
+        ends.wait(milliseconds(700));
+        ends.see(tcp_flow(1), 0x10);
+      }
+      const milliseconds last = ends.now;
+      while (ends.closed() == 0) ends.wait(kTurn);
+      const milliseconds limit = std::min({settings.active_timeout, settings.idle_timeout, milliseconds(2'000)});
+      expect_in_time(ends.now - last, limit, "ended, " + which);
+    }
+  }
+}
+
+TEST_F(AccountsTest, HoldsTimesThatHaveBecomeShorter) {
+  see(tcp_flow(1));
+  wait(milliseconds(3'000));
+  accounts.change(settings_of("{max_flows: 3, idle_timeout: 4s, active_timeout: 60s}"));
+  wait(milliseconds(500));
+  EXPECT_EQ(open().size(), 1U);
+  wait(milliseconds(1'000));
+  EXPECT_EQ(accounts.state().closed.idle, 1U);
 }
 
 /// A worker that found the record before still counts into it.
 TEST_F(AccountsTest, KeepsARecordUntilNobodyCountsIntoIt) {
   see(tcp_flow(1));
-  now_ += milliseconds(20'000);
-  for (int i = 0; i < 100; ++i) accounts_.take({});
+  now += milliseconds(20'000);
+  for (int i = 0; i < 100; ++i) accounts.take({});
   EXPECT_EQ(open().size(), 0U);
-  EXPECT_EQ(accounts_.state().closed.idle, 0U);
-  grace_periods_.end_all();
-  accounts_.take({});
-  EXPECT_EQ(accounts_.state().closed.idle, 1U);
+  EXPECT_EQ(accounts.state().closed.idle, 0U);
+  grace_periods.end_all();
+  accounts.take({});
+  EXPECT_EQ(accounts.state().closed.idle, 1U);
 }
 
 TEST_F(AccountsTest, CountsWhatFindsNoRoom) {
   for (std::uint16_t port = 1; port <= 5; ++port) see(tcp_flow(port));
   EXPECT_EQ(open().size(), 3U);
-  EXPECT_EQ(accounts_.state().unaccounted.table_full, 2U);
+  EXPECT_EQ(accounts.state().unaccounted.table_full, 2U);
   wait(milliseconds(20'000));
   see(tcp_flow(5));
   EXPECT_EQ(open().size(), 1U);
@@ -167,12 +228,12 @@ TEST_F(AccountsTest, CountsWhatFindsNoRoom) {
 
 TEST_F(AccountsTest, TakesOverOtherTimes) {
   see(tcp_flow(1));
-  accounts_.change(settings_of("{max_flows: 9, idle_timeout: 100s, active_timeout: 30s}"));
+  accounts.change(settings_of("{max_flows: 9, idle_timeout: 100s, active_timeout: 30s}"));
   wait(milliseconds(20'000));
   EXPECT_EQ(open().size(), 1U);
-  EXPECT_EQ(accounts_.state().most, 3U);
+  EXPECT_EQ(accounts.state().most, 3U);
   wait(milliseconds(25'000));
-  EXPECT_EQ(accounts_.state().closed.active, 1U);
+  EXPECT_EQ(accounts.state().closed.active, 1U);
 }
 
 /// Two workers over some hundred flows that come, end and come again, and what a collector is told of them.
@@ -200,9 +261,9 @@ TEST(AccountsOfThreads, LoseNoPacket) {
         std::uint32_t record = 0;
         flows_lookup(*view, &key, &record, 1);
         if (record != FLOWS_NO_RECORD) {
-          accounts->count_found(record, packet);
+          static_cast<void>(accounts->count_found(record, packet));
         } else {
-          accounts->tell({key, packet}, worker);
+          accounts->tell({.key = key, .packet = packet}, worker);
         }
         states.quiescent(worker);
         if (round % (kRounds / 1000) == 0) ++now;

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 
 #include <string>
 
@@ -123,9 +124,12 @@ TEST_F(ExporterTest, SendsNothingWithoutFlows) {
 }
 
 TEST(ExporterWithoutAWay, CountsWhatTheHostDoesNotTake) {
-  const auto config = ConfigNode::parse("export: {collector: '255.255.255.255:9'}", "test.yaml", ".");
+  const auto config = ConfigNode::parse("export: {collector: '192.0.2.1:9'}", "test.yaml", ".");
+  ExportSettings settings = read_settings(config).exported.value();
+  // A broadcast, which its socket may not send; no configuration has one.
+  reinterpret_cast<sockaddr_in*>(&settings.address)->sin_addr.s_addr = INADDR_BROADCAST;
   ExportCounters counters;
-  Exporter exporter(read_settings(config).exported.value(), counters);  // a broadcast, which its socket may not send
+  Exporter exporter(settings, counters);
   Random random(4);
   exporter.add(closed_flow(any_flow(random)), milliseconds(0));
   exporter.flush();

@@ -51,6 +51,7 @@ class Flows final : public Function {
   std::string shader() const override { return "flows_lookup"; }
   Table* table() override { return &accounts_.table(); }
   void bind(std::span<const PortInfo> /*ports*/) override { accounts_.start(); }
+  void rebind(std::span<const PortInfo> /*ports*/) override {}
 
   void pre_shade(Chunk& chunk) noexcept override {
     auto& columns = *chunk.columns.take<Columns>(1);
@@ -63,7 +64,7 @@ class Flows final : public Function {
       const FlowFrame what =
           read_frame(frame, packet->data_len, packet->pkt_len, columns.keys[items], columns.packets[items]);
       if (what != FlowFrame::flow) {
-        accounts_.leave_out(what, chunk.worker);
+        if (!chunk.is_dry_run) accounts_.leave_out(what, chunk.worker);
         continue;
       }
       columns.packets[items].time = now;
@@ -75,12 +76,15 @@ class Flows final : public Function {
   }
 
   void post_shade(Chunk& chunk) noexcept override {
+    if (chunk.is_dry_run) return;
     const Columns& columns = columns_of(chunk);
     for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
       if (columns.records[item] != FLOWS_NO_RECORD) {
-        accounts_.count_found(columns.records[item], columns.packets[item]);
+        if (accounts_.count_found(columns.records[item], columns.packets[item])) {
+          accounts_.tell_end(columns.records[item]);
+        }
       } else {
-        accounts_.tell({columns.keys[item], columns.packets[item]}, chunk.worker);
+        accounts_.tell({.key = columns.keys[item], .packet = columns.packets[item]}, chunk.worker);
       }
     }
   }
@@ -110,6 +114,18 @@ class Flows final : public Function {
            (record == FLOWS_NO_RECORD ? std::string(", not known yet") : ", record " + std::to_string(record));
   }
 
+  nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const override {
+    auto explained = nlohmann::ordered_json::object();
+    const auto* const items = chunk.packet_of_item.data();
+    const auto* const item = std::find(items, items + chunk.batch.items, packet);
+    if (item == items + chunk.batch.items) return explained;
+    const Columns& columns = columns_of(chunk);
+    const auto index = static_cast<std::size_t>(item - items);
+    const bool is_open = columns.records[index] != FLOWS_NO_RECORD;
+    explained["flow"] = to_text(columns.keys[index]);
+    explained["record"] = is_open ? "open" : "would be opened";
+    return explained;
+  }
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override {
     if (topic == "flows") return show_flows(accounts_, arguments);
     if (topic != "exporter") throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");

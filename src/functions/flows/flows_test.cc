@@ -109,6 +109,22 @@ TEST_F(FlowsTest, CountsAndLeavesPacketsAsTheyAre) {
   EXPECT_EQ(exporter("not_accounted", "malformed"), 1);
 }
 
+/// Of a flow that is known the worker sees the FIN, and the thread hears of it, whatever the other times are.
+TEST_F(FlowsTest, EndsAFlowSoonAfterItsFin) {
+  create("{idle_timeout: 1440m, active_timeout: 1440m}");
+  process({tcp_frame(1000, 80)});
+  wait_for_flows(1);
+  Bytes fin = tcp_frame(1000, 80);
+  fin[47] = 0x11;
+  process({fin});
+  EXPECT_THAT(trace_, HasSubstr("record 1"));
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (exporter("flows", "open") != 0 && std::chrono::steady_clock::now() < patience) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_EQ(exporter("flows", "open"), 0);
+}
+
 TEST_F(FlowsTest, ShowsWhatIsAskedFor) {
   create("{}");
   process({tcp_frame(1, 80), tcp_frame(2, 80), tcp_frame(2, 443), tcp_frame(443, 2)});
@@ -151,7 +167,7 @@ TEST_F(FlowsTest, ShowsWhatIsAskedFor) {
 
 /// All that came in is told of when the function ends.
 TEST_F(FlowsTest, ExportsEverythingInTheEnd) {
-  const auto capture = shared_data(PENUMBRA_SOURCE_FOLDER) / "pcap" / "tcpreplay_test.pcap";
+  const auto capture = shared_data() / "pcap" / "tcpreplay_test.pcap";
   if (!exists(capture)) GTEST_SKIP() << capture << " is not there";
   Collector collector;
   create("{export: {collector: '" + collector.address() + "'}}");

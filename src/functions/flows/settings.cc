@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/flows/settings.h"
 
-#include <arpa/inet.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cstring>
-#include <string_view>
-
 #include "control/duration.h"
+#include "control/endpoint.h"
 #include "penumbra/errors.h"
 #include "shaders/flows/flow_table.h"
 
@@ -28,48 +24,25 @@ milliseconds read_time(const ConfigNode& node, milliseconds otherwise, milliseco
   return std::chrono::duration_cast<milliseconds>(*time);
 }
 
-/// From 1 to 65535, in network order; 0 for anything else.
-in_port_t parse_udp_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return failure == std::errc{} && rest == text.data() + text.size() ? htons(port) : in_port_t{0};
-}
-
-/// A.B.C.D:PORT or [X:X::X]:PORT.
-bool parse_collector(const std::string& text, ExportSettings& settings) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return false;
-  const in_port_t port = parse_udp_port(std::string_view(text).substr(colon + 1));
-  if (port == 0) return false;
-  std::string host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) {
-    sockaddr_in6 address{};
-    address.sin6_family = AF_INET6;
-    address.sin6_port = port;
-    host = host.substr(1, host.size() - 2);
-    if (::inet_pton(AF_INET6, host.c_str(), &address.sin6_addr) != 1) return false;
-    settings.address_bytes = sizeof address;
-    std::memcpy(&settings.address, &address, sizeof address);
-    return true;
-  }
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = port;
-  if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) return false;
-  settings.address_bytes = sizeof address;
-  std::memcpy(&settings.address, &address, sizeof address);
-  return true;
-}
-
 ExportSettings read_export(const ConfigNode& node) {
   node.require_map({"collector", "observation_domain", "template_interval"});
   ExportSettings settings;
   const ConfigNode collector = node.at("collector");
   settings.collector = collector.text();
-  if (!parse_collector(settings.collector, settings)) {
+  const auto endpoint = control::parse_endpoint(settings.collector);
+  if (!endpoint) {
     throw collector.error("expected a collector's address and UDP port (A.B.C.D:PORT or [X:X::X]:PORT), found " +
                           quote(settings.collector));
   }
+  const bool broadcast = endpoint->family() == AF_INET && settings.collector.starts_with("255.255.255.255:");
+  if (endpoint->is_any() || endpoint->is_link_local() || broadcast) {
+    throw collector.error(quote(settings.collector) + " is no address that the host can send to: " +
+                          (endpoint->is_any()          ? "it is no station's"
+                           : endpoint->is_link_local() ? "it is link-local and does not say on which link"
+                                                       : "it is a broadcast"));
+  }
+  settings.address = endpoint->address;
+  settings.address_bytes = endpoint->bytes;
   if (const ConfigNode domain = node.get("observation_domain"); domain.present()) {
     settings.observation_domain = static_cast<std::uint32_t>(domain.integer(0, ~std::uint32_t{0}));
   }

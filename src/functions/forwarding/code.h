@@ -3,6 +3,7 @@
 // The definitions, for the one source of a function that instantiates them.
 #pragma once
 
+#include "functions/forwarding/commands_code.h"
 #include "functions/forwarding/configuration_code.h"
 #include "functions/forwarding/feed_listener_code.h"
 #include "functions/forwarding/fib_code.h"

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
+#include "control/config_lines.h"
 #include "functions/forwarding/configuration.h"
 #include "penumbra/errors.h"
 
@@ -90,16 +93,20 @@ auto keyed(const std::vector<control::NeighbourOf<Family>>& neighbours) {
   return entries;
 }
 
-/// Reads a file that the configuration names. If the file has no line to blame (it is missing, say), the line that
-/// names it is.
-template <class Read>
-auto read_file(const ConfigNode& named, const std::vector<std::string>& ports, const Read& read) {
-  try {
-    return read(named.path(), ports);
-  } catch (const InputError& error) {
-    if (error.location().line > 0) throw;
-    throw named.error(error.what());
+/// Whose port has the address; "" if none.
+template <class AddressFamily>
+std::string own_port(typename AddressFamily::Address address, std::span<const PortInfo> ports) {
+  for (const PortInfo& port : ports) {
+    for (const auto& own : port.template addresses_of<AddressFamily>()) {
+      if (own.address == address) return port.name;
+    }
   }
+  return "";
+}
+
+/// The addresses that packets are judged by before they are looked up.
+inline bool is_never_looked_up(Ipv4Prefix prefix) {
+  return prefix.length >= 8 ? !prefix.address.is_unicast() : prefix.length >= 4 && prefix.address.value >> 28 >= 0xE;
 }
 
 inline void describe(const char* what, const Counts& counts, std::vector<std::string>& lines) {
@@ -126,9 +133,12 @@ template <class Family>
 Configuration<Family> read_configuration(const ConfigNode& config, const FunctionContext& context) {
   std::vector<std::string> keys{"routes", "neighbours", "follow", "table", "engine"};
   if (Family::kLookups.size() > 1) keys.emplace_back("lookup");
+  if (Family::kLooksUpLinkLocal) keys.emplace_back("link_local");
   config.require_map(keys);
   Configuration<Family> configuration;
   detail::read_sources(config, context.feed, configuration);
+  configuration.forwards_link_local =
+      Family::kLooksUpLinkLocal && config.get("link_local").one_of(std::array{"drop", "forward"}) == "forward";
   std::vector<std::string> ports;
   for (const PortInfo& port : context.ports) ports.push_back(port.name);
   if (const ConfigNode neighbours = config.get("neighbours"); neighbours.present()) {
@@ -136,13 +146,52 @@ Configuration<Family> read_configuration(const ConfigNode& config, const Functio
       throw neighbours.error(
           "with 'follow' the neighbours are the host's: add them there (ip neigh), or leave this out");
     }
-    configuration.neighbours =
-        detail::read_file(neighbours, ports, control::read_neighbours<typename Family::AddressFamily>);
+    configuration.neighbours = control::parse_config_lines(neighbours, [&ports](const auto& text, const auto& name) {
+      return control::parse_neighbours<typename Family::AddressFamily>(text, name, ports);
+    });
   }
   if (const ConfigNode routes = config.get("routes"); routes.present()) {
-    configuration.routes = detail::read_file(routes, ports, control::read_routes<typename Family::AddressFamily>);
+    configuration.routes = control::parse_config_lines(routes, [&ports](const auto& text, const auto& name) {
+      return control::parse_routes<typename Family::AddressFamily>(text, name, ports);
+    });
   }
   return configuration;
+}
+
+template <class Family>
+std::vector<std::string> warnings_of(const Configuration<Family>& configuration, const ConfigNode& config,
+                                     std::span<const PortInfo> ports) {
+  using AddressFamily = typename Family::AddressFamily;
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> warnings;
+  const auto add = [&](const char* key, const std::string& what) {
+    if (warnings.size() >= kMost) return;
+    const ConfigNode table = config.get(key);
+    const std::string place = control::has_own_lines(table) ? "" : table.path().string() + ": ";
+    warnings.emplace_back(table.error(place + what).what());
+  };
+  for (const auto& target : configuration.routes.targets) {
+    for (const auto& hop : target.next_hops) {
+      if (!hop.gateway) continue;
+      const std::string port = detail::own_port<AddressFamily>(*hop.gateway, ports);
+      if (port.empty()) continue;
+      add("routes", fmt::format("the gateway {} is the router's own address, on port '{}', so packets to it go nowhere",
+                                to_string(*hop.gateway), port));
+    }
+  }
+  for (const auto& route : configuration.routes.routes) {
+    bool unused = !Family::is_looked_up(route.prefix);
+    if constexpr (std::is_same_v<AddressFamily, Ipv4>) unused |= detail::is_never_looked_up(route.prefix);
+    if (unused)
+      add("routes", fmt::format("no packet takes the route to {}, which is not unicast", to_string(route.prefix)));
+  }
+  for (const auto& neighbour : configuration.neighbours) {
+    const std::string port = detail::own_port<AddressFamily>(neighbour.address, ports);
+    if (port.empty()) continue;
+    add("neighbours", fmt::format("{} is the router's own address, on port '{}', and no neighbour's",
+                                  to_string(neighbour.address), port));
+  }
+  return warnings;
 }
 
 template <class Family>
@@ -156,6 +205,7 @@ FeedRequest to_request(const Configuration<Family>& configuration, std::span<con
       FeedHop& way = leads.hops.emplace_back();
       way.port = std::ranges::find(ports, hop.port, &PortInfo::name)->index;
       if (hop.gateway) way.gateway = *hop.gateway;
+      if (hop.inet6_gateway) way.gateway = *hop.inet6_gateway;
       way.weight = hop.weight;
     }
   }
@@ -172,6 +222,9 @@ std::vector<std::string> differences(const Configuration<Family>& before, const 
   detail::describe("routes", detail::compare_routes(before.routes, after.routes), lines);
   detail::describe("neighbours", detail::compare(detail::keyed(before.neighbours), detail::keyed(after.neighbours)),
                    lines);
+  if (before.forwards_link_local != after.forwards_link_local) {
+    lines.emplace_back(after.forwards_link_local ? "link_local: forward, was drop" : "link_local: drop, was forward");
+  }
   return lines;
 }
 

@@ -51,7 +51,8 @@ class Fib {
   /// Family::kLookups. Throws std::invalid_argument if two ports have the same address or network.
   Fib(std::span<const PortInfo> ports, GracePeriods& grace_periods, std::size_t lookup = 0);
 
-  /// The ports' final MAC addresses and MTUs. Before there are readers.
+  /// The ports' MAC addresses, MTUs and addresses; there may be more ports than before. While nobody reads. Throws
+  /// std::invalid_argument, with nothing changed, if two ports have the same address or network.
   void set_ports(std::span<const PortInfo> ports);
 
   /// An error if there is a route of this prefix and metric.
@@ -142,8 +143,15 @@ class Fib {
   using RoutesByPrefix = std::unordered_map<Prefix, Routes, PrefixHash>;
   struct Content;  ///< a whole new table (fib_load_code.h)
 
-  void add_interfaces();
-  void add_interface(Prefix prefix, Target::Kind kind, std::uint16_t port, std::string_view source);
+  /// What a prefix of a port leads to.
+  struct Direct {
+    Target::Kind kind;
+    std::uint16_t port;
+    std::string_view source;
+    bool operator==(const Direct&) const = default;
+  };
+  static std::map<Prefix, Direct> direct_prefixes(std::span<const PortInfo> ports);
+  void set_interface(Prefix prefix, const std::optional<Direct>& direct);
   std::uint16_t port_index(const std::string& name) const;
   Target convert(const RouteTarget& target) const;
   void check(const Target& target) const;

@@ -13,47 +13,77 @@ Fib<Family>::Fib(std::span<const PortInfo> ports, GracePeriods& grace_periods, s
     : ports_(ports.begin(), ports.end()),
       table_(Family::make_table(grace_periods, lookup)),
       next_hops_(grace_periods, ports) {
-  for (const PortInfo& port : ports) port_indices_.emplace(port.name, port.index);
-  add_interfaces();
-}
-
-template <class Family>
-void Fib<Family>::add_interfaces() {
-  for (const PortInfo& port : ports_) {
-    for (const auto& [address, network] : port.template addresses_of<typename Family::AddressFamily>()) {
-      add_interface({address, kHost}, Target::Kind::local, port.index, "local");
-      if (network.length < kHost) add_interface(network, Target::Kind::unicast, port.index, "connected");
-    }
+  for (const PortInfo& port : ports) {
+    if (!port.removed) port_indices_.emplace(port.name, port.index);
   }
-  for (const PortInfo& port : ports_) {
-    for (const auto& own : port.template addresses_of<typename Family::AddressFamily>()) {
-      for (const Address edge : Family::edges(own.network)) {
-        if (interfaces_.contains({edge, kHost})) continue;
-        add_interface({edge, kHost}, Family::kEdgeKind, port.index, Family::kEdgeSource);
-      }
-    }
-  }
-  for (const auto& [prefix, interface] : interfaces_) table_.insert(prefix, interface.set);
+  for (const auto& [prefix, direct] : direct_prefixes(ports)) set_interface(prefix, direct);
   table_.commit();
 }
 
+/// The addresses and networks of all ports.
 template <class Family>
-void Fib<Family>::add_interface(Prefix prefix, Target::Kind kind, std::uint16_t port, std::string_view source) {
-  if (const auto found = interfaces_.find(prefix); found != interfaces_.end()) {
-    const std::uint16_t other = next_hops_.target(found->second.set).hops.front().port;
-    if (other == port) return;
+std::map<typename Fib<Family>::Prefix, typename Fib<Family>::Direct> Fib<Family>::direct_prefixes(
+    std::span<const PortInfo> ports) {
+  std::map<Prefix, Direct> all;
+  const auto add = [&](Prefix prefix, const Direct& direct) {
+    const auto [at, added] = all.try_emplace(prefix, direct);
+    if (added || at->second.port == direct.port) return;
     throw std::invalid_argument(
-        "ports '" + ports_[other].name + "' and '" + ports_[port].name + "' both have " +
-        (kind == Target::Kind::local ? "address " + to_string(prefix.address) : "network " + to_string(prefix)));
+        "ports '" + ports[at->second.port].name + "' and '" + ports[direct.port].name + "' both have " +
+        (direct.kind == Target::Kind::local ? "address " + to_string(prefix.address) : "network " + to_string(prefix)));
+  };
+  for (const PortInfo& port : ports) {
+    for (const auto& [address, network] : port.template addresses_of<typename Family::AddressFamily>()) {
+      add({address, kHost}, {Target::Kind::local, port.index, "local"});
+      if (network.length < kHost) add(network, {Target::Kind::unicast, port.index, "connected"});
+    }
   }
-  interfaces_[prefix] = {acquire({kind, {{.port = port, .gateway = std::nullopt}}}), source};
+  for (const PortInfo& port : ports) {
+    for (const auto& own : port.template addresses_of<typename Family::AddressFamily>()) {
+      for (const Address edge : Family::edges(own.network)) {
+        all.try_emplace({edge, kHost}, Direct{Family::kEdgeKind, port.index, Family::kEdgeSource});
+      }
+    }
+  }
+  return all;
+}
+
+/// Makes a prefix one of a port, or of none any more. Routes and neighbours count for it again then.
+template <class Family>
+void Fib<Family>::set_interface(Prefix prefix, const std::optional<Direct>& direct) {
+  Routes routes = routes_of(prefix);
+  const auto found = interfaces_.find(prefix);
+  std::optional<SetId> before;
+  if (found != interfaces_.end()) before = found->second.set;
+  if (direct) {
+    const SetId set = acquire({direct->kind, {{.port = direct->port, .gateway = std::nullopt}}});
+    interfaces_[prefix] = {set, direct->source};
+  } else {
+    interfaces_.erase(prefix);
+  }
+  change_routes(prefix, std::move(routes));
+  if (before) next_hops_.release(*before);
 }
 
 template <class Family>
 void Fib<Family>::set_ports(std::span<const PortInfo> ports) {
   const std::lock_guard lock(mutex_);
+  const auto before = direct_prefixes(ports_), after = direct_prefixes(ports);
   ports_.assign(ports.begin(), ports.end());
+  port_indices_.clear();
+  for (const PortInfo& port : ports) {
+    if (!port.removed) port_indices_.emplace(port.name, port.index);
+  }
   next_hops_.set_ports(ports);
+  // What is new comes before what covered it goes.
+  for (const auto& [prefix, direct] : after) {
+    const auto known = before.find(prefix);
+    if (known == before.end() || known->second != direct) set_interface(prefix, direct);
+  }
+  for (const auto& [prefix, direct] : before) {
+    if (!after.contains(prefix)) set_interface(prefix, std::nullopt);
+  }
+  commit_locked();
 }
 
 template <class Family>
@@ -70,7 +100,9 @@ TargetOf<Family> Fib<Family>::convert(const RouteTarget& target) const {
   Target result;
   result.hops.reserve(target.next_hops.size());
   for (const auto& hop : target.next_hops) {
-    result.hops.push_back({.port = port_index(hop.port), .gateway = hop.gateway, .weight = hop.weight});
+    const std::uint16_t port = port_index(hop.port);
+    result.hops.push_back(
+        {.port = hop.inet6_gateway ? Hop::kHost : port, .gateway = hop.gateway, .weight = hop.weight});
   }
   check(result);
   return result;

@@ -50,7 +50,12 @@ void Fib<Family>::load(const RouteList& list) {
   Content content;
   content.usual_metric = detail::usual_metric<Family>(list.routes);
   try {
-    for (const auto& target : list.targets) sets.push_back(acquire(convert(target)));
+    // A target that no route leads to any more may name a port that was removed.
+    std::vector<bool> is_used(list.targets.size());
+    for (const auto& route : list.routes) is_used[route.target] = true;
+    for (std::size_t i = 0; i < list.targets.size(); ++i) {
+      sets.push_back(acquire(is_used[i] ? convert(list.targets[i]) : Target{Target::Kind::blackhole, {}}));
+    }
     fill(content, list, sets);
     cover_adjacencies(content);
     content.entries.insert(content.entries.end(), content.adjacent.begin(), content.adjacent.end());

@@ -9,6 +9,8 @@
 // - inspect(): judges a frame up to where its destination is looked up
 // - LookupTable, ahead(), Column, column(): the table's owner, what fetches for its shader, what that reads
 // - kLookups, make_table(): the structures that a look-up can have, the usual one first, and a table of one of them
+// - kLooksUpLinkLocal: whether link-local addresses are looked up, so that the key `link_local` says what becomes of
+// them
 // - Header: where in a header things stand, what is changed in it when it is sent on, its flow's hash
 // - edges(), kEdgeKind, kEdgeSource: addresses of a connected network that are no host's, and whose they are
 // - is_looked_up(): whether packets to a prefix are looked up, not judged before
@@ -18,6 +20,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,6 +32,7 @@
 #include "functions/forwarding/ethernet.h"
 #include "functions/forwarding/feed_listener.h"
 #include "functions/forwarding/fib.h"
+#include "functions/forwarding/own_routes.h"
 #include "penumbra/function.h"
 
 namespace penumbra::forwarding {
@@ -47,6 +51,7 @@ class ForwardingFunction final : public Function {
   void configure(const ConfigNode& config, const FunctionContext& context);
 
   const std::vector<Reason>& reasons() const override { return *reasons_; }
+  std::vector<std::string> warnings() const override { return warnings_; }
   std::string shader() const override { return fib_.shader(); }
   Table* table() override { return &fib_.table(); }
   void bind(std::span<const PortInfo> ports) override;
@@ -54,17 +59,41 @@ class ForwardingFunction final : public Function {
   void post_shade(Chunk& chunk) noexcept override;
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;
   void exchange(Function& next) override;
+  std::unique_ptr<Change> prepare(std::string_view command, std::string_view action,
+                                  const CommandEntries& entries) override;
+  std::vector<ConfigTable> tables() const override;
+  void tables_are_saved() override;
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
+  nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const override;
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
 
  private:
   using Outcome = typename Family::Outcome;
   using Prefix = typename Family::Prefix;
   using Address = typename Family::Address;
+  using Routes = RouteChanges<Family>;
+  using OwnRoute = control::RouteOf<typename Family::AddressFamily>;
+  using Removal = control::RouteRemovalOf<typename Family::AddressFamily>;
+  using NeighbourChanges = std::vector<NeighbourChange<Family>>;
   using Neighbours = std::span<const control::NeighbourOf<typename Family::AddressFamily>>;
 
   bool is_for_another(Outcome outcome, const std::uint8_t* frame) const;
   void forget_neighbours(Neighbours known, Neighbours kept);
+  // Of commands (commands_code.h).
+  Routes added_routes(const CommandEntries& entries, bool may_exist) const;
+  Routes removed_routes(const CommandEntries& entries) const;
+  const OwnRoute& find_removed(const Removal& removal, std::span<const OwnRoute> routes,
+                               const CommandEntries& entries) const;
+  std::string missing_route_hint(Prefix prefix) const;
+  void change_routes(const Routes& changes);
+  void change_fib(const Routes& changes);
+  NeighbourChanges added_neighbours(const CommandEntries& entries, bool may_exist) const;
+  NeighbourChanges removed_neighbours(const CommandEntries& entries) const;
+  void change_neighbours(const NeighbourChanges& changes);
+  void note_unsaved(const Routes& changes);
+  std::vector<std::string> unsaved_routes(std::size_t most) const;
+  std::vector<std::string> unsaved_neighbours(std::size_t most) const;
+
   std::vector<Ipv6Prefix> shown_beside() const;
   nlohmann::ordered_json show_routes(std::span<const std::string> arguments) const;
   nlohmann::ordered_json show_memory() const;
@@ -72,7 +101,9 @@ class ForwardingFunction final : public Function {
   nlohmann::ordered_json show_sources() const;
 
   std::size_t lookup_;
+  std::atomic<bool> drops_link_local_{Family::kLooksUpLinkLocal};
   const std::vector<Reason>* reasons_ = &Family::reasons(false);
+  std::vector<std::string> warnings_;
   std::vector<PortInfo> ports_;
   std::vector<StationFilter> stations_;  ///< by port
   Fib<Family> fib_;

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "control/config_lines.h"
 #include "functions/forwarding/function.h"
 #include "penumbra/bytes.h"
 #include "penumbra/errors.h"
@@ -20,8 +21,9 @@ namespace detail {
 
 /// Why a packet that was looked up is not sent on. The order is docs/functions/ipv4.md's.
 template <class Family>
-typename Family::Outcome refusal(const NextHopSlotOf<Family>& slot, std::uint8_t hops_left) {
+typename Family::Outcome refusal(const NextHopSlotOf<Family>& slot, std::uint8_t hops_left, bool link_local) {
   using Outcome = typename Family::Outcome;
+  if (link_local && slot.outcome != Outcome::local && slot.outcome != Family::kToBroadcast) return Outcome::link_local;
   if (slot.outcome != Outcome::forward && slot.outcome != Outcome::unknown_neighbour) return slot.outcome;
   if (hops_left <= 1) return Family::kHopsUsedUp;
   return slot.outcome == Outcome::forward ? Family::kTooLong : slot.outcome;
@@ -82,6 +84,7 @@ void ForwardingFunction<Family>::post_shade(Chunk& chunk) noexcept {
   using Header = typename Family::Header;
   const NextHopView<Family> next_hops = fib_.next_hops();
   const auto* const sets = static_cast<const std::uint16_t*>(chunk.batch.outputs[0]);
+  const bool drops_link_local = drops_link_local_.load(std::memory_order_relaxed);
   for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
     const std::uint8_t i = chunk.packet_of_item[item];
     rte_mbuf* const packet = chunk.packets[i];
@@ -92,8 +95,9 @@ void ForwardingFunction<Family>::post_shade(Chunk& chunk) noexcept {
       // Ports are those of the packet: what follows it is padding, what is in a later segment is not at hand.
       return Header::flow_hash(header, std::min(total_bytes, packet->data_len - kEthernetBytes), Family::kFlowSeed);
     });
-    if (header[Header::kHopsLeftAt] <= 1 || total_bytes > slot.mtu) [[unlikely]] {
-      chunk.verdicts[i] = drop_or_punt(detail::refusal<Family>(slot, header[Header::kHopsLeftAt]));
+    const bool link_local = drops_link_local && Header::is_link_local(header);
+    if (header[Header::kHopsLeftAt] <= 1 || total_bytes > slot.mtu || link_local) [[unlikely]] {
+      chunk.verdicts[i] = drop_or_punt(detail::refusal<Family>(slot, header[Header::kHopsLeftAt], link_local));
       continue;
     }
     std::memcpy(frame, slot.addresses.data(), slot.addresses.size());
@@ -143,6 +147,7 @@ std::string ForwardingFunction<Family>::trace(const Chunk& chunk, std::uint16_t 
 template <class Family>
 void ForwardingFunction<Family>::configure(const ConfigNode& config, const FunctionContext& context) {
   Configuration<Family> configuration = read_configuration<Family>(config, context);
+  warnings_ = warnings_of(configuration, config, ports_);
   const char* key = "neighbours";
   try {
     // Neighbours first, so that no route is there before what it leads to.
@@ -159,10 +164,12 @@ void ForwardingFunction<Family>::configure(const ConfigNode& config, const Funct
     }
   } catch (const std::logic_error& error) {  // a limit
     const ConfigNode file = config.get(key);
-    throw file.present() ? file.error(file.path().string() + ": " + error.what()) : config.error(error.what());
+    if (!file.present()) throw config.error(error.what());
+    throw file.error((control::has_own_lines(file) ? "" : file.path().string() + ": ") + error.what());
   }
   configuration_ = std::move(configuration);
   reasons_ = &Family::reasons(configuration_.host_has_routes());
+  drops_link_local_ = Family::kLooksUpLinkLocal && !configuration_.forwards_link_local;
 }
 
 template <class Family>
@@ -203,6 +210,7 @@ void ForwardingFunction<Family>::exchange(Function& next) {
   forget_neighbours(configuration_.neighbours, other.neighbours);
   fib_.commit();
   std::swap(configuration_, other);
+  drops_link_local_ = Family::kLooksUpLinkLocal && !configuration_.forwards_link_local;
 }
 
 /// Those of the first list that the second has not.

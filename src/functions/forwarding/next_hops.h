@@ -133,7 +133,7 @@ class NextHops {
   bool remove_neighbour(std::uint16_t port, Address gateway);
   std::optional<MacAddress> neighbour(std::uint16_t port, Address gateway) const;
 
-  /// Takes over the ports' MAC addresses and MTUs. Before there are readers.
+  /// Takes over the ports' MAC addresses and MTUs. While nobody reads.
   void set_ports(std::span<const PortInfo> ports);
 
   /// What was released so far can no longer be reached by new packets: the grace period before its reuse begins.

@@ -59,8 +59,8 @@ struct NetworkOf {
     throw std::out_of_range(name);
   }
 
-  /// For a packet of that many bytes and that many hops left to `destination`.
-  Judgement judge(Address destination, unsigned hops_left, std::size_t total_bytes) const {
+  /// For a packet of that many bytes and that many hops left to `destination`. `link_local`: it may not leave its link.
+  Judgement judge(Address destination, unsigned hops_left, std::size_t total_bytes, bool link_local = false) const {
     for (const PortInfo& candidate : ports) {
       for (const auto& own : candidate.template addresses_of<Family>()) {
         if (own.address == destination) return {.reason = "local", .next_hops = {}, .member_reasons = {}};
@@ -72,6 +72,7 @@ struct NetworkOf {
         if (!edge.empty()) return {.reason = edge, .next_hops = {}, .member_reasons = {}};
       }
     }
+    if (link_local) return {.reason = "link_local", .next_hops = {}, .member_reasons = {}};
     // The longest prefix; for one prefix the connected network before routes, of those the lowest metric.
     std::optional<std::tuple<int, int, std::int64_t>> best;
     RouteTarget target;

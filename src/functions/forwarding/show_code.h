@@ -4,6 +4,8 @@
 // do not count.
 #pragma once
 
+#include <rte_mbuf.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +31,12 @@ inline std::string to_text(const FeedHop::Gateway& gateway) {
   return six == nullptr ? "" : to_string(*six);
 }
 
+/// Whether a next hop is the host's because its gateway is not of the route's family.
+template <class RouteFamily>
+bool is_of_other_family(const FeedHop::Gateway& gateway) {
+  return gateway.index() != 0 && !std::holds_alternative<typename RouteFamily::Address>(gateway);
+}
+
 /// Routes in JSON, prefix by prefix.
 template <class Family>
 class Listing {
@@ -52,7 +60,8 @@ class Listing {
   /// What the feed has of a prefix of the family that this function does not forward.
   void add_beside(Ipv6Prefix prefix) {
     const std::size_t before = list_.size();
-    feed_->visit(prefix, [&](const FeedRow& row) { list_.push_back(to_json(to_string(prefix), row, row.active, {})); });
+    feed_->visit(prefix,
+                 [&](const FeedRow& row) { list_.push_back(to_json<Ipv6>(to_string(prefix), row, row.active, {})); });
     if (list_.size() > before) ++prefixes_;
   }
 
@@ -76,7 +85,7 @@ class Listing {
       const bool counts = route != rows.end() && route->active;
       const auto set = counts ? std::optional(route->set) : std::nullopt;
       feed_->visit(prefix, [&](const FeedRow& row) {
-        list_.push_back(to_json(to_string(prefix), row, row.active && counts, set));
+        list_.push_back(to_json<typename Family::AddressFamily>(to_string(prefix), row, row.active && counts, set));
       });
     }
     for (const auto& row : rows) {
@@ -85,15 +94,24 @@ class Listing {
     if (list_.size() > before) ++prefixes_;
   }
 
-  static nlohmann::ordered_json to_json(const Row& row) {
+  /// The table calls the host's ways by a name that a port may have, too.
+  nlohmann::ordered_json with_host(nlohmann::ordered_json ways) const {
+    if (std::ranges::find(ports_, "host", &PortInfo::name) != ports_.end()) return ways;
+    for (auto& way : ways) {
+      if (way["dev"] == "host") way["host"] = true;
+    }
+    return ways;
+  }
+  nlohmann::ordered_json to_json(const Row& row) const {
     nlohmann::ordered_json shown{{"prefix", to_string(row.prefix)}, {"type", row.type}};
-    if (!row.next_hops.empty()) shown["next_hops"] = control::to_json(row.next_hops);
+    if (!row.next_hops.empty()) shown["next_hops"] = with_host(control::to_json(row.next_hops));
     shown["metric"] = row.metric ? nlohmann::ordered_json(*row.metric) : nlohmann::ordered_json();
     shown["source"] = row.source;
     shown["active"] = row.active;
     shown["id"] = row.set;
     return shown;
   }
+  template <class RouteFamily>
   nlohmann::ordered_json to_json(const std::string& prefix, const FeedRow& row, bool active,
                                  std::optional<SetId> set) const {
     nlohmann::ordered_json shown{{"prefix", prefix}, {"type", FeedTarget::name_of(row.target->kind)}};
@@ -103,7 +121,7 @@ class Listing {
       if (const std::string gateway = to_text(hop.gateway); !gateway.empty()) way["via"] = gateway;
       way["dev"] = hop.port == FeedHop::kHost ? hop.interface : ports_[hop.port].name;
       way["weight"] = hop.weight;
-      if (hop.port == FeedHop::kHost) way["host"] = true;
+      if (hop.port == FeedHop::kHost || is_of_other_family<RouteFamily>(hop.gateway)) way["host"] = true;
       hops.push_back(std::move(way));
     }
     if (!hops.empty()) shown["next_hops"] = std::move(hops);
@@ -138,6 +156,30 @@ template <class Family>
 std::vector<Ipv6Prefix> ForwardingFunction<Family>::shown_beside() const {
   if (subscription_ == nullptr || Family::kEthertype == kIpv6Ethertype) return {};
   return subscription_->ipv6_prefixes();
+}
+
+/// Looks the destination up once more, on the control side of the table: a worker's answer has no prefix.
+template <class Family>
+nlohmann::ordered_json ForwardingFunction<Family>::explain(const Chunk& chunk, std::uint16_t packet) const {
+  auto explained = nlohmann::ordered_json::object();
+  const auto* const items = chunk.packet_of_item.data();
+  if (std::find(items, items + chunk.batch.items, packet) == items + chunk.batch.items) return explained;
+  const auto* const frame = rte_pktmbuf_mtod(chunk.packets[packet], const std::uint8_t*);
+  const Address destination = Family::Header::destination(frame + kEthernetBytes);
+  const auto answer = fib_.lookup(destination);
+  explained["route"] = answer ? nlohmann::ordered_json(to_string(answer->prefix)) : nlohmann::ordered_json();
+  explained["leads_to"] = answer ? answer->target : "nowhere: there is no route";
+  const Verdict verdict = chunk.verdicts[packet];
+  if (verdict.kind != Verdict::Kind::send) return explained;
+  const MacAddress mac{std::uint64_t{load_be16(frame)} << 32 | load_be32(frame + 2)};
+  explained["neighbour"] = to_string(mac);
+  for (const auto& neighbour : fib_.neighbours()) {
+    if (neighbour.mac != mac || neighbour.port != ports_[verdict.value].name) continue;
+    const std::string address = to_string(neighbour.address);
+    const bool is_gateway = answer && answer->target.find("via " + address + " ") != std::string::npos;
+    if (is_gateway || neighbour.address == destination) explained["neighbour"] = address + " lladdr " + to_string(mac);
+  }
+  return explained;
 }
 
 template <class Family>

@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "functions/gswitch/commands.h"
 #include "functions/gswitch/rewrite.h"
 #include "functions/rule_list/show.h"
 #include "penumbra/errors.h"
@@ -53,8 +54,10 @@ GSwitch::GSwitch(Settings settings, const FunctionContext& context)
     : structure_(std::move(settings.structure)),
       grace_periods_(context.grace_periods),
       ports_(context.ports.begin(), context.ports.end()),
-      list_(RuleFields::openflow, structure_.name(), std::random_device{}(), context.grace_periods) {
+      list_(RuleFields::openflow, structure_.name(), std::random_device{}(), context.grace_periods),
+      warnings_(std::move(settings.warnings)) {
   put_in_force(std::move(settings.entries));
+  saved_ = own_flows();
 }
 
 const std::vector<Reason>& GSwitch::reasons() const {
@@ -105,7 +108,7 @@ void GSwitch::post_shade(Chunk& chunk) noexcept {
   for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
     const std::uint32_t number = columns.numbers[item];
     const std::uint8_t packet = chunk.packet_of_item[item];
-    list_.count(chunk.worker, number, chunk.packets[packet]->pkt_len, now);
+    if (!chunk.is_dry_run) list_.count(chunk.worker, number, chunk.packets[packet]->pkt_len, now);
     const std::uint16_t outcome = carry_out(*plan_of_[number], columns.layers[item], chunk, packet);
     if (outcome != kDone) chunk.verdicts[packet] = drop_or_punt(outcome);
   }
@@ -168,6 +171,10 @@ std::uint16_t GSwitch::output(const Plan& plan, PacketLayers layers, Chunk& chun
 std::vector<std::string> GSwitch::differences(const Function& next, const ConfigNode& config) const {
   const auto& other = dynamic_cast<const GSwitch&>(next);
   structure_.require_same(other.structure_, config);
+  const auto same = [](const PortInfo& a, const PortInfo& b) { return a.name == b.name; };
+  if (!std::ranges::equal(ports_, other.ports_, same)) {
+    throw config.error("other ports take a restart, as flows name ports by number");
+  }
   const rule_list::Changes changes = rule_list::compare<FlowEntry>(list_.entries(), other.list_.entries());
   std::vector<std::string> lines;
   if (changes.added != 0) lines.push_back(fmt::format("flows added: {}", changes.added));
@@ -181,6 +188,28 @@ void GSwitch::exchange(Function& next) {
   std::vector<FlowEntry> before = list_.entries();
   put_in_force(other.list_.entries());
   other.put_in_force(std::move(before));
+  std::swap(saved_, other.saved_);
+}
+
+std::unique_ptr<Change> GSwitch::prepare(std::string_view /*command*/, std::string_view action,
+                                         const CommandEntries& entries) {
+  std::vector<FlowEntry> before = own_flows();
+  auto after = edit(before, action, entries, ports_.size());
+  return std::make_unique<rule_list::ListChange<FlowEntry>>(std::move(before), std::move(after),
+                                                            [this](std::vector<FlowEntry> flows) {
+                                                              flows.push_back(list_.entries().back());  // the miss
+                                                              put_in_force(std::move(flows));
+                                                            });
+}
+
+std::vector<ConfigTable> GSwitch::tables() const {
+  const auto lines = [this] {
+    std::string text;
+    for (const FlowEntry& flow : own_flows()) text += text_of(flow) + "\n";
+    return text;
+  };
+  const auto unsaved = [this](std::size_t most) { return rule_list::differing(saved_, own_flows(), text_of, most); };
+  return {{.key = "flows", .lines = lines, .unsaved = unsaved}};
 }
 
 void GSwitch::put_in_force(std::vector<FlowEntry> entries) {
@@ -211,7 +240,21 @@ std::string GSwitch::trace(const Chunk& chunk, std::uint16_t packet) const {
   const auto& columns = *static_cast<const Columns*>(chunk.kept);
   const std::uint32_t number = columns.numbers[static_cast<std::size_t>(item - items)];
   const std::uint32_t line = list_.line(number);
-  return line == 0 ? plan_of_[number]->text : fmt::format("flow of line {}: {}", line, plan_of_[number]->text);
+  if (line == 0 || line == rule_list::kByCommand) return plan_of_[number]->text;
+  return fmt::format("flow of line {}: {}", line, plan_of_[number]->text);
+}
+
+nlohmann::ordered_json GSwitch::explain(const Chunk& chunk, std::uint16_t packet) const {
+  const auto* const items = chunk.packet_of_item.data();
+  const auto* const item = std::find(items, items + chunk.batch.items, packet);
+  auto explained = nlohmann::ordered_json::object();
+  if (item == items + chunk.batch.items) return explained;
+  const auto& columns = *static_cast<const Columns*>(chunk.kept);
+  const FlowEntry* const entry = list_.entry(columns.numbers[static_cast<std::size_t>(item - items)]);
+  if (entry == nullptr) return explained;
+  explained["flow"] = text_of(*entry);
+  explained["line"] = rule_list::line_or_null(entry->line);
+  return explained;
 }
 
 nlohmann::ordered_json GSwitch::show(std::string_view topic, std::span<const std::string> arguments) const {

@@ -26,14 +26,21 @@ class GSwitch final : public Function {
   GSwitch(Settings settings, const FunctionContext& context);
 
   const std::vector<Reason>& reasons() const override;
+  std::vector<std::string> warnings() const override { return warnings_; }
   std::string shader() const override { return list_.shader(); }
   Table* table() override { return &list_.table(); }
   void bind(std::span<const PortInfo> ports) override;
+  void prepare(std::uint16_t worker) noexcept override { list_.prepare(worker); }
   void pre_shade(Chunk& chunk) noexcept override;
   void post_shade(Chunk& chunk) noexcept override;
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;
   void exchange(Function& next) override;
+  std::unique_ptr<Change> prepare(std::string_view command, std::string_view action,
+                                  const CommandEntries& entries) override;
+  std::vector<ConfigTable> tables() const override;
+  void tables_are_saved() override { saved_ = own_flows(); }
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
+  nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const override;
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
   std::vector<FunctionMetric> metrics() const override;
 
@@ -41,12 +48,16 @@ class GSwitch final : public Function {
   std::uint16_t carry_out(const Plan& plan, PacketLayers layers, Chunk& chunk, std::uint8_t packet) const noexcept;
   std::uint16_t output(const Plan& plan, PacketLayers layers, Chunk& chunk, std::uint8_t packet) const noexcept;
   void put_in_force(std::vector<FlowEntry> entries);
+  /// The flows without what is done on a miss, which is the last entry.
+  std::vector<FlowEntry> own_flows() const { return {list_.entries().begin(), list_.entries().end() - 1}; }
 
   const rule_list::Structure structure_;
   GracePeriods& grace_periods_;
   std::vector<PortInfo> ports_;
   std::unordered_map<std::string, std::unique_ptr<Plan>> plans_;  ///< by their texts
   rule_list::List<FlowEntry> list_;
+  std::vector<FlowEntry> saved_;  ///< as the configuration has them
+  const std::vector<std::string> warnings_;
   HugeArray<const Plan*> plan_of_{kMostRules + 1};  ///< by number
   std::atomic<std::size_t> flows_{0};
 };

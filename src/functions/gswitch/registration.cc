@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/row_limit.h"
+#include "functions/gswitch/commands.h"
 #include "functions/gswitch/gswitch.h"
 
 namespace penumbra::gswitch {
@@ -29,7 +30,9 @@ std::unique_ptr<Function> create_gswitch(const ConfigNode& config, const Functio
                        .summary = "a switch of OpenFlow 1.0: what a table of flows says",
                        .topics = {{"gswitch", "[all]: the flows, and what each has matched", {RowLimit::flag()}},
                                   {"gswitch-shader", "how the flows are searched, and why so"}},
-                       .create = create_gswitch});
+                       .create = create_gswitch,
+                       .commands = commands(),
+                       .passes_on = PassesOn::nothing});
 
 }  // namespace
 }  // namespace penumbra::gswitch

@@ -5,17 +5,47 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <stdexcept>
 
+#include "control/config_lines.h"
+#include "control/rules/flow_action.h"
 #include "control/rules/flow_syntax.h"
+#include "control/rules/places.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::gswitch {
 namespace {
 
-std::vector<FlowEntry> read_entries(const std::filesystem::path& file, std::size_t router_ports) {
-  const control::rules::FlowList flows = control::rules::read_flows(file);
+/// Why no packet matches, or "": no port of the router has the number that `in_port` names.
+std::string why_unmatched(const RuleMatch& match, std::size_t router_ports) {
+  if (control::rules::openflow::kInPort.get(match.mask) == 0) return "";
+  const std::uint64_t port = control::rules::openflow::kInPort.get(match.value);
+  if (port >= 1 && port <= router_ports) return "";
+  if (port == control::rules::kLocalPort) return "what the host sends does not come here";
+  return fmt::format("there is no port {}: the router's are 1 to {}, in the order of its configuration", port,
+                     router_ports);
+}
+
+/// Names the flows of `table` that no packet can match; a few lines at most.
+std::vector<std::string> warnings_of(const std::vector<FlowEntry>& entries, const ConfigNode& table,
+                                     std::size_t router_ports) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> warnings;
+  if (router_ports == 0) return warnings;  // commands add ports
+  for (const FlowEntry& entry : entries) {
+    const std::string why = why_unmatched(entry.match, router_ports);
+    if (why.empty()) continue;
+    warnings.emplace_back(
+        control::error_at(table, static_cast<int>(entry.line), "no packet matches this flow: " + why).what());
+    if (warnings.size() == kMost) break;
+  }
+  return warnings;
+}
+
+}  // namespace
+
+std::vector<FlowEntry> parse_entries(std::string_view text, const std::string& name, std::size_t router_ports) {
+  const control::rules::FlowList flows = control::rules::parse_flows(text, name);
   std::vector<std::shared_ptr<const Plan>> plans(flows.action_lists.size());
   std::vector<FlowEntry> entries;
   entries.reserve(flows.list.rules.size() + 1);
@@ -25,7 +55,7 @@ std::vector<FlowEntry> read_entries(const std::filesystem::path& file, std::size
     try {
       if (!plan) plan = std::make_shared<Plan>(plan_of(flows.action_lists[flows.actions[i]], router_ports));
     } catch (const std::invalid_argument& error) {
-      throw InputError({.file = file.string(), .line = static_cast<int>(line)}, error.what());
+      throw InputError({.file = name, .line = static_cast<int>(line)}, error.what());
     }
     const Rule& rule = flows.list.rules[i];
     entries.push_back({.match = rule.match, .priority = rule.priority, .line = line, .plan = plan});
@@ -33,8 +63,6 @@ std::vector<FlowEntry> read_entries(const std::filesystem::path& file, std::size
   std::ranges::stable_sort(entries, std::ranges::greater{}, &FlowEntry::priority);
   return entries;
 }
-
-}  // namespace
 
 std::string text_of(const FlowEntry& entry) {
   if (entry.line == 0) return entry.plan->text;
@@ -46,8 +74,11 @@ Settings read_settings(const ConfigNode& config, std::size_t router_ports) {
   config.require_map({"flows", "miss", "shader", "engine"});
   constexpr std::array kMisses{"drop", "punt", "flood"};
   const std::string miss = config.get("miss").one_of(kMisses);
-  Settings settings{.structure = rule_list::Structure(config), .entries = {}};
-  settings.entries = read_entries(config.at("flows").path(), router_ports);
+  Settings settings{.structure = rule_list::Structure(config), .entries = {}, .warnings = {}};
+  const ConfigNode flows = config.at("flows");
+  settings.entries = control::parse_config_lines(
+      flows, [router_ports](const auto& text, const auto& name) { return parse_entries(text, name, router_ports); });
+  settings.warnings = warnings_of(settings.entries, flows, router_ports);
   const auto place = static_cast<Miss>(std::ranges::find(kMisses, miss) - kMisses.begin());
   settings.entries.push_back(
       {.match = {}, .priority = 0, .line = 0, .plan = std::make_shared<Plan>(plan_of(place, router_ports))});

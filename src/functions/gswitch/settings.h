@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "functions/gswitch/plan.h"
@@ -33,8 +34,11 @@ std::string text_of(const FlowEntry& entry);
 struct Settings {
   rule_list::Structure structure;
   std::vector<FlowEntry> entries;  ///< by falling priority, the file's order among equal ones; last comes the miss
+  std::vector<std::string> warnings;
 };
 
+/// Flows by falling priority, without what is done on a miss. Throws InputError with the place in the text.
+std::vector<FlowEntry> parse_entries(std::string_view text, const std::string& name, std::size_t router_ports);
 /// Reads `{flows: FILE, miss: drop|punt|flood, shader: NAME|auto}` for a router with so many ports. Throws InputError.
 Settings read_settings(const ConfigNode& config, std::size_t router_ports);
 

@@ -21,6 +21,13 @@ std::string target_of(const Ipv4Fib::Row& row) {
   return std::string(row.type) + (row.next_hops.empty() ? "" : " dev " + row.next_hops[0].port);
 }
 
+PortInfo removed_port(std::uint16_t index) {
+  PortInfo port;
+  port.index = index;
+  port.removed = true;
+  return port;
+}
+
 class FibTest : public testing::Test {
  protected:
   const NextHopSlot& slot(Ipv4Fib& fib, Ipv4Address address, std::uint32_t hash = 0) {
@@ -70,6 +77,40 @@ TEST_F(FibTest, TheLowestMetricCountsAndTheNextTakesOver) {
   EXPECT_TRUE(fib_.remove_route(prefix, 30));
   EXPECT_EQ(where("20.1.1.1"), "unreachable");
   EXPECT_TRUE(fib_.rows(prefix).empty());
+}
+
+TEST_F(FibTest, TakesOverOtherPortsAndAddresses) {
+  set_neighbour("10.0.0.7", "lan", 0x020000000007);
+  fib_.add_route(net("10.0.0.0/16"), 0, via("192.0.2.20", "wan"));
+  fib_.add_route(net("10.7.0.0/16"), 0, via("192.0.2.20", "wan"));
+  ports_[1].addresses = {{ip("10.7.0.1"), net("10.7.0.0/16")}};
+  ports_[2] = removed_port(2);
+  PortInfo& added = ports_.emplace_back();
+  added.name = "added";
+  added.index = 4;
+  added.addresses = {{ip("172.20.0.1"), net("172.20.0.0/16")}};
+  fib_.set_ports(ports_);
+  EXPECT_EQ(where("10.7.0.1"), "10.7.0.1/32 local dev lan");
+  EXPECT_EQ(where("10.7.0.2"), "10.7.0.0/16 dev lan");  // before the route to the same prefix
+  EXPECT_EQ(where("10.0.0.1"), "10.0.0.0/16 via 192.0.2.20 dev wan");
+  EXPECT_EQ(where("10.9.0.0"), "unreachable");
+  EXPECT_EQ(where("172.16.0.1"), "unreachable");
+  EXPECT_EQ(where("172.20.0.1"), "172.20.0.1/32 local dev added");
+  EXPECT_EQ(where("172.20.255.255"), "172.20.255.255/32 broadcast dev added");
+  fib_.add_route(net("99.0.0.0/8"), 0, via("172.20.0.9", "added"));
+  EXPECT_EQ(where("99.1.1.1"), "99.0.0.0/8 via 172.20.0.9 dev added");
+  EXPECT_THROW(fib_.add_route(net("98.0.0.0/8"), 0, via("172.16.0.2", "dmz")), std::invalid_argument);
+  ports_ = router_ports();
+  fib_.remove_route(net("99.0.0.0/8"), 0);
+  ports_.push_back(removed_port(4));
+  fib_.set_ports(ports_);
+  EXPECT_EQ(where("10.0.0.7"), "10.0.0.7/32 dev lan");
+  EXPECT_EQ(where("10.7.0.1"), "10.7.0.0/16 via 192.0.2.20 dev wan");
+  EXPECT_EQ(where("172.20.0.1"), "unreachable");
+  auto clashing = ports_;
+  clashing[2].addresses = clashing[0].addresses;
+  EXPECT_THROW(fib_.set_ports(clashing), std::invalid_argument);
+  EXPECT_EQ(where("192.0.2.1"), "192.0.2.1/32 local dev wan");
 }
 
 TEST_F(FibTest, ConnectedNetworksComeBeforeRoutes) {
@@ -291,8 +332,11 @@ TEST_F(FibWorldTest, AFailedChangeChangesNothing) {
   EXPECT_THROW(fib_.add_route(net("10.0.0.0/24"), 9, {}), std::invalid_argument);
   EXPECT_THROW(fib_.set_neighbour({.address = {1}, .port = "nowhere", .mac = {1}}), std::invalid_argument);
   control::RouteList list = as_list();
+  list.routes.push_back(
+      {.prefix = net("10.0.0.0/24"), .metric = 77, .target = static_cast<std::uint32_t>(list.targets.size())});
   list.targets.push_back(via("1.1.1.1", "nowhere"));
   EXPECT_THROW(fib_.load(list), std::invalid_argument);
+  list.routes.pop_back();
   list.targets.back() = via("1.1.1.1", "wan");
   list.routes.push_back({.prefix = {{0x0A000001}, 8}, .metric = 0, .target = 0});
   EXPECT_THROW(fib_.load(list), std::invalid_argument);

@@ -23,6 +23,7 @@ struct Family : Ipv4 {
   using Outcome = ipv4::Outcome;
   static const std::vector<Reason>& reasons(bool host_has_routes) { return outcome_reasons(host_has_routes); }
   static constexpr Outcome kToBroadcast = Outcome::broadcast;
+  static constexpr bool kLooksUpLinkLocal = true;
   static constexpr Outcome kHopsUsedUp = Outcome::ttl_expired, kTooLong = Outcome::fragmentation_needed;
   static constexpr std::uint16_t kEthertype = ipv4::kEthertype;
   static constexpr std::uint32_t kFlowSeed = 0x49507634;  // any number that RSS does not use: see ipv4_flow_hash
@@ -48,6 +49,11 @@ struct Family : Ipv4 {
     static Ipv4Address destination(const std::uint8_t* header) { return {load_be32(header + kDestinationAt)}; }
     static std::size_t packet_bytes(const std::uint8_t* header) { return load_be16(header + kTotalLengthAt); }
     static void decrement(std::uint8_t* header) { decrement_ttl(header); }
+    /// From or to 169.254.0.0/16 (RFC 3927, section 7).
+    static bool is_link_local(const std::uint8_t* header) {
+      constexpr std::uint16_t kPrefix = 0xA9FE;
+      return load_be16(header + kSourceAt) == kPrefix || load_be16(header + kDestinationAt) == kPrefix;
+    }
     static std::uint32_t flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed) {
       return ipv4_flow_hash(header, bytes, seed, FlowPorts::udp_too);
     }

@@ -59,9 +59,10 @@ class Ipv4Test : public testing::TestWithParam<std::size_t>, protected RouterUnd
 };
 
 Bytes random_frame(std::mt19937_64& random) {
-  static const std::vector<std::string> kPlaces{
-      "192.0.2.0",  "10.0.0.0", "10.0.7.7", "10.9.0.0",        "172.16.0.0", "198.51.100.120", "203.0.113.60",
-      "100.64.0.0", "8.1.1.1",  "9.1.1.1",  "255.255.255.248", "224.0.0.1",  "127.0.0.0",      "10.0.255.250"};
+  static const std::vector<std::string> kPlaces{"192.0.2.0",  "10.0.0.0",       "10.0.7.7",        "10.9.0.0",
+                                                "172.16.0.0", "198.51.100.120", "203.0.113.60",    "100.64.0.0",
+                                                "8.1.1.1",    "9.1.1.1",        "255.255.255.248", "224.0.0.1",
+                                                "127.0.0.0",  "10.0.255.250",   "169.254.0.1"};
   const auto address = [&random](std::uint64_t anywhere) -> Ipv4Address {
     if (random() % anywhere == 0) return {static_cast<std::uint32_t>(random())};
     return {ip(kPlaces[random() % kPlaces.size()]).value + static_cast<std::uint32_t>(random() % 8)};
@@ -329,6 +330,7 @@ class FragileFeed final : public RouteFeed {
       feed_.own = request.routes.size();
       if (std::exchange(feed_.fails, false)) throw std::length_error("there is no room");
     }
+    void change_own(const FeedRequest& /*request*/) override {}
     void visit(Ipv4Prefix /*prefix*/, const std::function<void(const FeedRow&)>& /*visit*/) const override {}
     void visit(Ipv6Prefix /*prefix*/, const std::function<void(const FeedRow&)>& /*visit*/) const override {}
     std::vector<Ipv6Prefix> ipv6_prefixes() const override { return {}; }
@@ -374,6 +376,63 @@ TEST_F(Ipv4ConfigTest, ReadsItsFiles) {
   EXPECT_NO_THROW(create("{}"));
   EXPECT_EQ(create("{}")->shader(), "ipv4_dir24_8");
   EXPECT_EQ(create("{lookup: runs}")->shader(), "ipv4_runs");
+}
+
+TEST_F(Ipv4ConfigTest, ForwardsLinkLocalAddressesOnlyIfItIsTold) {
+  write("r.txt", "default via 192.0.2.254 dev wan\n");
+  write("n.txt", "192.0.2.254 dev wan lladdr 0a:00:00:00:00:01\n");
+  ports_[3].addresses = {{ip("169.254.7.1"), net("169.254.7.0/24")}};
+  const std::string files = "routes: r.txt, neighbours: n.txt";
+  const auto function = create("{" + files + "}");
+  Chunk chunk;
+  const auto outcome = [&](const char* source, const char* destination) -> std::string {
+    Runner runner(*function);
+    std::vector<Packet> packets;
+    packets.emplace_back(udp_frame(ip(source), ip(destination), 64, 100));
+    runner.process(chunk, packets);
+    const Verdict verdict = chunk.verdicts[0];
+    return verdict.kind == Verdict::Kind::send ? "sent" : function->reasons().at(verdict.value).name;
+  };
+  EXPECT_EQ(outcome("198.51.100.1", "1.2.3.4"), "sent");
+  EXPECT_EQ(outcome("169.254.9.9", "1.2.3.4"), "link_local");
+  EXPECT_EQ(outcome("198.51.100.1", "169.254.9.9"), "link_local");
+  EXPECT_EQ(outcome("169.253.255.255", "169.255.0.0"), "sent");
+  EXPECT_EQ(outcome("169.254.7.2", "169.254.7.1"), "local") << "the router's own address is the host's";
+  EXPECT_EQ(outcome("169.254.7.2", "169.254.7.255"), "broadcast");
+  const auto next = create("{link_local: forward, " + files + "}");
+  const ConfigNode config = ConfigNode::parse("{" + files + "}", "test.yaml", "/");
+  EXPECT_THAT(function->differences(*next, config), testing::ElementsAre("link_local: forward, was drop"));
+  function->exchange(*next);
+  EXPECT_EQ(outcome("169.254.9.9", "1.2.3.4"), "sent");
+  function->exchange(*next);
+  EXPECT_EQ(outcome("169.254.9.9", "1.2.3.4"), "link_local");
+  EXPECT_THAT(error("{link_local: yes}"), HasSubstr("there are: drop, forward"));
+}
+
+TEST_F(Ipv4ConfigTest, GivesPacketsByAGatewayOfTheOtherFamilyToTheHost) {
+  write("r.txt", "10.0.0.0/8 via inet6 fe80::1 dev wan\n");
+  const auto function = create("{routes: r.txt}");
+  Runner runner(*function);
+  Chunk chunk;
+  std::vector<Packet> packets;
+  packets.emplace_back(udp_frame(ip("198.51.100.1"), ip("10.77.0.1"), 64, 100));
+  runner.process(chunk, packets);
+  ASSERT_EQ(chunk.verdicts[0].kind, Verdict::Kind::punt);
+  EXPECT_EQ(function->reasons().at(chunk.verdicts[0].value).name, "via_host");
+  const std::vector<std::string> arguments{"10.0.0.0/8"};
+  EXPECT_EQ(function->show("routes", arguments).at("routes")[0]["next_hops"][0]["host"], true);
+}
+
+TEST_F(Ipv4ConfigTest, WarnsOfRoutesAndNeighboursThatDoNothing) {
+  write("r.txt", "10.0.0.0/8 via 192.0.2.1 dev wan\n127.0.0.0/8 dev lan\n224.0.0.0/4 dev lan\ndefault dev lan\n");
+  write("n.txt", "192.0.2.1 dev wan lladdr 0a:00:00:00:00:01\n");
+  const auto warnings = create("{routes: r.txt, neighbours: n.txt}")->warnings();
+  EXPECT_THAT(warnings,
+              testing::ElementsAre(HasSubstr("the gateway 192.0.2.1 is the router's own address, on port 'wan'"),
+                                   HasSubstr("no packet takes the route to 127.0.0.0/8"),
+                                   HasSubstr("no packet takes the route to 224.0.0.0/4"),
+                                   HasSubstr("192.0.2.1 is the router's own address")));
+  EXPECT_THAT(create("{}")->warnings(), testing::IsEmpty());
 }
 
 TEST_F(Ipv4ConfigTest, KeepsItsRoutesWhereTheFeedFailsAtOthers) {

@@ -29,6 +29,7 @@ forwarding::Reasons all_reasons() {
           {"martian_destination", kDrop, "destination that no packet may have (0/8, 127/8, 240/4)"},
           {"link_broadcast", kDrop, "unicast packet in a broadcast or multicast frame"},
           {"options", kPunt, "header with options"},
+          {"link_local", kDrop, "from or to 169.254.0.0/16, which no router forwards (link_local: forward does)"},
       },
       "ttl_expired", "time to live", "fragmentation_needed");
 }

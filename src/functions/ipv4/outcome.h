@@ -28,6 +28,7 @@ enum class Outcome : std::uint8_t {
   martian_destination,
   link_broadcast,
   options,
+  link_local,
   local,
   no_route,
   blackhole,

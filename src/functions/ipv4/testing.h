@@ -73,7 +73,8 @@ struct Judge {
     return oracle::forwarded(frame, neighbour, own, mtu);
   }
   static auto judge(const Network& network, const oracle::Bytes& in) {
-    return network.judge({oracle::address(in, 30)}, in[22], oracle::word(in, 16));
+    const bool link_local = oracle::word(in, 26) == 169 * 256 + 254 || oracle::word(in, 30) == 169 * 256 + 254;
+    return network.judge({oracle::address(in, 30)}, in[22], oracle::word(in, 16), link_local);
   }
 };
 using RouterUnderTest = forwarding::testing_support::RouterUnderTest<Ipv4Function, Words, Judge>;

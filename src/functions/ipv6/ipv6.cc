@@ -26,7 +26,9 @@ namespace {
                                   {"neighbours", "known IPv6 neighbours"},
                                   {"sources", "who is followed for routes, and how that goes"}},
                        .create = forwarding::create<Family>,
-                       .ethertypes = {kEthertype}});
+                       .ethertypes = {kEthertype},
+                       .commands = forwarding::commands<Family>(),
+                       .passes_on = PassesOn::ethertypes_of_others});
 
 }  // namespace
 }  // namespace penumbra::ipv6

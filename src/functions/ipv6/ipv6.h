@@ -27,6 +27,7 @@ namespace penumbra::ipv6 {
 struct Family : Ipv6 {
   using Outcome = ipv6::Outcome;
   static const std::vector<Reason>& reasons(bool host_has_routes) { return outcome_reasons(host_has_routes); }
+  static constexpr bool kLooksUpLinkLocal = false;
   static constexpr Outcome kToBroadcast = Outcome::local;  // IPv6 has none; whoever tells of one means the host
   static constexpr Outcome kHopsUsedUp = Outcome::hop_limit_exceeded, kTooLong = Outcome::packet_too_big;
   static constexpr std::uint16_t kEthertype = ipv6::kEthertype;
@@ -59,6 +60,7 @@ struct Family : Ipv6 {
     static Ipv6Address destination(const std::uint8_t* header) { return address_at(header + kDestinationAt); }
     static std::size_t packet_bytes(const std::uint8_t* header) { return ipv6::packet_bytes(header); }
     static void decrement(std::uint8_t* header) { decrement_hop_limit(header); }
+    static bool is_link_local(const std::uint8_t* /*header*/) { return false; }  // inspect() has seen to those
     static std::uint32_t flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed) {
       return ipv6_labelled_flow_hash(header, bytes, seed, FlowPorts::udp_too);
     }

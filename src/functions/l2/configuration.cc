@@ -9,6 +9,9 @@
 #include <optional>
 #include <string_view>
 
+#include "control/config_lines.h"
+#include "control/routes.h"
+#include "functions/l2/commands.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::l2 {
@@ -39,7 +42,10 @@ void add_vlans(const ConfigNode& node, Vlans& vlans) {
     throw node.error(
         fmt::format("expected a VLAN from 1 to {} or a range of them, as 20-29, found '{}'", kMostVlan, text));
   }
-  for (std::size_t vlan = *first; vlan <= *last; ++vlan) vlans.set(vlan);
+  for (std::size_t vlan = *first; vlan <= *last; ++vlan) {
+    if (vlans.test(vlan)) throw node.error(fmt::format("VLAN {} stands in this list already", vlan));
+    vlans.set(vlan);
+  }
 }
 
 void read_trunk(const ConfigNode& node, PortConfiguration& port) {
@@ -85,25 +91,54 @@ std::uint16_t read_port_name(const ConfigNode& node, std::span<const PortInfo> p
   return ports[static_cast<std::size_t>(found - names.begin())].index;
 }
 
+/// Where a station is put. `refuse` makes an error of what is wrong with the VLAN, the port, or the station itself.
+enum class Wrong : std::uint8_t { station, port };
+template <class Refuse>
+void add_static(const StationEntry& entry, const std::vector<std::string>& names, Configuration& configuration,
+                const Refuse& refuse) {
+  const std::uint16_t vlan = vlan_of(entry, configuration);
+  if (vlan == 0) throw refuse(Wrong::station, "expected a vlan: the port takes no untagged frames");
+  if (!configuration.ports[entry.port].vlans.test(vlan)) {
+    throw refuse(Wrong::port, fmt::format("port '{}' is no member of VLAN {}", names[entry.port], vlan));
+  }
+  if (!configuration.static_stations.emplace(Station{vlan, entry.mac}, entry.port).second) {
+    throw refuse(Wrong::station, fmt::format("{} stands there already in VLAN {}", to_string(entry.mac), vlan));
+  }
+}
+
+void read_static_entry(const ConfigNode& entry, std::span<const PortInfo> ports, const std::vector<std::string>& names,
+                       Configuration& configuration) {
+  entry.require_map({"mac", "vlan", "port"});
+  const ConfigNode mac = entry.at("mac"), vlan = entry.get("vlan"), where = entry.at("port");
+  const auto address = parse_mac_address(mac.text());
+  if (!address || address->is_multicast() || address->value == 0) {
+    throw mac.error("expected the MAC address of a station, as 02:00:00:00:00:01, found '" + mac.text() + "'");
+  }
+  StationEntry station{.mac = *address, .port = read_port_name(where, ports, names), .vlan = {}, .line = 0};
+  if (vlan.present()) station.vlan = read_vlan(vlan);
+  add_static(station, names, configuration, [&](Wrong what, const std::string& message) {
+    return (what == Wrong::port ? where : entry).error(message);
+  });
+}
+
+/// A list of maps, or lines as the command `station` takes them.
 void read_static(const ConfigNode& node, std::span<const PortInfo> ports, const std::vector<std::string>& names,
                  Configuration& configuration) {
-  for (const auto& entry : node.list()) {
-    entry.require_map({"mac", "vlan", "port"});
-    const ConfigNode mac = entry.at("mac"), vlan = entry.get("vlan"), where = entry.at("port");
-    const auto address = parse_mac_address(mac.text());
-    if (!address || address->is_multicast() || address->value == 0) {
-      throw mac.error("expected the MAC address of a station, as 02:00:00:00:00:01, found '" + mac.text() + "'");
-    }
-    const std::uint16_t port = read_port_name(where, ports, names);
-    const std::uint16_t number = vlan.present() ? read_vlan(vlan) : configuration.ports[port].native;
-    if (number == 0) throw entry.error("expected a vlan: the port takes no untagged frames");
-    if (!configuration.ports[port].vlans.test(number)) {
-      throw where.error(fmt::format("port '{}' is no member of VLAN {}", names[port], number));
-    }
-    if (!configuration.static_stations.emplace(Station{number, *address}, port).second) {
-      throw entry.error(fmt::format("{} stands there already in VLAN {}", to_string(*address), number));
+  if (node.is_list()) {
+    const auto entries = node.list();
+    if (std::ranges::any_of(entries, &ConfigNode::is_map)) {
+      for (const auto& entry : entries) read_static_entry(entry, ports, names, configuration);
+      return;
     }
   }
+  control::parse_config_lines(node, [&](const std::string& text, const std::string& name) {
+    for (const StationEntry& entry : parse_stations(text, name, ports)) {
+      add_static(entry, names, configuration, [&](Wrong /*what*/, const std::string& message) {
+        return control::error_in_line(text, name, entry.line, message);
+      });
+    }
+    return 0;
+  });
 }
 
 std::string in_words(const PortConfiguration& port) {
@@ -128,6 +163,11 @@ Configuration read_configuration(const ConfigNode& config, std::span<const PortI
   usual.vlans.set(usual.native);
   configuration.ports.resize(ports.size(), usual);
   if (const ConfigNode node = config.get("ports"); node.present()) {
+    for (const auto& name : node.is_map() ? node.keys() : std::vector<std::string>{}) {
+      if (std::ranges::find(names, name) == names.end()) {
+        throw node.get(name).error("there is no port " + quote(name) + "; " + did_you_mean_or_list(name, names));
+      }
+    }
     node.require_map(names);
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (const ConfigNode port = node.get(names[i]); port.present()) configuration.ports[i] = read_port(port);
@@ -149,11 +189,34 @@ Configuration read_configuration(const ConfigNode& config, std::span<const PortI
   return configuration;
 }
 
+std::vector<std::string> warnings_of(const Configuration& configuration, const ConfigNode& config,
+                                     std::span<const PortInfo> ports) {
+  std::vector<std::string> warnings;
+  Vlans one, several;
+  for (const PortConfiguration& port : configuration.ports) {
+    several |= one & port.vlans;
+    one |= port.vlans;
+  }
+  if (!ports.empty() && several.none()) {
+    warnings.emplace_back(
+        config.error("no VLAN has two ports, so no frame is forwarded; 'ports' says which VLANs a port has").what());
+  }
+  for (const PortInfo& port : ports) {
+    if (port.promiscuous) continue;
+    warnings.emplace_back(config
+                              .error(fmt::format("port '{}' is not promiscuous, so that its card may leave out frames "
+                                                 "for the stations of other ports; write 'promiscuous: true' there",
+                                                 port.name))
+                              .what());
+  }
+  return warnings;
+}
+
 std::vector<std::string> differences(const Configuration& before, const Configuration& after,
                                      std::span<const PortInfo> ports) {
   std::vector<std::string> lines;
-  for (std::size_t i = 0; i < before.ports.size(); ++i) {
-    if (before.ports[i] == after.ports[i]) continue;
+  for (std::size_t i = 0; i < std::min({before.ports.size(), after.ports.size(), ports.size()}); ++i) {
+    if (before.ports[i] == after.ports[i] || ports[i].removed) continue;
     lines.push_back(
         fmt::format("port {}: {}, was {}", ports[i].name, in_words(after.ports[i]), in_words(before.ports[i])));
   }

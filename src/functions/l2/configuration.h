@@ -45,6 +45,10 @@ struct Configuration {
 /// Reads it. Throws InputError at what is wrong.
 Configuration read_configuration(const ConfigNode& config, std::span<const PortInfo> ports);
 
+/// What can be right but seldom is, with the place of the function.
+std::vector<std::string> warnings_of(const Configuration& configuration, const ConfigNode& config,
+                                     std::span<const PortInfo> ports);
+
 /// "port lan: trunk of VLANs 10, 20-29, native 10", one line each for what differs.
 std::vector<std::string> differences(const Configuration& before, const Configuration& after,
                                      std::span<const PortInfo> ports);

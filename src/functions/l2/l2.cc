@@ -51,8 +51,9 @@ Outcome classify(const SwitchPort& port, const FrameHeader& header, std::uint16_
 
 }  // namespace
 
-Switch::Switch(Configuration configuration, const FunctionContext& context)
-    : grace_periods_(context.grace_periods),
+Switch::Switch(Configuration configuration, const FunctionContext& context, std::vector<std::string> warnings)
+    : warnings_(std::move(warnings)),
+      grace_periods_(context.grace_periods),
       ports_(context.ports.begin(), context.ports.end()),
       configuration_(std::move(configuration)),
       keeper_(context.grace_periods),
@@ -60,6 +61,7 @@ Switch::Switch(Configuration configuration, const FunctionContext& context)
       vlans_(owned_vlans_.get()) {
   leave_to_others(context.taken_behind);
   keeper_.configure(configuration_);
+  saved_ = configuration_.static_stations;
 }
 
 Switch::~Switch() = default;
@@ -87,10 +89,21 @@ const std::vector<Reason>& Switch::reasons() const {
 }
 
 void Switch::bind(std::span<const PortInfo> ports) {
+  rebind(ports);
+  keeper_.start();
+}
+
+void Switch::rebind(std::span<const PortInfo> ports) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    if (ports[i].removed && !ports_[i].removed) keeper_.flush(static_cast<std::uint16_t>(i));
+  }
   ports_.assign(ports.begin(), ports.end());
+  PortConfiguration usual;
+  usual.vlans.set(usual.native);
+  configuration_.ports.resize(ports_.size(), usual);
   owned_vlans_ = std::make_unique<const VlanTable>(configuration_, ports_);
   vlans_.store(owned_vlans_.get(), std::memory_order_release);
-  keeper_.start();
 }
 
 void Switch::pre_shade(Chunk& chunk) noexcept {
@@ -140,7 +153,7 @@ void Switch::post_shade(Chunk& chunk) noexcept {
         continue;
       }
       // A chunk often has many packets of one station that is new.
-      if (source != last_told) keeper_.tell(source, chunk.rx_port, !from.is_known());
+      if (source != last_told && !chunk.is_dry_run) keeper_.tell(source, chunk.rx_port, !from.is_known());
       last_told = source;
     }
     rte_mbuf* const packet = chunk.packets[i];
@@ -170,7 +183,7 @@ Outcome Switch::judge(const VlanTable& vlans, const Arrival& arrival, std::uint6
     return outcome;
   }
   const SwitchPort& port = vlans.port(arrival.rx_port);
-  if (port.has_limits && !vlans.within_limit(arrival.rx_port, storm, steady_ns())) {
+  if (port.has_limits && !chunk.is_dry_run && !vlans.within_limit(arrival.rx_port, storm, steady_ns())) {
     return static_cast<Outcome>(static_cast<std::uint16_t>(Outcome::broadcast_storm) +
                                 static_cast<std::uint16_t>(storm));
   }
@@ -223,8 +236,64 @@ std::vector<std::string> Switch::differences(const Function& next, const ConfigN
   return l2::differences(configuration_, dynamic_cast<const Switch&>(next).configuration_, ports_);
 }
 
+namespace {
+
+class StationChange final : public Change {
+ public:
+  using Put = std::function<void(const StaticStations&)>;
+  StationChange(StaticStations before, EditedStations after, Put put)
+      : before_(std::move(before)), after_(std::move(after)), put_(std::move(put)) {}
+  void apply() override { put_(after_.stations); }
+  void undo() override { put_(before_); }
+  Counts counts() const override { return after_.counts; }
+
+ private:
+  StaticStations before_;
+  EditedStations after_;
+  Put put_;
+};
+
+}  // namespace
+
+std::unique_ptr<Change> Switch::prepare(std::string_view /*command*/, std::string_view action,
+                                        const CommandEntries& entries) {
+  return std::make_unique<StationChange>(configuration_.static_stations, edit(configuration_, action, entries, ports_),
+                                         [this](const StaticStations& stations) { put_static(stations); });
+}
+
+void Switch::put_static(const StaticStations& stations) {
+  Configuration next = configuration_;
+  next.static_stations = stations;
+  keeper_.reconfigure(configuration_, next);
+  const std::lock_guard lock(mutex_);
+  configuration_ = std::move(next);
+}
+
+std::vector<ConfigTable> Switch::tables() const {
+  const auto lines = [this] {
+    std::string text;
+    for (const auto& [station, port] : configuration_.static_stations) text += text_of(station, port, ports_) + "\n";
+    return text;
+  };
+  const auto unsaved = [this](std::size_t most) {
+    std::vector<std::string> differing;
+    const auto tell = [&](const char* sign, const StaticStations& list, const StaticStations& others) {
+      for (const auto& [station, port] : list) {
+        const auto other = others.find(station);
+        if (differing.size() == most || (other != others.end() && other->second == port)) continue;
+        differing.push_back(sign + text_of(station, port, ports_));
+      }
+    };
+    tell("- ", saved_, configuration_.static_stations);
+    tell("+ ", configuration_.static_stations, saved_);
+    return differing;
+  };
+  return {{.key = "static", .lines = lines, .unsaved = unsaved}};
+}
+
 void Switch::exchange(Function& next) {
   Configuration& other = dynamic_cast<Switch&>(next).configuration_;
+  other.ports.resize(std::max(other.ports.size(), configuration_.ports.size()));
   auto vlans = std::make_unique<const VlanTable>(other, ports_);
   keeper_.reconfigure(configuration_, other);
   vlans_.store(vlans.get(), std::memory_order_release);
@@ -232,6 +301,7 @@ void Switch::exchange(Function& next) {
   const std::lock_guard lock(mutex_);
   owned_vlans_ = std::move(vlans);
   std::swap(configuration_, other);
+  std::swap(saved_, dynamic_cast<Switch&>(next).saved_);
 }
 
 std::string Switch::trace(const Chunk& chunk, std::uint16_t packet) const {
@@ -257,6 +327,25 @@ std::string Switch::trace(const Chunk& chunk, std::uint16_t packet) const {
     if (drop_or_punt(i) == reached) line += ": " + reasons()[i].name;
   }
   return line;
+}
+
+nlohmann::ordered_json Switch::explain(const Chunk& chunk, std::uint16_t packet) const {
+  const auto* const keys = static_cast<const std::uint64_t*>(chunk.batch.inputs[0]);
+  const auto* const values = static_cast<const std::uint16_t*>(chunk.batch.outputs[0]);
+  auto explained = nlohmann::ordered_json::object();
+  const auto in_words = [this](std::uint64_t key, Entry entry) {
+    const std::string mac = to_string(MacAddress{key & ((std::uint64_t{1} << 48) - 1)});
+    if ((key & kGroupBit) != 0) return mac + " is a group";
+    if (!entry.is_known()) return mac + " is unknown";
+    return fmt::format("{} is {} on {}", mac, entry.is_static() ? "static" : "learned", ports_[entry.port()].name);
+  };
+  for (std::uint32_t item = 0; item < chunk.batch.items; item += 2) {
+    if (chunk.packet_of_item[item / 2] != packet) continue;
+    explained["vlan"] = keys[item] >> 48;
+    explained["source_station"] = in_words(keys[item + 1], Entry(values[item + 1]));
+    explained["destination_station"] = in_words(keys[item], Entry(values[item]));
+  }
+  return explained;
 }
 
 nlohmann::ordered_json Switch::show(std::string_view topic, std::span<const std::string> arguments) const {
@@ -374,8 +463,9 @@ namespace {
 
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
   Configuration configuration = read_configuration(config, context.ports);
+  std::vector<std::string> warnings = warnings_of(configuration, config, context.ports);
   try {
-    return std::make_unique<Switch>(std::move(configuration), context);
+    return std::make_unique<Switch>(std::move(configuration), context, std::move(warnings));
   } catch (const std::length_error& error) {
     throw config.error(error.what());
   }
@@ -387,7 +477,9 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
                        .topics = {{"stations", "[all] [MAC|PORT|VLAN]...: who is where", {RowLimit::flag()}},
                                   {"vlans", "the VLANs and their ports"},
                                   {"learning", "how many stations there are, came, moved and went"}},
-                       .create = create});
+                       .create = create,
+                       .commands = commands(),
+                       .passes_on = PassesOn::ethertypes_of_others});
 
 }  // namespace
 }  // namespace penumbra::l2

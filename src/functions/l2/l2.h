@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "functions/l2/commands.h"
 #include "functions/l2/configuration.h"
 #include "functions/l2/frame.h"
 #include "functions/l2/station_keeper.h"
@@ -43,22 +44,29 @@ enum class Outcome : std::uint16_t {
 
 class Switch final : public Function {
  public:
-  Switch(Configuration configuration, const FunctionContext& context);
+  Switch(Configuration configuration, const FunctionContext& context, std::vector<std::string> warnings = {});
   ~Switch() override;
 
   /// For benchmarks and tests.
   StationKeeper& stations() { return keeper_; }
 
   const std::vector<Reason>& reasons() const override;
+  std::vector<std::string> warnings() const override { return warnings_; }
   std::string shader() const override { return "l2_lookup"; }
   Table* table() override { return &keeper_.table(); }
   void bind(std::span<const PortInfo> ports) override;
+  void rebind(std::span<const PortInfo> ports) override;
   void lose_link(std::uint16_t port) override { keeper_.flush(port); }
   void pre_shade(Chunk& chunk) noexcept override;
   void post_shade(Chunk& chunk) noexcept override;
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;
   void exchange(Function& next) override;
+  std::unique_ptr<Change> prepare(std::string_view command, std::string_view action,
+                                  const CommandEntries& entries) override;
+  std::vector<ConfigTable> tables() const override;
+  void tables_are_saved() override { saved_ = configuration_.static_stations; }
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
+  nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const override;
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
   std::vector<FunctionMetric> metrics() const override;
 
@@ -76,16 +84,19 @@ class Switch final : public Function {
                 std::uint16_t packet) const noexcept;
   Outcome forward(const VlanTable& vlans, const Arrival& arrival, std::uint16_t egress) const noexcept;
   Outcome flood(const VlanTable& vlans, const Arrival& arrival, Chunk& chunk, std::uint16_t packet) const noexcept;
+  void put_static(const StaticStations& stations);
   using StationFilter = std::function<bool(Station, Entry)>;
   StationFilter station_filter(const std::string& word) const;
   nlohmann::ordered_json show_stations(std::span<const std::string> arguments) const;
   nlohmann::ordered_json show_vlans() const;
   nlohmann::ordered_json show_learning() const;
 
+  const std::vector<std::string> warnings_;
   GracePeriods& grace_periods_;
   std::vector<PortInfo> ports_;
   mutable std::mutex mutex_;  ///< of what a reload changes, for who shows it; workers take none
   Configuration configuration_;
+  StaticStations saved_;  ///< as the configuration has them
   StationKeeper keeper_;
   std::unique_ptr<const VlanTable> owned_vlans_;
   std::atomic<const VlanTable*> vlans_;

@@ -10,10 +10,24 @@ constexpr double kTicksPerSecond = 1e9;
 
 }  // namespace
 
+namespace {
+
+/// Of a port that is removed.
+const PortConfiguration& of_no_vlan() {
+  static const PortConfiguration kNone = [] {
+    PortConfiguration none;
+    none.native = 0;
+    return none;
+  }();
+  return kNone;
+}
+
+}  // namespace
+
 VlanTable::VlanTable(const Configuration& configuration, std::span<const PortInfo> ports)
     : ports_(ports.size()), vlans_(1) {
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    const PortConfiguration& port = configuration.ports[i];
+    const PortConfiguration& port = ports[i].removed ? of_no_vlan() : configuration.ports[i];
     const auto has_limit = [](std::uint32_t limit) { return limit != 0; };
     ports_[i] = {.mac = ports[i].mac.value,
                  .mtu = ports[i].mtu,

@@ -92,7 +92,9 @@ Face read_face(const ConfigNode& config, std::span<const PortInfo> ports) {
   face.remote = read_uri(remote);
   if (face.remote.link != FaceLink::ethernet) {
     face.local = read_local(config, *port, face.remote);
+    if (face.local.address == face.remote.address) throw remote.error("it is the address of this end, too");
     face.mac = read_mac(config);
+    if (face.mac == port->mac) throw config.get("mac").error("it is the MAC address of the port " + quote(port_name));
     return face;
   }
   for (const char* key : {"local", "mac"}) {
@@ -100,6 +102,7 @@ Face read_face(const ConfigNode& config, std::span<const PortInfo> ports) {
     if (node.present()) throw node.error("a face over Ethernet has none but its port's");
   }
   face.mac = face.remote.mac;
+  if (face.mac == port->mac) throw remote.error("it is the MAC address of the port " + quote(port_name));
   if (face.is_multicast() && face.mac != kMulticastGroup) {
     throw remote.error("expected a station, or the group " + penumbra::to_string(kMulticastGroup));
   }

@@ -79,12 +79,18 @@ TEST(Faces, SayWhatIsWrongWithThem) {
   expect_error(
       "[{name: a, port: wan, remote: \"udp4://192.0.2.7\", local: \"udp6://[fe80::2]\", mac: \"02:00:00:00:00:01\"}]",
       "not of the same kind");
-  expect_error("[{name: a, port: wan, remote: \"ether://[02:00:00:00:00:01]\", mac: \"02:00:00:00:00:01\"}]",
+  expect_error("[{name: a, port: wan, remote: \"ether://[02:00:00:00:00:aa]\", mac: \"02:00:00:00:00:aa\"}]",
                "none but its port's");
   expect_error("[{name: a, port: wan, remote: \"ether://[01:00:5e:00:00:01]\"}]", "the group 01:00:5e:00:17:aa");
-  const std::string one = "{name: a, port: wan, remote: \"ether://[02:00:00:00:00:01]\"}";
+  const std::string own = "02:00:00:00:00:01";  // the port's
+  expect_error("[{name: a, port: wan, remote: \"ether://[" + own + "]\"}]", "the MAC address of the port 'wan'");
+  expect_error("[{name: a, port: wan, remote: \"udp4://192.0.2.7\", mac: \"" + own + "\"}]",
+               "the MAC address of the port 'wan'");
+  expect_error("[{name: a, port: wan, remote: \"udp4://192.0.2.1\", mac: \"02:00:00:00:00:aa\"}]",
+               "the address of this end");
+  const std::string one = "{name: a, port: wan, remote: \"ether://[02:00:00:00:00:aa]\"}";
   expect_error("[" + one + ", " + one + "]", "another face is called 'a'");
-  expect_error("[" + one + ", {name: b, port: wan, remote: \"ether://[02:00:00:00:00:01]\"}]", "same two ends");
+  expect_error("[" + one + ", {name: b, port: wan, remote: \"ether://[02:00:00:00:00:aa]\"}]", "same two ends");
 }
 
 /// Frames with right checksums are taken, and each changed byte of their headers is noticed or another face's.

@@ -11,9 +11,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/random.h"
 #include "base/row_limit.h"
 #include "base/text_file.h"
 #include "functions/ndn/name_uri.h"
+#include "functions/ndn/nonce.h"
 #include "functions/ndn/routes.h"
 #include "penumbra/errors.h"
 
@@ -100,12 +102,7 @@ std::unique_ptr<NameTable> read_table(const ConfigNode& config, const std::vecto
                                       GracePeriods& grace_periods) {
   const ConfigNode file = config.get("routes");
   if (!file.present()) return std::make_unique<NameTable>(random_key(), grace_periods);
-  std::string text;
-  try {
-    text = read_text_file(file.path());
-  } catch (const InputError& error) {
-    throw file.error(error.what());
-  }
+  const std::string text = file.read_file([](const auto& path) { return read_text_file(path); });
   for (int attempt = 1;; ++attempt) {
     auto table = std::make_unique<NameTable>(random_key(), grace_periods);
     try {
@@ -122,6 +119,7 @@ std::unique_ptr<NameTable> read_table(const ConfigNode& config, const std::vecto
 NdnFunction::NdnFunction(const FunctionContext& context, std::vector<Face> faces, std::unique_ptr<NameTable> table,
                          NameKey token_key)
     : token_key_(token_key),
+      next_nonce_(std::random_device{}()),
       table_(std::move(table)),
       transport_(std::move(faces)),
       counts_(kCountedWorkers * transport_.faces().size()) {
@@ -164,7 +162,7 @@ void NdnFunction::pre_shade(Chunk& chunk) noexcept {
                         is_left_to_others(load_be16(rte_pktmbuf_mtod(&packet, const std::uint8_t*) + kEthertypeAt));
       if (!left) chunk.verdicts[i] = drop_or_punt(*outcome);
     } else if (incoming.packet.kind != PacketKind::interest) {
-      chunk.verdicts[i] = forward_back(packet, incoming, chunk.worker);
+      chunk.verdicts[i] = forward_back(packet, incoming, counting_worker(chunk));
     } else {
       table_->fill(incoming.packet.name, keys[items]);
       if (chunk.fetch_ahead) table_->prefetch(keys[items]);
@@ -178,21 +176,21 @@ void NdnFunction::pre_shade(Chunk& chunk) noexcept {
 }
 
 void NdnFunction::post_shade(Chunk& chunk) noexcept {
-  const auto* const waiting = static_cast<const Incoming*>(chunk.kept);
+  auto* const waiting = static_cast<Incoming*>(chunk.kept);
   const auto* const found = static_cast<const std::uint32_t*>(chunk.batch.outputs[0]);
   const std::uint32_t items = chunk.batch.items;
   for (std::uint32_t item = 0; item < items; ++item) table_->prefetch_node(found[item]);
   for (std::uint32_t item = 0; item < items; ++item) table_->prefetch_bytes(found[item]);
   for (std::uint32_t item = 0; item < items; ++item) {
     const std::uint8_t i = chunk.packet_of_item[item];
-    const Incoming& incoming = waiting[item];
+    Incoming& incoming = waiting[item];
     const std::uint16_t next_hop = table_->next_hop(found[item], incoming.packet.name);
-    chunk.verdicts[i] = forward_interest(*chunk.packets[i], incoming, next_hop, chunk.worker);
+    chunk.verdicts[i] = forward_interest(*chunk.packets[i], incoming, next_hop, counting_worker(chunk));
   }
 }
 
 /// What has no route, and what would go back where it came from, is nacked.
-Verdict NdnFunction::forward_interest(rte_mbuf& packet, const Incoming& incoming, std::uint16_t next_hop,
+Verdict NdnFunction::forward_interest(rte_mbuf& packet, Incoming& incoming, std::uint16_t next_hop,
                                       std::uint16_t worker) {
   count(incoming.face, &FaceCounts::interests_in, worker);
   const NdnPacket& interest = incoming.packet;
@@ -205,12 +203,13 @@ Verdict NdnFunction::forward_interest(rte_mbuf& packet, const Incoming& incoming
   }
   if (interest.token.size() > PitToken::kMostInnerBytes) return drop_or_punt(Outcome::long_pit_token);
   const PitToken token(token_key_, {incoming.face, incoming.udp_port, interest.token}, next_hop);
-  const LpHeader header(token.bytes(), std::nullopt, interest.network.size());
+  const std::size_t growth = interest.nonce_place != nullptr ? nonce_growth(interest) : 0;
+  const LpHeader header(token.bytes(), std::nullopt, interest.network.size() + growth);
   return send(packet, incoming, header, next_hop, 0, &FaceCounts::interests_out, worker);
 }
 
 /// Data and Nacks, by the token.
-Verdict NdnFunction::forward_back(rte_mbuf& packet, const Incoming& incoming, std::uint16_t worker) {
+Verdict NdnFunction::forward_back(rte_mbuf& packet, Incoming& incoming, std::uint16_t worker) {
   const bool is_nack = incoming.packet.kind == PacketKind::nack;
   count(incoming.face, is_nack ? &FaceCounts::nacks_in : &FaceCounts::data_in, worker);
   if (incoming.packet.token.empty()) return drop_or_punt(Outcome::no_pit_token);
@@ -223,32 +222,47 @@ Verdict NdnFunction::forward_back(rte_mbuf& packet, const Incoming& incoming, st
 }
 
 /// Puts the Interest or Data in the face's frame, in place; what stood around it is overwritten. An Interest that goes
-/// on has a hop less.
-Verdict NdnFunction::send(rte_mbuf& packet, const Incoming& incoming, const LpHeader& header, std::uint16_t face,
+/// on has a hop less, and a Nonce.
+Verdict NdnFunction::send(rte_mbuf& packet, Incoming& incoming, const LpHeader& header, std::uint16_t face,
                           std::uint16_t udp_port, std::uint64_t FaceCounts::* counted, std::uint16_t worker) {
-  const Bytes network = incoming.packet.network;
+  NdnPacket& its = incoming.packet;
+  const bool goes_on = counted == &FaceCounts::interests_out;
+  const std::size_t growth = goes_on && its.nonce_place != nullptr ? nonce_growth(its) : 0;
+  const std::size_t network_bytes = its.network.size() + growth;
   const Bytes lp = header.bytes();
   const auto* const frame = rte_pktmbuf_mtod(&packet, const std::uint8_t*);
-  const auto before = static_cast<std::size_t>(network.data() - frame);
+  const auto before = static_cast<std::size_t>(its.network.data() - frame) - growth;
   const std::size_t link_bytes = transport_.header_bytes(face), front = link_bytes + lp.size();
   const PortInfo& port = ports_[transport_.faces()[face].port];
-  if (front + network.size() > kEthernetBytes + port.mtu) return drop_or_punt(Outcome::too_long);
+  if (front + network_bytes > kEthernetBytes + port.mtu) return drop_or_punt(Outcome::too_long);
   if (front > before + rte_pktmbuf_headroom(&packet)) return drop_or_punt(Outcome::no_headroom);
+  if (growth > 0) {
+    add_nonce(its, static_cast<std::uint32_t>(Random::mixed(next_nonce_.fetch_add(1, std::memory_order_relaxed))));
+  }
   packet.data_off = static_cast<std::uint16_t>(packet.data_off + before - front);
-  packet.data_len = static_cast<std::uint16_t>(front + network.size());
+  packet.data_len = static_cast<std::uint16_t>(front + network_bytes);
   packet.pkt_len = packet.data_len;
   auto* const begin = rte_pktmbuf_mtod(&packet, std::uint8_t*);
-  if (counted == &FaceCounts::interests_out && incoming.packet.hop_limit != nullptr) {
-    auto* const hop_limit = const_cast<std::uint8_t*>(incoming.packet.hop_limit);
+  if (goes_on && its.hop_limit != nullptr) {
+    auto* const hop_limit = const_cast<std::uint8_t*>(its.hop_limit);
     *hop_limit = static_cast<std::uint8_t>(*hop_limit - 1);
   }
   std::ranges::copy(lp, begin + link_bytes);
-  transport_.write_header(face, udp_port, begin, lp.size() + network.size());
+  transport_.write_header(face, udp_port, begin, lp.size() + network_bytes);
   count(face, counted, worker);
   return Verdict::send(port.index);
 }
 
+/// Touches the worker's counters.
+void NdnFunction::prepare(std::uint16_t worker) noexcept {
+  FaceCounts* const counts = counts_.data() + worker % kCountedWorkers * transport_.faces().size();
+  for (std::size_t face = 0; face < transport_.faces().size(); ++face) {
+    std::atomic_ref(counts[face].interests_in).fetch_add(0, std::memory_order_relaxed);
+  }
+}
+
 void NdnFunction::count(std::uint16_t face, std::uint64_t FaceCounts::* counted, std::uint16_t worker) {
+  if (worker == kNoWorker) return;
   FaceCounts& counts = counts_[worker % kCountedWorkers * transport_.faces().size() + face];
   std::atomic_ref(counts.*counted).fetch_add(1, std::memory_order_relaxed);
 }
@@ -327,6 +341,21 @@ std::string NdnFunction::trace(const Chunk& chunk, std::uint16_t packet) const {
     if (drop_or_punt(i) == given) return line + ": " + outcome_reasons()[i].name;
   }
   return line;
+}
+
+nlohmann::ordered_json NdnFunction::explain(const Chunk& chunk, std::uint16_t packet) const {
+  auto explained = nlohmann::ordered_json::object();
+  const auto* const items = chunk.packet_of_item.data();
+  const auto* const item = std::find(items, items + chunk.batch.items, packet);
+  if (item == items + chunk.batch.items) return explained;
+  const Incoming& incoming = static_cast<const Incoming*>(chunk.kept)[item - items];
+  const std::uint32_t found = static_cast<const std::uint32_t*>(chunk.batch.outputs[0])[item - items];
+  const std::uint16_t face = table_->next_hop(found, incoming.packet.name);
+  explained["name"] = to_uri(incoming.packet.name);
+  explained["from_face"] = transport_.faces()[incoming.face].name;
+  explained["route_to_face"] =
+      face == NameTable::kNoRoute ? nlohmann::ordered_json() : nlohmann::ordered_json(transport_.faces()[face].name);
+  return explained;
 }
 
 nlohmann::ordered_json NdnFunction::show(std::string_view topic, std::span<const std::string> arguments) const {
@@ -422,7 +451,8 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
                        .topics = {{"names", "[NAME|all]: the routes, or the one that a name takes", {RowLimit::flag()}},
                                   {"faces", "the faces, and what they have exchanged"}},
                        .create = create,
-                       .ethertypes = {kEthertype}});
+                       .ethertypes = {kEthertype},
+                       .passes_on = PassesOn::ethertypes_of_others});
 
 }  // namespace
 }  // namespace penumbra::ndn

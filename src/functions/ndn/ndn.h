@@ -6,6 +6,7 @@
 // name looked up (forward_interest), and where Data has been parsed (forward_back): until then PIT tokens lead back.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -36,11 +37,13 @@ class NdnFunction final : public Function {
   std::string shader() const override { return "ndn_names"; }
   Table* table() override { return &table_->table(); }
   void bind(std::span<const PortInfo> ports) override;
+  void prepare(std::uint16_t worker) noexcept override;
   void pre_shade(Chunk& chunk) noexcept override;
   void post_shade(Chunk& chunk) noexcept override;
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;
   void exchange(Function& next) override;
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
+  nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const override;
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
 
  private:
@@ -60,12 +63,15 @@ class NdnFunction final : public Function {
     std::uint16_t before = NameTable::kNoRoute, after = NameTable::kNoRoute;
   };
   static constexpr std::size_t kCountedWorkers = 64;
+  static constexpr std::uint16_t kNoWorker = 0xFFFF;  ///< counts nothing
+
+  static std::uint16_t counting_worker(const Chunk& chunk) { return chunk.is_dry_run ? kNoWorker : chunk.worker; }
 
   std::optional<Outcome> objection(const rte_mbuf& packet, std::uint16_t port, Incoming& incoming) const;
-  Verdict forward_interest(rte_mbuf& packet, const Incoming& incoming, std::uint16_t next_hop, std::uint16_t worker);
-  Verdict forward_back(rte_mbuf& packet, const Incoming& incoming, std::uint16_t worker);
-  Verdict send(rte_mbuf& packet, const Incoming& incoming, const LpHeader& header, std::uint16_t face,
-               std::uint16_t udp_port, std::uint64_t FaceCounts::* count, std::uint16_t worker);
+  Verdict forward_interest(rte_mbuf& packet, Incoming& incoming, std::uint16_t next_hop, std::uint16_t worker);
+  Verdict forward_back(rte_mbuf& packet, Incoming& incoming, std::uint16_t worker);
+  Verdict send(rte_mbuf& packet, Incoming& incoming, const LpHeader& header, std::uint16_t face, std::uint16_t udp_port,
+               std::uint64_t FaceCounts::* count, std::uint16_t worker);
   void count(std::uint16_t face, std::uint64_t FaceCounts::* count, std::uint16_t worker);
   std::vector<RouteChange> changes_to(const NameTable& next) const;
   nlohmann::ordered_json show_names(std::span<const std::string> arguments) const;
@@ -74,6 +80,7 @@ class NdnFunction final : public Function {
   std::vector<PortInfo> ports_;
   std::vector<forwarding::StationFilter> stations_;  ///< by port
   const NameKey token_key_;
+  std::atomic<std::uint64_t> next_nonce_;  ///< mixed before it is one
   std::unique_ptr<NameTable> table_;
   Transport transport_;
   HugeArray<FaceCounts> counts_;  ///< by worker, then by face

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any bytes as a packet, padded or not by the first of them: they are refused, or what is understood lies within them
-// and is understood again from what this forwarder would write.
+// and is understood again from what this forwarder would write, with a Nonce if it came without one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 #include "functions/ndn/lp_header.h"
 #include "functions/ndn/name_uri.h"
+#include "functions/ndn/nonce.h"
 #include "functions/ndn/packet.h"
 
 namespace {
@@ -52,5 +53,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(std::ranges::equal(again.token, packet.token));
   require((again.hop_limit == nullptr) == (packet.hop_limit == nullptr));
   require(is_localhost(again.name) == is_localhost(packet.name));
+  require((again.nonce_place == nullptr) == (packet.nonce_place == nullptr));
+  if (packet.kind != PacketKind::interest || packet.nonce_place == nullptr || packet.network.size() > 8000) return 0;
+
+  std::vector<std::uint8_t> roomy(kMostNonceGrowth);
+  roomy.insert(roomy.end(), packet.network.begin(), packet.network.end());
+  NdnPacket complete;
+  require(parse_packet(Bytes(roomy).subspan(kMostNonceGrowth), false, complete) == PacketFault::none);
+  const std::size_t growth = nonce_growth(complete);
+  add_nonce(complete, 1);
+  require(growth <= kMostNonceGrowth && complete.network.size() == packet.network.size() + growth);
+  require_within(complete.network, roomy);
+  require(parse_packet(complete.network, false, again) == PacketFault::none && again.nonce_place == nullptr);
+  require(std::ranges::equal(again.name, packet.name));
   return 0;
 }

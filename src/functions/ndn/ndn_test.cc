@@ -214,6 +214,27 @@ TEST_F(Ndn, LeavesPaddingBehind) {
   EXPECT_EQ(text_of(sent().network), interest("/a/b"));
 }
 
+TEST_F(Ndn, GivesAnInterestItsNonce) {
+  std::string before;
+  for (const std::string& behind : {std::string(), hop_limit(9)}) {
+    for (const std::size_t more : {0, 200, 235, 240, 245, 300}) {
+      const std::string unknown = more == 0 ? "" : tlv(254, std::string(more, 'x'));
+      ASSERT_EQ(from_alice(interest("/a/b", behind + unknown)), Verdict::send(kLan)) << more;
+      const NdnPacket there = sent();
+      const std::string network = text_of(there.network), nonce = network.substr(network.find("\x0A\x04"), 6);
+      std::string expected = nonce;
+      if (!behind.empty()) expected += hop_limit(8);
+      expected += unknown;
+      EXPECT_EQ(network, interest("/a/b", expected));
+      EXPECT_NE(nonce, before) << "a nonce is not used twice";
+      EXPECT_THAT(trace_, testing::HasSubstr("Interest /a/b by alice"));
+      before = nonce;
+    }
+  }
+  ASSERT_EQ(from_alice(interest("/x", "")), Verdict::send(kWan));
+  EXPECT_EQ(out_.substr(14), lp(kNackForNoRoute, interest("/x", ""))) << "a Nack has the Interest as it came";
+}
+
 TEST_F(Ndn, DropsWithAReason) {
   const std::string asks = interest("/a/b");
   EXPECT_EQ(reason("0123456789012", kWan), "runt");
@@ -222,6 +243,8 @@ TEST_F(Ndn, DropsWithAReason) {
   EXPECT_EQ(reason(ethernet({0x01005E000001}, kAlice, asks), kWan), "unknown_face") << "another group";
   EXPECT_EQ(reason_from_alice(""), "malformed");
   EXPECT_EQ(reason_from_alice(asks.substr(0, 8)), "malformed");
+  EXPECT_EQ(reason_from_alice(interest("/a/b", kNonce + tlv(0x24, "xyz"))), "malformed");
+  EXPECT_EQ(reason_from_alice(lp(tlv(0x52, "\x02") + tlv(0x53, "\x02"), asks)), "malformed");
   EXPECT_EQ(reason_from_alice(tlv(9, "")), "unknown_type");
   EXPECT_EQ(reason_from_alice(lp(tlv(801, ""), asks)), "unknown_lp_field");
   EXPECT_EQ(reason_from_alice(lp(tlv(0x52, std::string(1, '\0')) + tlv(0x53, "\x02"), asks)), "fragmented");
@@ -240,12 +263,16 @@ TEST_F(Ndn, DropsWithAReason) {
 TEST_F(Ndn, DropsWhatTheLinkOrTheBufferHasNoPlaceFor) {
   constexpr std::size_t kFront = 20 + 8 + 4 + 2 + PitToken::kOwnBytes + 4;  // IPv4, UDP, LpPacket's beginning
   const auto sized = [](std::size_t bytes) {
-    const std::string rest = interest("/c", kNonce + tlv(0x24, std::string(1000, 'x')));
-    return interest("/c", kNonce + tlv(0x24, std::string(1000 + bytes - rest.size(), 'x')));
+    const std::string rest = interest("/c", kNonce + tlv(254, std::string(1000, 'x')));
+    return interest("/c", kNonce + tlv(254, std::string(1000 + bytes - rest.size(), 'x')));
   };
   EXPECT_EQ(from_alice(sized(1280 - kFront)), Verdict::send(kDmz));
   EXPECT_EQ(out_.size(), 14 + 1280U);
   EXPECT_EQ(reason_from_alice(sized(1280 - kFront + 1)), "too_long");
+  const std::string whole = sized(1280 - kFront);
+  const std::string bare = interest("/c", whole.substr(whole.find(kNonce) + kNonce.size()));
+  EXPECT_EQ(from_alice(bare), Verdict::send(kDmz));
+  EXPECT_EQ(out_.size(), 14 + 1280U) << "with the Nonce that it gets";
   const std::string frame = ethernet(ports_[kWan].mac, kAlice, sized(600));
   EXPECT_EQ(process(frame, kWan, kFront), Verdict::send(kDmz));
   EXPECT_EQ(reason_of(*function_, process(frame, kWan, kFront - 1)), "no_headroom");
@@ -300,7 +327,7 @@ TEST_F(Ndn, TakesOverOtherRoutesAndGivesThemBack) {
   EXPECT_EQ(face_of("/a"), "alice");
   EXPECT_EQ(face_of("/new"), "");
   EXPECT_EQ(face_of("/all"), "all");
-  const auto other = make("/a alice\n", "faces: [{name: alice, port: wan, remote: \"ether://[02:00:00:00:00:01]\"}]\n");
+  const auto other = make("/a alice\n", "faces: [{name: alice, port: wan, remote: \"ether://[02:00:00:00:00:ab]\"}]\n");
   EXPECT_THROW(function_->differences(*other, config), InputError);
 }
 

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/sha256.h"
+
 namespace penumbra::ndn {
 namespace {
 
@@ -15,7 +17,6 @@ enum InterestType : std::uint32_t {
   kCanBePrefix = 0x21,
   kMustBeFresh = 0x12,
   kForwardingHint = 0x1E,
-  kNonce = 0x0A,
   kInterestLifetime = 0x0C,
   kHopLimit = 0x22,
   kApplicationParameters = 0x24,
@@ -23,7 +24,7 @@ enum InterestType : std::uint32_t {
   kInterestSignatureValue = 0x2E,
 };
 constexpr std::array<std::uint32_t, 10> kInterestOrder{
-    kNameType,         kCanBePrefix, kMustBeFresh,           kForwardingHint,        kNonce,
+    kNameType,         kCanBePrefix, kMustBeFresh,           kForwardingHint,        kNonceType,
     kInterestLifetime, kHopLimit,    kApplicationParameters, kInterestSignatureInfo, kInterestSignatureValue};
 
 enum DataType : std::uint32_t { kMetaInfo = 0x14, kContent = 0x15, kSignatureInfo = 0x16, kSignatureValue = 0x17 };
@@ -41,15 +42,17 @@ std::uint64_t number_of(Bytes value) {
 
 /// Visits the elements that are known, each at most once, in their order. What is unknown, or stands out of order, is
 /// ignored, unless its type says that it may not be: below 32 or odd (section "Considerations for Evolvability"). False
-/// for that, for what is no element, and if `visit` gives it.
+/// for that, for what is no element, and if `visit` gives it, which gets the element and the bytes from its first one
+/// on.
 template <std::size_t size, class Visit>
 bool for_each_known(Bytes value, const std::array<std::uint32_t, size>& order, Visit visit) {
   auto next = order.begin();
   for (Element element; !value.empty();) {
+    const Bytes from = value;
     if (!take_element(value, element)) return false;
     const auto found = std::find(next, order.end(), element.type);
     if (found != order.end()) {
-      if (!visit(element)) return false;
+      if (!visit(element, from)) return false;
       next = found + 1;
     } else if (element.type < 32 || element.type % 2 == 1) {
       return false;
@@ -58,45 +61,74 @@ bool for_each_known(Bytes value, const std::array<std::uint32_t, size>& order, V
   return true;
 }
 
-bool is_name(Bytes name) {
+/// The digests of parameters that a name has.
+struct ParametersDigest {
+  std::size_t count = 0;
+  Bytes last;
+};
+
+bool is_name(Bytes name, ParametersDigest& digest) {
   for (Element component; !name.empty();) {
     if (!take_component(name, component)) return false;
+    if (component.type != kParametersDigestType) continue;
+    ++digest.count;
+    digest.last = component.value;
   }
   return true;
 }
 
+/// Parameters need the digest of them and all that follows them in the name, once, and no other name has one (section
+/// "Name", "ParametersSha256DigestComponent"). `parameters` is empty if there are none.
+bool is_digest_right(const ParametersDigest& digest, Bytes parameters) {
+  if (parameters.empty()) return digest.count == 0;
+  return digest.count == 1 && std::ranges::equal(sha256(parameters), digest.last);
+}
+
 bool parse_interest(Bytes value, NdnPacket& packet) {
-  const bool is_well_formed = for_each_known(value, kInterestOrder, [&packet](const Element& element) {
+  ParametersDigest digest;
+  Bytes parameters;
+  const auto visit = [&](const Element& element, Bytes from) {
     const Bytes part = element.value;
+    const std::uint8_t* const end = part.data() + part.size();
     switch (element.type) {
       case kNameType:
         packet.name = part;
-        return !part.empty() && is_name(part);
+        packet.nonce_place = end;
+        return !part.empty() && is_name(part, digest);
       case kCanBePrefix:
       case kMustBeFresh:
+        packet.nonce_place = end;
         return part.empty();
-      case kNonce:
+      case kForwardingHint:
+        packet.nonce_place = end;
+        return true;
+      case kNonceType:
+        packet.nonce_place = nullptr;
         return part.size() == 4;
       case kInterestLifetime:
         return is_number(part);
       case kHopLimit:
         packet.hop_limit = part.data();
         return part.size() == 1;
+      case kApplicationParameters:
+        parameters = from;
+        return true;
       default:
         return true;
     }
-  });
-  return is_well_formed && !packet.name.empty();
+  };
+  return for_each_known(value, kInterestOrder, visit) && !packet.name.empty() && is_digest_right(digest, parameters);
 }
 
 bool parse_data(Bytes value, NdnPacket& packet) {
   bool has_name = false;
   int signature_parts = 0;
-  const bool is_well_formed = for_each_known(value, kDataOrder, [&](const Element& element) {
+  const bool is_well_formed = for_each_known(value, kDataOrder, [&](const Element& element, Bytes /*from*/) {
     if (element.type == kNameType) {
       packet.name = element.value;
       has_name = true;
-      return is_name(element.value);
+      ParametersDigest of_the_interest;
+      return is_name(element.value, of_the_interest);
     }
     signature_parts += element.type == kSignatureInfo || element.type == kSignatureValue ? 1 : 0;
     return has_name;
@@ -123,7 +155,7 @@ PacketFault parse_network(Bytes bytes, bool padded, bool is_nack, NdnPacket& pac
 std::optional<std::uint64_t> nack_reason(Bytes value) {
   std::uint64_t reason = kNackNoReason;
   const std::array<std::uint32_t, 1> order{kNackReasonType};
-  const bool is_well_formed = for_each_known(value, order, [&reason](const Element& element) {
+  const bool is_well_formed = for_each_known(value, order, [&reason](const Element& element, Bytes /*from*/) {
     reason = is_number(element.value) ? number_of(element.value) : kNackNoReason;
     return is_number(element.value);
   });
@@ -134,7 +166,7 @@ std::optional<std::uint64_t> nack_reason(Bytes value) {
 struct LpFields {
   Bytes fragment;
   bool has_fragment = false, is_nack = false;
-  std::uint64_t fragment_count = 1;
+  std::uint64_t fragment_index = 0, fragment_count = 1;
 };
 
 /// NDNLPv2: the types from 800 to 959 whose last two bits are 0 may be ignored, whether they are known or not.
@@ -152,6 +184,7 @@ PacketFault read_lp_field(const Element& field, LpFields& fields, NdnPacket& pac
     case kSequenceType:
       return field.value.size() == 8 ? kNone : kMalformed;
     case kFragIndexType:
+      fields.fragment_index = number_of(field.value);
       return is_number(field.value) ? kNone : kMalformed;
     case kFragCountType:
       fields.fragment_count = number_of(field.value);
@@ -183,6 +216,7 @@ PacketFault parse_lp_packet(Bytes value, NdnPacket& packet) {
     const PacketFault fault = read_lp_field(field, fields, packet);
     if (fault != PacketFault::none) return fault;
   }
+  if (fields.fragment_index >= fields.fragment_count) return PacketFault::malformed;
   if (!fields.has_fragment || fields.fragment.empty()) return PacketFault::idle;
   if (fields.fragment_count > 1) return PacketFault::fragmented;
   return parse_network(fields.fragment, false, fields.is_nack, packet);

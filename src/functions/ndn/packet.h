@@ -10,7 +10,7 @@
 
 namespace penumbra::ndn {
 
-inline constexpr std::uint32_t kInterestType = 0x05, kDataType = 0x06, kNameType = 0x07;
+inline constexpr std::uint32_t kInterestType = 0x05, kDataType = 0x06, kNameType = 0x07, kNonceType = 0x0A;
 
 // NDNLPv2's fields.
 inline constexpr std::uint32_t kLpPacketType = 0x64, kFragmentType = 0x50, kSequenceType = 0x51, kFragIndexType = 0x52,
@@ -38,7 +38,8 @@ struct NdnPacket {
   Bytes name;     ///< its name's components
   Bytes token;    ///< the PIT token that came with it, or empty
   std::uint64_t nack_reason = kNackNoReason;
-  const std::uint8_t* hop_limit = nullptr;  ///< the Interest's, if it has one
+  const std::uint8_t* hop_limit = nullptr;    ///< the Interest's, if it has one
+  const std::uint8_t* nonce_place = nullptr;  ///< of an Interest without a Nonce: where it belongs
 };
 
 /// Understands what stands at the beginning of `bytes`. What follows it is padding if `padded`, else a fault.

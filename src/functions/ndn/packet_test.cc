@@ -16,6 +16,7 @@ namespace {
 using testing_support::data;
 using testing_support::hop_limit;
 using testing_support::interest;
+using testing_support::interest_with;
 using testing_support::kNackForNoRoute;
 using testing_support::kNonce;
 using testing_support::lp;
@@ -95,6 +96,7 @@ TEST(NdnPacket, RefusesWhatMayNotBeIgnored) {
   EXPECT_EQ(fault_of(lp(tlv(801, "x"), asks)), PacketFault::unknown_lp_field);
   EXPECT_EQ(fault_of(lp(tlv(960, "x"), asks)), PacketFault::unknown_lp_field);
   EXPECT_EQ(fault_of(lp(tlv(0x53, "\x02"), asks)), PacketFault::fragmented);
+  EXPECT_EQ(fault_of(lp(tlv(0x52, "\x01") + tlv(0x53, "\x02"), asks)), PacketFault::fragmented);
   EXPECT_EQ(fault_of(tlv(0x64, tlv(0x344, "12345678"))), PacketFault::idle);
   EXPECT_EQ(fault_of(lp("", "")), PacketFault::idle);
   EXPECT_EQ(fault_of(tlv(0x64, "")), PacketFault::idle);
@@ -138,6 +140,10 @@ TEST(NdnPacket, RefusesWhatBreaksTheFormat) {
            lp(kNackForNoRoute + token("t"), asks),
            lp(token("t") + token("t"), asks),
            lp(tlv(0x51, "1"), asks),
+           lp(tlv(0x52, "\x01"), asks),
+           lp(tlv(0x52, "\x02") + tlv(0x53, "\x02"), asks),
+           lp(tlv(0x52, "12345678") + tlv(0x53, "\x02"), asks),
+           tlv(0x64, tlv(0x52, "\x01")),
            lp(tlv(0x53, std::string(1, '\0')), asks),
            lp("", asks + "x"),
            tlv(0x64, tlv(0x50, asks) + token("t")),
@@ -149,7 +155,31 @@ TEST(NdnPacket, RefusesWhatBreaksTheFormat) {
 
 TEST(NdnPacket, IgnoresWhatMayBeIgnored) {
   EXPECT_EQ(fault_of(interest("/a", tlv(32, "x") + kNonce + tlv(254, ""))), PacketFault::none);
-  EXPECT_EQ(understood(interest("/a", tlv(0x24, "parameters") + hop_limit(9))).hop_limit, -1) << "out of order";
+  EXPECT_EQ(understood(interest_with("/a", tlv(0x24, "parameters") + hop_limit(9))).hop_limit, -1) << "out of order";
+}
+
+/// NDN Packet Format Specification 0.3, "Name" and "Interest Packet".
+TEST(NdnPacket, HoldsParametersAgainstTheirDigest) {
+  const std::string parameters = tlv(0x24, "xyz"), signature = tlv(0x2C, "info") + tlv(0x2E, "value");
+  const std::string digest(32, 'd');
+  EXPECT_EQ(fault_of(interest_with("/a/b", parameters)), PacketFault::none);
+  EXPECT_EQ(fault_of(interest_with("/", tlv(0x24, ""))), PacketFault::none);
+  const std::string full = interest_with("/a", parameters + signature + tlv(254, "new"), kNonce + hop_limit(2));
+  EXPECT_EQ(fault_of(full), PacketFault::none);
+  for (std::size_t at = full.find(parameters); at < full.size(); ++at) {
+    std::string other = full;
+    other[at] = static_cast<char>(other[at] ^ 1);
+    EXPECT_NE(fault_of(other), PacketFault::none) << at;
+  }
+  EXPECT_EQ(fault_of(interest("/a/b", kNonce + parameters)), PacketFault::malformed) << "no digest";
+  const std::string with_digest = parse_name_uri("/a") + tlv(2, digest);
+  EXPECT_EQ(fault_of(tlv(5, tlv(7, with_digest) + kNonce + parameters)), PacketFault::malformed) << "another one";
+  EXPECT_EQ(fault_of(tlv(5, tlv(7, with_digest) + kNonce)), PacketFault::malformed) << "no parameters";
+  const std::string right = full.substr(full.find("\x02\x20"), 34);
+  const std::string twice = tlv(5, tlv(7, right + right) + kNonce + parameters + signature + tlv(254, "new"));
+  EXPECT_EQ(fault_of(twice), PacketFault::malformed);
+  const std::string answered = tlv(6, tlv(7, with_digest) + tlv(0x16, "i") + tlv(0x17, "v"));
+  EXPECT_EQ(fault_of(answered), PacketFault::none) << "Data has the name that it was asked for";
 }
 
 TEST(NdnPacket, EndsNowhereWithoutAFault) {
@@ -177,7 +207,7 @@ TEST(LpHeader, IsWhatThePacketParserReads) {
          {std::optional<std::uint64_t>(), std::optional<std::uint64_t>(0), std::optional<std::uint64_t>(150),
           std::optional<std::uint64_t>(1U << 20U), std::optional<std::uint64_t>(std::uint64_t{1} << 40)}) {
       for (const std::size_t bytes : {1, 200, 240, 260, 1400}) {
-        const std::string asks = interest("/a", kNonce + tlv(0x24, std::string(bytes, 'p')));
+        const std::string asks = interest("/a", kNonce + tlv(254, std::string(bytes, 'p')));
         const std::string given(inner, 't');
         const LpHeader header(as_bytes(given), reason, asks.size());
         const Understood read = understood(text_of(header.bytes()) + asks);

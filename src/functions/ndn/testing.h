@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/sha256.h"
 #include "functions/ndn/name_uri.h"
 #include "penumbra/ip.h"
 
@@ -33,6 +34,13 @@ inline std::string interest(const std::string& uri, const std::string& behind = 
 }
 inline std::string hop_limit(int hops) {
   return tlv(0x22, std::string(1, static_cast<char>(hops)));
+}
+/// With parameters, and their digest at the end of its name.
+inline std::string interest_with(const std::string& uri, const std::string& parameters,
+                                 const std::string& before = kNonce) {
+  const auto digest = sha256(as_bytes(parameters));
+  const std::string component = tlv(2, std::string(digest.begin(), digest.end()));
+  return tlv(5, tlv(7, parse_name_uri(uri) + component) + before + parameters);
 }
 inline std::string data(const std::string& uri, const std::string& content = "hello") {
   return tlv(6, name(uri) + tlv(0x15, content) + tlv(0x16, tlv(0x1B, std::string(1, '\0'))) + tlv(0x17, "12345678"));

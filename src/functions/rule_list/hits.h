@@ -29,11 +29,24 @@ class HitCounters {
     std::atomic_ref(hits.bytes).fetch_add(bytes, std::memory_order_relaxed);
     std::atomic_ref(hits.last_ms).store(now_ms, std::memory_order_relaxed);
   }
-  /// Of a number that no worker uses: begins anew. What was never counted is not touched: it costs no memory then.
+  /// Any worker, before its first packet: touches its part of the numbers up to `most`, so that count() waits for no
+  /// page. Parts of workers that do not exist are never touched, and cost no memory.
+  void prepare(std::size_t worker, std::uint32_t most) noexcept {
+    constexpr std::uint32_t kNumbersOfPage = 4096 / sizeof(Hits);
+    for (std::uint32_t number = 0; number < most; number += kNumbersOfPage) touch(parts_[place(worker, number)]);
+    touch(parts_[place(worker, most)]);
+    prepared_.fetch_or(1U << worker % kParts, std::memory_order_relaxed);
+  }
+  /// Of a number that no worker uses: begins anew.
   void clear(std::uint32_t number) {
+    const std::uint32_t prepared = prepared_.load(std::memory_order_relaxed);
     for (std::size_t part = 0; part < kParts; ++part) {
       Hits& hits = parts_[place(part, number)];
-      if (hits.packets != 0) hits = {};
+      if (hits.packets != 0) {
+        hits = {};
+      } else if ((prepared >> part & 1) != 0) {
+        touch(hits);
+      }
     }
   }
   /// The thread that clears. A packet may be in one of its counters and not yet in the other.
@@ -51,9 +64,11 @@ class HitCounters {
 
  private:
   static constexpr std::size_t kParts = 16, kNumbers = kMostRules + 1;
+  static void touch(Hits& hits) noexcept { std::atomic_ref(hits.packets).fetch_add(0, std::memory_order_relaxed); }
   static std::size_t place(std::size_t worker, std::uint32_t number) { return worker % kParts * kNumbers + number; }
 
   HugeArray<Hits> parts_{kParts * kNumbers};
+  std::atomic<std::uint32_t> prepared_{0};  ///< parts, a bit each
 };
 
 }  // namespace penumbra::rule_list

@@ -79,6 +79,11 @@ class List {
   void replace(std::vector<Entry> entries, const std::function<void(std::uint32_t number, const Entry& entry)>& begin);
 
   const std::vector<Entry>& entries() const { return entries_; }
+  /// The entry that lookups name by this number; null if it is gone. From the thread that changes the list.
+  const Entry* entry(std::uint32_t number) const {
+    const auto found = std::ranges::find(numbers_, number);
+    return found == numbers_.end() ? nullptr : &entries_[static_cast<std::size_t>(found - numbers_.begin())];
+  }
   /// What an entry has decided, by its place in entries(); from the thread that changes it.
   Hits hits(std::size_t place) const { return hits_.of(numbers_[place]); }
   /// The number by which lookups name an entry, by its place in entries().
@@ -86,6 +91,8 @@ class List {
 
   // Any worker.
 
+  /// Before its first packet.
+  void prepare(std::size_t worker) noexcept { hits_.prepare(worker, most_.load(std::memory_order_relaxed)); }
   /// The entry of this number has decided on a packet.
   void count(std::size_t worker, std::uint32_t number, std::uint32_t bytes, std::uint64_t now_ms) noexcept {
     hits_.count(worker, number, bytes, now_ms);
@@ -105,6 +112,7 @@ class List {
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> numbers_;  ///< of each entry
   std::vector<std::uint64_t> ranks_;    ///< likewise, falling
+  std::atomic<std::uint32_t> most_{0};  ///< of the numbers that were ever in use
   mutable HitCounters hits_;
   mutable HugeArray<std::uint32_t> lines_{kMostRules + 1};  ///< by number
 };
@@ -135,6 +143,7 @@ void List<Entry>::replace(std::vector<Entry> entries,
     std::atomic_ref(lines_[numbers[i]]).store(entries[i].line, std::memory_order_relaxed);
     if (changes.kept[i] != 0) continue;
     hits_.clear(numbers[i]);
+    most_.store(std::max(most_.load(std::memory_order_relaxed), numbers[i]), std::memory_order_relaxed);
     begin(numbers[i], entries[i]);
   }
   std::vector<bool> goes_on(entries_.size());

@@ -2,21 +2,30 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>
 
 #include "base/row_limit.h"
+#include "functions/rule_list/change.h"
 #include "functions/rule_list/list.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::rule_list {
 
-/// What `show TOPIC [all] [--limit N]` answers with: the entries with what each has decided, its words under `column`.
+/// The line of an entry in its file, null if no file has it.
+inline nlohmann::ordered_json line_or_null(std::uint32_t line) {
+  return line == 0 || line == kByCommand ? nlohmann::ordered_json() : nlohmann::ordered_json(line);
+}
+
+/// What `show TOPIC [all] [--limit N]` answers with: the entries with what each has decided, its words under `column`,
+/// with `has_places` its place in the list under `at`.
 template <class Entry, class Text>
 nlohmann::ordered_json show_entries(const List<Entry>& list, const std::string& topic, const char* column,
-                                    std::span<const std::string> arguments, const Text& text_of) {
+                                    std::span<const std::string> arguments, const Text& text_of,
+                                    bool has_places = false) {
   using nlohmann::ordered_json;
   const RowLimit limit(arguments);
   if (!limit.rest().empty()) throw std::invalid_argument(topic + " does not take " + quote(limit.rest().front()));
@@ -27,7 +36,8 @@ nlohmann::ordered_json show_entries(const List<Entry>& list, const std::string& 
     const Entry& entry = list.entries()[i];
     const Hits hits = list.hits(i);
     auto& row = rows.emplace_back();
-    row["line"] = entry.line == 0 ? ordered_json() : ordered_json(entry.line);
+    if (has_places) row["at"] = entry.line == 0 ? ordered_json() : ordered_json(i + 1);
+    row["line"] = line_or_null(entry.line);
     row[column] = text_of(entry);
     row["packets"] = hits.packets;
     row["bytes"] = hits.bytes;

@@ -45,17 +45,25 @@ struct FlowPacket {
   std::uint8_t tcp_flags = 0;
 };
 
+/// Flags of TCP by which a flow says that it ends.
+inline constexpr std::uint8_t kTcpFin = 0x01, kTcpRst = 0x04, kTcpEnd = kTcpFin | kTcpRst;
+
 /// Any thread: counts a packet in its flow's record. Packets of one flow nearly always come to one thread; so what
-/// need not be written is not.
-inline void count(flow_record& record, const FlowPacket& packet) {
+/// need not be written is not. True of the first packet that has a FIN or RST, and of no other one.
+inline bool count(flow_record& record, const FlowPacket& packet) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   std::atomic_ref(record.packets).fetch_add(1, kRelaxed);
   std::atomic_ref(record.bytes).fetch_add(packet.bytes, kRelaxed);
+  bool ends = false;
   const std::atomic_ref tuple(record.key.tuple);
-  if ((packet.tcp_flags & ~tuple.load(kRelaxed)) != 0) tuple.fetch_or(packet.tcp_flags, kRelaxed);
+  if ((packet.tcp_flags & ~tuple.load(kRelaxed)) != 0) {
+    const std::uint64_t before = tuple.fetch_or(packet.tcp_flags, kRelaxed);
+    ends = (packet.tcp_flags & kTcpEnd) != 0 && (before & kTcpEnd) == 0;
+  }
   const std::atomic_ref last(record.last);
   // A packet that waited to be counted is older than those that did not.
   if (static_cast<std::int32_t>(packet.time - last.load(kRelaxed)) > 0) last.store(packet.time, kRelaxed);
+  return ends;
 }
 
 /// Any thread.
@@ -121,6 +129,8 @@ class FlowTable {
   /// Visits the flows whose records have numbers from `begin` up to before `end`. `visit` may remove what it is given.
   template <class Visit>
   void for_each(std::uint32_t begin, std::uint32_t end, Visit visit);
+  /// Whether lookups find the flow of that record.
+  bool is_found(std::uint32_t number) const { return (found_[number / 64] & bit(number)) != 0; }
   /// One past the highest number that was ever used.
   std::uint32_t end() const { return end_; }
 

@@ -158,7 +158,7 @@ TEST_P(FlowLookup, FindsFlowsInARow) {
 }
 
 TEST_P(FlowLookup, FindsTheFlowsOfRealCaptures) {
-  const auto folder = shared_data(PENUMBRA_SOURCE_FOLDER) / "pcap";
+  const auto folder = shared_data() / "pcap";
   if (!exists(folder)) GTEST_SKIP() << folder << " is not there";
   std::vector<flow_key> nobody;
   for (const char* name : {"snabb_sanitized4k.pcap", "tcpreplay_test.pcap"}) {

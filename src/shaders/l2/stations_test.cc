@@ -109,7 +109,7 @@ std::vector<Station> stations_of(const std::filesystem::path& path) {
 }
 
 TEST_P(StationLookup, FindsTheAddressesOfRealCaptures) {
-  const auto folder = shared_data(PENUMBRA_SOURCE_FOLDER) / "pcap";
+  const auto folder = shared_data() / "pcap";
   if (!exists(folder)) GTEST_SKIP() << folder << " is not there";
   std::vector<Station> nobody;
   for (const char* name : {"snabb_sanitized4k.pcap", "tcpreplay_test.pcap"}) {

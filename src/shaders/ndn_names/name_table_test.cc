@@ -140,7 +140,7 @@ TEST_P(NameLookup, AnswersKeysOfAnyBytes) {
 }
 
 TEST_P(NameLookup, FindsRealDomains) {
-  const auto path = shared_data(PENUMBRA_SOURCE_FOLDER) / "ndn" / "top-100000-domains";
+  const auto path = shared_data() / "ndn" / "top-100000-domains";
   std::ifstream file(path);
   if (!file) GTEST_SKIP() << "the shared data is not there: " << path;
   std::vector<Components> names;

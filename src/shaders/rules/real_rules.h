@@ -22,7 +22,7 @@
 namespace penumbra::real_rules {
 
 inline std::filesystem::path path_of(const std::string& name) {
-  return shared_data(PENUMBRA_SOURCE_FOLDER) / "acl" / name;
+  return shared_data() / "acl" / name;
 }
 
 /// Calls visit(line) for each line of a text, compressed or not.

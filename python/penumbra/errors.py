@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong between a client and a router."""
+
+from typing import Any
+
+
+class NotConnected(ConnectionError):
+    """No router answers: nobody listens, the router hung up, or it took longer than the timeout."""
+
+
+class Refused(Exception):
+    """The router understood the request and refuses it. `kind` says why in one word, str() in a sentence.
+
+    `file`, `line` and `column` are the place of a mistake in a file, where the router names one; else None.
+    """
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        super().__init__(answer.get("error", "refused without a reason"))
+        self.kind: str = answer.get("kind", "failure")
+        self.file: str | None = answer.get("file") or None
+        self.line: int | None = answer.get("line") or None
+        self.column: int | None = answer.get("column") or None
+
+
+class UsageError(Refused):
+    """The request is wrong: an unknown command, port or word."""
+
+
+class InputError(Refused):
+    """A file that the request names is wrong; `file`, `line` and `column` say where."""
+
+
+class PermissionRefused(Refused):
+    """The socket takes only commands that change nothing."""
+
+
+class VersionMismatch(Refused):
+    """The router speaks another version of the protocol."""
+
+
+_KINDS: dict[str, type[Refused]] = {
+    "usage": UsageError,
+    "input": InputError,
+    "permission": PermissionRefused,
+    "version": VersionMismatch,
+}
+
+
+def refusal_of(answer: dict[str, Any]) -> Refused:
+    """The exception for an answer that is a refusal. An unknown kind, of a later router, is a Refused."""
+    return _KINDS.get(answer.get("kind", "failure"), Refused)(answer)

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The connection to a router."""
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from penumbra.errors import NotConnected, refusal_of
+
+#: The version of the control protocol that this module speaks.
+PROTOCOL_VERSION = 1
+#: What a router answers: what JSON can hold.
+Json = dict[str, Any] | list[Any] | str | int | float | bool | None
+
+
+def default_socket() -> str:
+    """Where the router of this user listens if its configuration names no socket."""
+    runtime = os.environ.get("RUNTIME_DIRECTORY", "")
+    if runtime.startswith("/"):
+        return f"{runtime}/penumbra.sock"
+    if os.geteuid() == 0:
+        return "/run/penumbra/penumbra.sock"
+    folder = os.environ.get("XDG_RUNTIME_DIR") or f"/tmp/penumbra-{os.geteuid()}"
+    return f"{folder}/penumbra.sock"
+
+
+def connect(path: str | os.PathLike[str] | None = None, timeout: float = 120.0) -> "Router":
+    """Connects to the router that listens on `path` (None: default_socket()).
+
+    `timeout` is how many seconds a request may take. Raises NotConnected if no router listens there.
+    """
+    return Router(path, timeout)
+
+
+class Router:
+    """A running router. Not for several threads at once: each connects for itself.
+
+    A router hangs up on a client that is silent for 10 seconds; the next request connects again.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, timeout: float = 120.0) -> None:
+        self.path = os.fspath(path) if path is not None else default_socket()
+        self.timeout = timeout
+        self._socket: socket.socket | None = None
+        self._connect()
+
+    def __enter__(self) -> "Router":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection; further requests connect again."""
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+
+    def command(self, command: str, topic: str, *arguments: object) -> Json:
+        """Sends any request and returns its result. Arguments are sent as str() gives them.
+
+        Raises Refused, or the class below it for its kind, if the router refuses, and NotConnected if it does not
+        answer.
+        """
+        request = {
+            "version": PROTOCOL_VERSION,
+            "command": command,
+            "topic": topic,
+            "arguments": [str(argument) for argument in arguments],
+        }
+        answer = self._exchange(json.dumps(request).encode() + b"\n")
+        if not answer["ok"]:
+            raise refusal_of(answer)
+        return answer.get("result")
+
+    def show(self, topic: str, *arguments: object) -> Json:
+        """What `penumbra show TOPIC ARGUMENTS... -j` prints."""
+        return self.command("show", topic, *arguments)
+
+    def explain(self, port: str, *words: object, hex: str | bytes | None = None, **header: object) -> Json:
+        """What the router would do with a packet received on `port`.
+
+        The packet is a header as names and values (`"src", "10.0.0.1"` or `src="10.0.0.1"`), or a whole frame as
+        `hex`: hexadecimal digits, or bytes.
+        """
+        if hex is not None:
+            if words or header:
+                raise TypeError("explain() takes a header or hex, not both")
+            return self.command("explain", port, "--hex", hex.hex() if isinstance(hex, bytes) else hex)
+        named = [part for name, value in header.items() for part in (name, value)]
+        return self.command("explain", port, *words, *named)
+
+    def plan(self, file: str | os.PathLike[str] | None = None) -> Json:
+        """What reload() would change, and what takes a restart."""
+        return self.command("reload", "plan", *self._file(file))
+
+    def reload(self, file: str | os.PathLike[str] | None = None, confirm: float | None = None) -> Json:
+        """Takes over the configuration in `file` (None: the one that the router runs) if that needs no restart.
+
+        With `confirm` the router takes it back after so many seconds unless confirm() comes.
+        """
+        return self.command("reload", "apply", *self._file(file), *self._options(confirm=confirm))
+
+    def change(
+        self,
+        command: str,
+        action: str,
+        *entries: str,
+        stage: str | None = None,
+        source: str | None = None,
+        confirm: float | None = None,
+    ) -> Json:
+        """Changes a table: `change("route", "add", "10.0.0.0/8 via 192.0.2.1 dev lan")`. All entries or none.
+
+        `stage` names the function where several have the command, `source` is what an error calls the entries. With
+        `confirm` the router takes the change back after so many seconds unless confirm() comes.
+        """
+        return self.command(command, action, *self._options(stage=stage, source=source, confirm=confirm), *entries)
+
+    def confirm(self) -> Json:
+        """Keeps the changes that wait to be confirmed."""
+        return self.command("config", "confirm")
+
+    def rollback(self) -> Json:
+        """Takes the changes back that wait to be confirmed."""
+        return self.command("config", "rollback")
+
+    def config(self) -> Json:
+        """The running configuration: its `file`, its text as `yaml`, and the changes that are `unsaved`."""
+        return self.command("config", "show")
+
+    def save(self, file: str | os.PathLike[str] | None = None, force: bool = False) -> Json:
+        """Writes the running configuration to `file` (None: where it came from), over later edits with `force`."""
+        return self.command("config", "save", *self._file(file), *(["--force"] if force else []))
+
+    def watch(self, topic: str, *arguments: object, interval: float = 1.0) -> Iterator[Json]:
+        """Shows the topic every `interval` seconds, without an end; the first time at once."""
+        while True:
+            began = time.monotonic()
+            yield self.show(topic, *arguments)
+            time.sleep(max(0.0, began + interval - time.monotonic()))
+
+    @staticmethod
+    def _options(**values: object) -> list[object]:
+        return [part for name, value in values.items() if value is not None for part in (f"--{name}", value)]
+
+    @staticmethod
+    def _file(file: str | os.PathLike[str] | None) -> list[str]:
+        # The router's working folder is another one.
+        return [] if file is None else [os.path.abspath(os.fspath(file))]
+
+    def _connect(self) -> socket.socket:
+        self.close()
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(self.timeout)
+        try:
+            connection.connect(self.path)
+        except OSError as error:
+            connection.close()
+            raise NotConnected(f"{self.path}: no router answers: {error.strerror or error}") from error
+        self._socket = connection
+        return connection
+
+    def _is_alive(self) -> bool:
+        """Whether the router has not hung up since the last answer."""
+        if self._socket is None:
+            return False
+        self._socket.settimeout(0)  # with a timeout, Python waits before it calls recv()
+        try:
+            return self._socket.recv(1, socket.MSG_PEEK) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def _exchange(self, request: bytes) -> dict[str, Any]:
+        connection = self._socket if self._is_alive() else self._connect()
+        assert connection is not None
+        deadline = time.monotonic() + self.timeout
+        try:
+            connection.settimeout(self.timeout)
+            connection.sendall(request)
+            line = self._receive_line(connection, deadline)
+        except OSError as error:
+            self.close()
+            if isinstance(error, NotConnected):
+                raise
+            reason = "the router did not answer in time" if isinstance(error, TimeoutError) else str(error)
+            raise NotConnected(f"{self.path}: {reason}") from error
+        except BaseException:  # an answer that comes later must not be taken for the next request's
+            self.close()
+            raise
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict) or not isinstance(answer.get("ok"), bool):
+            self.close()
+            raise NotConnected(f"{self.path}: this is no router's answer")
+        return answer
+
+    def _receive_line(self, connection: socket.socket, deadline: float) -> bytes:
+        pieces: list[bytes] = []
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            connection.settimeout(left)
+            piece = connection.recv(1 << 16)
+            if not piece:
+                raise NotConnected(f"{self.path}: the router hung up")
+            end = piece.find(b"\n")
+            if end >= 0:
+                pieces.append(piece[:end])
+                return b"".join(pieces)
+            pieces.append(piece)

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The log of a running router: one line for each event, on standard error, with its time. Events are rare (a link, a
+// twin, a reload); nothing on the way of packets logs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace penumbra {
+
+/// Severity of an event. The values are syslog's priorities (RFC 5424, 6.2.1), which the journal uses too.
+enum class LogLevel : std::uint8_t { error = 3, warning = 4, info = 6 };
+
+/// Writes an event to standard error. Begin the text with what it is about: "port 'wan': link down". A text of several
+/// lines becomes several lines of the log. Where systemd's journal reads standard error, a line begins with the level
+/// ("<4>") and the journal adds the time; elsewhere it begins with the local time. Any thread, no lock held by workers.
+/// An event that cannot be written is lost.
+void log(LogLevel level, std::string_view text) noexcept;
+inline void log_error(std::string_view text) noexcept {
+  log(LogLevel::error, text);
+}
+inline void log_warning(std::string_view text) noexcept {
+  log(LogLevel::warning, text);
+}
+inline void log_info(std::string_view text) noexcept {
+  log(LogLevel::info, text);
+}
+
+/// Returns the lines that log() writes for an event at `time`: for the journal, or with the time in front.
+std::string log_lines(LogLevel level, std::string_view text, bool for_journal,
+                      std::chrono::system_clock::time_point time);
+
+/// Whether the file descriptor is the stream that JOURNAL_STREAM names ("DEVICE:INODE", systemd.exec(5)). `stream` may
+/// be null: the variable is not set.
+bool is_journal(int descriptor, const char* stream) noexcept;
+
+}  // namespace penumbra

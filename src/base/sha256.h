@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace penumbra {
+
+/// SHA-256 (FIPS 180-4, section 6.2). Neither allocates nor throws.
+std::array<std::uint8_t, 32> sha256(std::span<const std::uint8_t> bytes) noexcept;
+
+}  // namespace penumbra

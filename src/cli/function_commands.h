@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `penumbra route add ...`: the commands that functions register.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace penumbra {
+struct FunctionCommand;
+}  // namespace penumbra
+
+namespace penumbra::cli {
+
+/// Gives `app` the actions of the command, and `show`.
+void set_up_function_command(CLI::App& app, const FunctionCommand& command);
+
+/// Describes the changes of a command, a line a stage: "ipv4: route: 1 added".
+std::string changes_in_words(const nlohmann::ordered_json& answer);
+
+}  // namespace penumbra::cli

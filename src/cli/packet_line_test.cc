@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/packet_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "io/capture_writer.h"
+#include "runtime/frame_words.h"
+
+namespace penumbra::cli {
+namespace {
+
+using testing::EndsWith;
+using testing::MatchesRegex;
+
+std::string line(const std::vector<std::string>& words) {
+  const auto frame = runtime::build_frame(words, MacAddress{0x020000000001});
+  return packet_line(frame, frame.size());
+}
+
+TEST(PacketLine, SaysWhatTcpdumpSays) {
+  EXPECT_EQ(line({"src", "10.0.0.1", "dst", "192.0.2.9", "proto", "tcp", "sport", "1024", "dport", "80", "flags", "SA",
+                  "length", "50"}),
+            "IP 10.0.0.1.1024 > 192.0.2.9.80: TCP [S.], length 10");
+  EXPECT_EQ(line({"src", "10.0.0.1", "dst", "192.0.2.9", "dport", "53", "vlan", "5"}),
+            "vlan 5, IP 10.0.0.1.0 > 192.0.2.9.53: UDP, length 0");
+  EXPECT_EQ(line({"src", "10.0.0.1", "dst", "192.0.2.9", "proto", "icmp"}),
+            "IP 10.0.0.1 > 192.0.2.9: ICMP type 8 code 0, length 8");
+  EXPECT_EQ(line({"src", "10.0.0.1", "dst", "192.0.2.9", "offset", "1480", "length", "520"}),
+            "IP 10.0.0.1 > 192.0.2.9: protocol 17, fragment at 1480, length 500");
+  EXPECT_EQ(line({"src", "2001:db8::1", "dst", "2001:db8::2", "proto", "tcp", "dport", "443"}),
+            "IP6 2001:db8::1.0 > 2001:db8::2.443: TCP [none], length 0");
+  EXPECT_EQ(line({"ethertype", "0x88cc"}), "02:00:00:00:00:fe > 02:00:00:00:00:01, ethertype 0x88cc, length 60");
+  EXPECT_EQ(line({"ethertype", "0x0800"}), "IP, malformed header");
+  EXPECT_EQ(line({"ethertype", "0x0806"}), "ARP, reply 0.0.0.0 is-at 00:00:00:00:00:00");
+}
+
+TEST(PacketLine, IsAlwaysOneLine) {
+  std::mt19937 random(5);
+  auto frame = runtime::build_frame(std::vector<std::string>{"src", "10.0.0.1", "dst", "192.0.2.9", "vlan", "5"}, {});
+  for (int round = 0; round < 20000; ++round) {
+    auto bytes = frame;
+    bytes.resize(random() % (bytes.size() + 1));
+    if (!bytes.empty()) bytes[random() % bytes.size()] = static_cast<std::uint8_t>(random());
+    if (bytes.size() > 17) std::memcpy(&bytes[16], random() % 2 != 0 ? "\x86\xDD" : "\x08\x06", 2);
+    const std::string text = packet_line(bytes, bytes.size());
+    EXPECT_FALSE(text.empty());
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+  }
+}
+
+TEST(PacketLine, OfEachRecordHasItsTime) {
+  std::vector<std::uint8_t> records;
+  for (const std::uint32_t nanoseconds : {1'999U, 123'456'789U}) {
+    const io::CaptureRecord record{.seconds = 0, .nanoseconds = nanoseconds, .captured_bytes = 3, .wire_bytes = 99};
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&record);
+    records.insert(records.end(), bytes, bytes + sizeof record);
+    records.insert(records.end(), 3, 0);
+  }
+  EXPECT_THAT(packet_lines(records),
+              MatchesRegex("..:..:00\\.000001 runt, length 99\n..:..:00\\.123456 runt, length 99\n"));
+  EXPECT_EQ(packet_lines({}), "");
+}
+
+}  // namespace
+}  // namespace penumbra::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables of lines (routes, entries, flows) in a configuration. A key names a file of them, or has them itself: as a
+// list of lines, or as one text of several lines (`|`).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/text_file.h"
+#include "penumbra/config_node.h"
+
+namespace penumbra::control {
+
+/// Whether the value has its lines itself, and names no file.
+inline bool has_own_lines(const ConfigNode& node) {
+  return node.is_list() || (node.is_scalar() && node.text().find('\n') != std::string::npos);
+}
+
+/// An error in line `line` (from 1) of a table, at its place: in the file, or in the configuration.
+inline InputError error_at(const ConfigNode& table, int line, const std::string& message) {
+  if (!has_own_lines(table)) return {{.file = table.path().string(), .line = line, .column = 0}, message};
+  if (table.is_list()) return table.list()[static_cast<std::size_t>(line) - 1].error(message);
+  // The text of `|` begins in the line below it.
+  return {{.file = table.location().file, .line = table.location().line + line, .column = 0}, message};
+}
+
+/// What `parse(text, name)` makes of the lines. An error in a line has the place of that line: in the file, or in the
+/// configuration. If the file cannot be read, the key is to blame.
+template <class Parse>
+auto parse_config_lines(const ConfigNode& node, const Parse& parse) {
+  try {
+    if (!has_own_lines(node)) return parse(read_text_file(node.path()), node.path().string());
+    if (node.is_scalar()) return parse(node.text(), node.location().file);
+    std::string text;
+    for (const ConfigNode& element : node.list()) {
+      const std::string line = element.text();
+      if (line.find('\n') != std::string::npos) throw element.error("expected one line");
+      text += line + "\n";
+    }
+    return parse(text, std::string());
+  } catch (const InputError& error) {
+    const auto& [file, line, column] = error.location();
+    if (line == 0) throw node.error(error.what());
+    if (!has_own_lines(node) || (node.is_list() && !file.empty())) throw;
+    throw error_at(node, line, error.message());
+  }
+}
+
+}  // namespace penumbra::control

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/config_together.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "control/pipeline_order.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::control {
+namespace {
+
+/// The elements of a stage's `follow:` (FeedRequest::follow), as far as they are words: the function checks the rest.
+std::vector<ConfigNode> followed(const StageConfig& stage) {
+  const ConfigNode follow = stage.config.is_map() ? stage.config.get("follow") : stage.config;
+  std::vector<ConfigNode> words = follow.is_list() ? follow.list() : std::vector<ConfigNode>();
+  std::erase_if(words, [](const ConfigNode& each) { return !each.is_scalar(); });
+  return words;
+}
+
+std::string warning(const SourceLocation& place, const std::string& what) {
+  return InputError(place, what).what();
+}
+
+/// Whether a port has a twin, or commands may add one: a configuration without ports gets them later.
+bool may_have_twin(const RouterConfig& config) {
+  return config.ports.empty() ||
+         std::ranges::any_of(config.ports, [](const PortConfig& port) { return !port.twin.empty(); });
+}
+
+/// The host knows a port by its twin: without one no route that is followed leads out of a port.
+void check_follow(RouterConfig& config, const ConfigNode& fpm) {
+  constexpr const char* kMend = "give the ports twins ('twin: true'), or take routes from a file ('routes: FILE')";
+  const bool twin = may_have_twin(config);
+  bool follows_fpm = false;
+  for (const StageConfig& stage : config.pipeline) {
+    for (const ConfigNode& source : followed(stage)) {
+      follows_fpm |= source.text() == "fpm";
+      if (twin) continue;
+      if (source.text() != "kernel" && source.text() != "fpm") continue;
+      const std::string what = fmt::format("no port has a twin, so no route of {} leads to one; {}",
+                                           source.text() == "kernel" ? "the host's kernel" : "FRR's", kMend);
+      config.warnings.push_back(warning(source.location(), what));
+    }
+  }
+  if (!fpm.present() || follows_fpm) return;
+  config.warnings.push_back(
+      warning(fpm.location(),
+              "no function follows FPM, so 'fpm' does nothing; add 'follow: [fpm]' to a function, or leave it out"));
+}
+
+/// What can be right, but seldom is.
+void add_warnings(RouterConfig& config, const ConfigNode& punts) {
+  if (punts.present() && !may_have_twin(config)) {
+    config.warnings.push_back(
+        warning(punts.location(),
+                "no port has a twin, so the host is given nothing and 'punts' limits nothing; give "
+                "the ports twins ('twin: true'), or leave it out"));
+  }
+  std::map<std::uint64_t, const PortConfig*> first;
+  for (const PortConfig& port : config.ports) {
+    if (port.info.mac.value == 0) continue;
+    const auto [earlier, added] = first.emplace(port.info.mac.value, &port);
+    if (added) continue;
+    config.warnings.push_back(
+        warning(port.location,
+                fmt::format("port {} has the MAC address {} of port {}; give it another one unless that "
+                            "is meant",
+                            quote(port.info.name), to_string(port.info.mac), quote(earlier->second->info.name))));
+  }
+}
+
+}  // namespace
+
+void check_together(RouterConfig& config, const ConfigNode& root) {
+  const ConfigNode fpm = root.get("fpm");
+  if (fpm.present() && config.metrics.wanted() && config.metrics.listen.same_as(config.fpm.listen)) {
+    throw InputError(config.metrics.listen.location,
+                     fmt::format("'metrics' and 'fpm' both listen on {}", config.metrics.listen.text));
+  }
+  config.warnings = check_order(config.pipeline);
+  check_follow(config, fpm);
+  add_warnings(config, root.get("punts"));
+}
+
+}  // namespace penumbra::control

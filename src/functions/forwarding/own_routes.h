@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The configuration's own routes and neighbours, and how commands change them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "control/routes.h"
+
+namespace penumbra::forwarding {
+
+/// Routes that come, go, or lead elsewhere. (prefix, metric) is unique.
+template <class Family>
+struct RouteChanges {
+  using Prefix = typename Family::Prefix;
+  using Target = control::RouteTargetOf<typename Family::AddressFamily>;
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  struct Route {
+    Prefix prefix;
+    std::uint32_t metric = 0;
+    std::uint32_t before = kNone, after = kNone;  ///< indices into targets; kNone: there is no such route
+  };
+  std::vector<Target> targets;
+  std::vector<Route> routes;
+
+  RouteChanges reversed() const {
+    RouteChanges changes = *this;
+    for (Route& route : changes.routes) std::swap(route.before, route.after);
+    return changes;
+  }
+
+  /// Whether no address is in two of the prefixes: a packet finds the routes before or after the changes then, even if
+  /// they are made one by one.
+  bool are_disjoint() const {
+    std::vector<Prefix> prefixes;
+    prefixes.reserve(routes.size());
+    for (const Route& route : routes) prefixes.push_back(route.prefix);
+    std::ranges::sort(prefixes);
+    const auto overlap = [](const Prefix& a, const Prefix& b) { return a.contains(b.address); };
+    return std::ranges::adjacent_find(prefixes, overlap) == prefixes.end();
+  }
+};
+
+/// The routes of some prefixes in a list.
+template <class Family>
+class RoutesOfPrefixes {
+ public:
+  using Prefix = typename Family::Prefix;
+  using Route = control::RouteOf<typename Family::AddressFamily>;
+
+  /// One pass over the list. `wanted` may name a prefix several times.
+  RoutesOfPrefixes(std::span<const Route> list, std::vector<Prefix> wanted) {
+    std::ranges::sort(wanted);
+    for (const Route& route : list) {
+      if (std::ranges::binary_search(wanted, route.prefix)) found_.push_back(route);
+    }
+    std::ranges::sort(found_, {}, key_of);
+  }
+
+  std::span<const Route> of(Prefix prefix) const {
+    const auto [first, last] = std::ranges::equal_range(found_, prefix, {}, &Route::prefix);
+    return {first, last};
+  }
+  const Route* find(Prefix prefix, std::uint32_t metric) const {
+    const auto found = std::ranges::lower_bound(found_, std::tuple(prefix, metric), {}, key_of);
+    return found != found_.end() && key_of(*found) == std::tuple(prefix, metric) ? &*found : nullptr;
+  }
+
+ private:
+  static std::tuple<Prefix, std::uint32_t> key_of(const Route& route) { return {route.prefix, route.metric}; }
+
+  std::vector<Route> found_;  ///< by prefix and metric
+};
+
+/// Makes the changes in the list, in one pass.
+template <class Family>
+void change_list(control::RouteListOf<typename Family::AddressFamily>& list, const RouteChanges<Family>& changes) {
+  using Changes = RouteChanges<Family>;
+  std::vector<std::uint32_t> numbers(changes.targets.size(), Changes::kNone);  // in the list, once they are known
+  const auto number_of = [&](std::uint32_t target) {
+    if (numbers[target] == Changes::kNone) {
+      const auto known = std::ranges::find(list.targets, changes.targets[target]);
+      numbers[target] = static_cast<std::uint32_t>(known - list.targets.begin());
+      if (known == list.targets.end()) list.targets.push_back(changes.targets[target]);
+    }
+    return numbers[target];
+  };
+  std::vector<const typename Changes::Route*> sorted;
+  sorted.reserve(changes.routes.size());
+  for (const auto& change : changes.routes) sorted.push_back(&change);
+  const auto key = [](const auto& route) { return std::tuple(route.prefix, route.metric); };
+  std::ranges::sort(sorted, {}, [&key](const auto* change) { return key(*change); });
+  std::erase_if(list.routes, [&](auto& route) {
+    const auto found =
+        std::ranges::lower_bound(sorted, key(route), {}, [&key](const auto* each) { return key(*each); });
+    if (found == sorted.end() || key(**found) != key(route)) return false;
+    if ((*found)->after == Changes::kNone) return true;
+    route.target = number_of((*found)->after);
+    return false;
+  });
+  for (const auto& change : changes.routes) {
+    if (change.before != Changes::kNone || change.after == Changes::kNone) continue;
+    list.routes.push_back({change.prefix, change.metric, number_of(change.after)});
+  }
+}
+
+/// A neighbour that comes, goes, or gets another MAC address.
+template <class Family>
+struct NeighbourChange {
+  typename Family::Address address;
+  std::string port;
+  std::optional<MacAddress> before, after;
+};
+
+template <class Family>
+std::vector<NeighbourChange<Family>> reversed(std::vector<NeighbourChange<Family>> changes) {
+  for (auto& change : changes) std::swap(change.before, change.after);
+  return changes;
+}
+
+/// The neighbour in a list; its end if there is none.
+template <class Neighbours, class Address>
+auto find_neighbour(Neighbours& list, Address address, const std::string& port) {
+  return std::ranges::find_if(
+      list, [&](const auto& neighbour) { return neighbour.address == address && neighbour.port == port; });
+}
+
+template <class Family>
+void change_list(std::vector<control::NeighbourOf<typename Family::AddressFamily>>& list,
+                 std::span<const NeighbourChange<Family>> changes) {
+  for (const auto& change : changes) {
+    const auto known = find_neighbour(list, change.address, change.port);
+    if (!change.after) {
+      if (known != list.end()) list.erase(known);
+    } else if (known != list.end()) {
+      known->mac = *change.after;
+    } else {
+      list.push_back({change.address, change.port, *change.after});
+    }
+  }
+}
+
+}  // namespace penumbra::forwarding

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What commands do to a list of entries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "functions/rule_list/list.h"
+#include "penumbra/command.h"
+
+namespace penumbra::rule_list {
+
+/// The `line` of an entry that a command added: it stands in no file.
+inline constexpr std::uint32_t kByCommand = std::numeric_limits<std::uint32_t>::max();
+
+/// A list with the entries of a command in it.
+template <class Entry>
+struct Edited {
+  std::vector<Entry> entries;
+  Change::Counts counts;
+};
+
+/// Puts one list in force, or the one before it.
+template <class Entry>
+class ListChange final : public Change {
+ public:
+  using Put = std::function<void(std::vector<Entry>)>;
+  ListChange(std::vector<Entry> before, Edited<Entry> after, Put put)
+      : before_(std::move(before)), after_(std::move(after)), put_(std::move(put)) {}
+
+  void apply() override { put_(after_.entries); }
+  void undo() override { put_(before_); }
+  Counts counts() const override { return after_.counts; }
+
+ private:
+  std::vector<Entry> before_;
+  Edited<Entry> after_;
+  Put put_;
+};
+
+/// The entries that two lists do not share: "- ENTRY" and "+ ENTRY", at most `most` lines. Entries that change places
+/// count as both.
+template <class Entry, class Text>
+std::vector<std::string> differing(const std::vector<Entry>& before, const std::vector<Entry>& after,
+                                   const Text& text_of, std::size_t most) {
+  std::vector<std::string> lines;
+  std::vector<bool> goes_on(before.size());
+  const Changes changes = compare<Entry>(before, after);
+  for (const std::uint32_t kept : changes.kept) {
+    if (kept != 0) goes_on[kept - 1] = true;
+  }
+  for (std::size_t i = 0; i < before.size() && lines.size() < most; ++i) {
+    if (!goes_on[i]) lines.push_back("- " + text_of(before[i]));
+  }
+  for (std::size_t i = 0; i < after.size() && lines.size() < most; ++i) {
+    if (changes.kept[i] == 0) lines.push_back("+ " + text_of(after[i]));
+  }
+  return lines;
+}
+
+}  // namespace penumbra::rule_list

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "llvm/Support/ErrorHandling.h"
+
+namespace gopt {
+namespace {
+
+constexpr int kSignals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+constexpr size_t kStack = size_t{1} << 17;
+constexpr rlim_t kDeepStack = rlim_t{1} << 26;
+
+// A handler takes no argument, and may not allocate.
+char place_file[4096];
+unsigned place_line = 1;
+llvm::StringRef parsed_text;
+std::function<const char*()> parser_position;
+sigjmp_buf after_lookup;
+volatile sig_atomic_t looks = 0;
+
+/// In the midst of parsing, the line that the lexer is in. What it reads may be damaged: a fault ends the look-up.
+void look_up_line() {
+  if (!parser_position) return;
+  looks = 1;
+  if (sigsetjmp(after_lookup, 1) == 0) {
+    const char* at = parser_position();
+    if (at >= parsed_text.begin() && at <= parsed_text.end()) {
+      place_line = 1 + static_cast<unsigned>(std::count(parsed_text.begin(), at, '\n'));
+    }
+  }
+  looks = 0;
+}
+
+[[noreturn]] void give_up(const char* why) {
+  look_up_line();
+  char text[sizeof place_file + 512];
+  const int bytes = std::snprintf(text, sizeof text,
+                                  "%s:%u:1: error: gopt: what stands here is too much for this program (%s); write it "
+                                  "in a simpler way\n",
+                                  place_file, place_line, why);
+  if (write(STDERR_FILENO, text, std::min(static_cast<size_t>(bytes), sizeof text - 1)) < 0) _exit(1);
+  _exit(1);
+}
+
+void on_signal(int number) {
+  if (looks != 0) siglongjmp(after_lookup, 1);
+  give_up(sigdescr_np(number));
+}
+
+void on_fatal_error(void* /*data*/, const char* reason, bool /*generate_crash_diagnostic*/) {
+  give_up(reason);
+}
+
+}  // namespace
+
+Guard::Guard(const std::string& file) {
+  working_on(file, 1);
+  rlimit stack{};
+  if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kDeepStack) {
+    stack.rlim_cur = std::min(kDeepStack, stack.rlim_max);
+    setrlimit(RLIMIT_STACK, &stack);  // the main thread's stack grows up to that
+  }
+  static char handlers_stack[kStack];
+  stack_t alternate{};
+  alternate.ss_sp = handlers_stack;
+  alternate.ss_size = sizeof handlers_stack;
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action{};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  for (const int number : kSignals) sigaction(number, &action, nullptr);
+  llvm::install_fatal_error_handler(on_fatal_error, nullptr);
+}
+
+void Guard::working_on(llvm::StringRef file, unsigned line) {
+  const size_t bytes = std::min(file.size(), sizeof place_file - 1);
+  std::memcpy(place_file, file.data(), bytes);
+  place_file[bytes] = '\0';
+  place_line = line;
+}
+
+void Guard::parsing(llvm::StringRef text, std::function<const char*()> position) {
+  parsed_text = text;
+  parser_position = std::move(position);
+}
+
+void Guard::parsed() {
+  parser_position = nullptr;
+}
+
+}  // namespace gopt

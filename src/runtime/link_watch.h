@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "runtime/pipeline.h"
+#include "runtime/statistics.h"
+
+namespace penumbra::runtime {
+
+/// Logs the ports' links that have gone down or come up since the last look, and tells the functions of the former.
+class LinkWatch {
+ public:
+  /// With the ports' mutex held, as for look(). Logs the links that are down.
+  explicit LinkWatch(Ports ports) {
+    for (const auto& port : ports) {
+      was_up_.push_back(port->link_up());
+      if (!was_up_.back()) log_down(*port);
+    }
+  }
+
+  void look(Ports ports, Pipeline& pipeline) {
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (i == was_up_.size()) was_up_.push_back(true);
+      const io::Port& port = *ports[i];
+      if (port.info().removed) continue;
+      const bool is_up = port.link_up();
+      if (was_up_[i] && !is_up) {
+        pipeline.lose_link(port.info().index);
+        log_down(port);
+      } else if (!was_up_[i] && is_up) {
+        log_info(fmt::format("port '{}': link up", port.info().name));
+      }
+      was_up_[i] = is_up;
+    }
+  }
+
+ private:
+  static void log_down(const io::Port& port) {
+    const std::string why = port.why_down();
+    log_warning(fmt::format("port '{}': link down{}{}", port.info().name, why.empty() ? "" : ": ", why));
+  }
+
+  std::vector<bool> was_up_;
+};
+
+}  // namespace penumbra::runtime

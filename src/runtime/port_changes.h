@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Carries out a plan for the ports of a running router (runtime/port_plan.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/netlink/feed.h"
+#include "runtime/capture.h"
+#include "runtime/port_keeper.h"
+#include "runtime/port_plan.h"
+#include "runtime/router.h"
+#include "runtime/trace.h"
+
+namespace penumbra::runtime {
+
+class PortChanges {
+ public:
+  struct Parts {
+    PortLayout layout;
+    OpenPorts open_ports;
+    control::netlink::NetlinkFeed& feed;
+    Tracer& tracer;
+    Captures& captures;
+    std::atomic<bool>& has_ports;
+  };
+  explicit PortChanges(Parts parts) : parts_(std::move(parts)) {}
+
+  /// The ports as they are, by place.
+  std::vector<PlacedPort> ports() const;
+
+  /// Opens what is new, then changes everything between two packets, and closes what is removed. Throws, with nothing
+  /// changed, InputError if a device or a twin cannot be had, std::runtime_error.
+  void apply(const PortPlan& plan);
+
+ private:
+  /// What has been opened and not yet been put in its place.
+  struct Arrival {
+    std::uint16_t place = 0;
+    std::unique_ptr<io::Port> port;  ///< null: it has one already
+    std::unique_ptr<PortSlot> slot;  ///< of a place that is new
+    HostPath::NewTwin twin;
+  };
+  /// What goes, to be destroyed when the workers work again.
+  struct Departure {
+    std::uint16_t place = 0;
+    std::unique_ptr<io::Port> port;
+  };
+
+  std::unique_ptr<io::Port> open(const control::PortConfig& config) const;
+  std::vector<Arrival> open_arrivals(const PortPlan& plan);
+  void make_host(const control::RouterConfig& placed);
+  void exchange(const PortPlan& plan, std::vector<Arrival>& arrivals, std::vector<Departure>& departures,
+                std::vector<HostPath::NewTwin>& twins);
+  void put_in_place(const PortPlan& plan, Arrival& arrival);
+  void connect_workers(PortSlot& slot);
+  void reopen(const PortPlan& plan);
+  std::uint16_t host_worker(std::uint16_t place) const;
+  PortSlot& slot(std::uint16_t place) const { return parts_.layout.slot(place); }
+
+  Parts parts_;
+};
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/port_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace penumbra::runtime {
+namespace {
+
+constexpr std::size_t kMostPlaces = 1024;
+
+std::string value_of(const control::PortConfig& port, const std::string& key) {
+  const auto found = port.keys.find(key);
+  return found == port.keys.end() ? "not set" : found->second;
+}
+
+bool is_ethdev(const control::PortConfig& port) {
+  return std::holds_alternative<control::Ethdev>(port.device);
+}
+
+/// A PCI device can be opened only if the router started with one: its driver's bus is looked at then.
+bool is_pci(const control::PortConfig& port) {
+  const auto* const device = std::get_if<control::Ethdev>(&port.device);
+  return device != nullptr && device->is_pci;
+}
+
+/// A place without a port.
+control::PortConfig nobody(std::uint16_t index) {
+  control::PortConfig port;
+  port.info.index = index;
+  port.info.removed = true;
+  return port;
+}
+
+class Planner {
+ public:
+  Planner(const std::vector<PlacedPort>& now, const control::RouterConfig& next) : now_(now) {
+    plan_.placed = next;
+    plan_.placed.ports.clear();
+    const auto count = static_cast<std::uint16_t>(now.size());
+    for (std::uint16_t i = 0; i < count; ++i) plan_.placed.ports.push_back(nobody(i));
+    for (const auto& port : next.ports) place(port);
+    for (std::uint16_t i = 0; i < count; ++i) {
+      if (now[i].removed || !plan_.placed.ports[i].info.removed) continue;
+      plan_.removed.push_back(i);
+      plan_.changes.push_back(fmt::format("ports.{}: removed", now[i].config.info.name));
+    }
+  }
+
+  PortPlan take() { return std::move(plan_); }
+
+ private:
+  void place(const control::PortConfig& port) {
+    const auto at =
+        std::ranges::find(now_, port.info.name, [](const PlacedPort& each) { return each.config.info.name; });
+    auto index = static_cast<std::uint16_t>(at - now_.begin());
+    if (at == now_.end()) {
+      index = static_cast<std::uint16_t>(plan_.placed.ports.size());
+      plan_.placed.ports.push_back(nobody(index));
+    }
+    control::PortConfig& placed = plan_.placed.ports[index] = port;
+    placed.info.index = index;
+    if (at == now_.end() || at->removed) {
+      if (!is_ethdev(placed) && !placed.keys.contains("mac")) placed.info.mac = control::built_in_mac(index);
+      add(placed);
+    } else {
+      compare(at->config, placed);
+    }
+  }
+
+  void add(const control::PortConfig& port) {
+    const auto has_pci = [](const PlacedPort& each) { return is_pci(each.config); };
+    if (port.info.index >= kMostPlaces || (is_pci(port) && std::ranges::none_of(now_, has_pci))) {
+      plan_.restarts.push_back(fmt::format("ports.{}", port.info.name));
+      return;
+    }
+    plan_.added.push_back(port.info.index);
+    plan_.changes.push_back(fmt::format("ports.{}: added, {}", port.info.name, value_of(port, "device")));
+  }
+
+  void compare(const control::PortConfig& before, control::PortConfig& after) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : before.keys) keys.insert(key);
+    for (const auto& [key, value] : after.keys) keys.insert(key);
+    // Of a built-in port it follows from the position, which need not be the place.
+    if (!after.keys.contains("mac") && !before.keys.contains("mac")) after.info.mac = before.info.mac;
+    for (const auto& key : keys) {
+      if (value_of(before, key) == value_of(after, key)) continue;
+      const std::string name = fmt::format("ports.{}.{}", after.info.name, key);
+      if (key == "mtu") {
+        if (before.info.mtu == after.info.mtu) continue;
+        if (!is_ethdev(after)) {
+          plan_.restarts.push_back(name);
+          continue;
+        }
+        plan_.reopened.push_back(after.info.index);
+      } else if (key == "twin") {
+        if (before.twin == after.twin) continue;
+        plan_.new_twins.push_back(after.info.index);
+      } else if (key != "addresses") {
+        plan_.restarts.push_back(name);
+        continue;
+      }
+      plan_.changes.push_back(fmt::format("{}: {}, was {}", name, value_of(after, key), value_of(before, key)));
+    }
+  }
+
+  const std::vector<PlacedPort>& now_;
+  PortPlan plan_;
+};
+
+}  // namespace
+
+PortPlan plan_ports(const std::vector<PlacedPort>& now, const control::RouterConfig& next) {
+  return Planner(now, next).take();
+}
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/port_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace penumbra::runtime {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+control::RouterConfig config_of(const std::string& ports) {
+  return control::parse_config("ports: [" + ports + "]\npipeline: [ipv4]\n", "test", "/");
+}
+
+std::vector<PlacedPort> placed(const std::string& ports) {
+  std::vector<PlacedPort> all;
+  for (const auto& port : config_of(ports).ports) all.push_back({port, false});
+  return all;
+}
+
+constexpr const char* kA = "{name: a, device: 'net_af_packet0,iface=eth0', addresses: [10.0.0.1/24]}";
+constexpr const char* kB = "{name: b, device: none}";
+
+std::string both() {
+  return std::string(kA) + ", " + kB;
+}
+
+TEST(PortPlan, IsEmptyForTheSamePortsInAnyOrder) {
+  EXPECT_TRUE(plan_ports(placed(both()), config_of(both())).is_empty());
+  const PortPlan plan = plan_ports(placed(both()), config_of(std::string(kB) + ", " + kA));
+  EXPECT_TRUE(plan.is_empty());
+  EXPECT_EQ(plan.placed.ports[0].info.name, "a");
+  EXPECT_EQ(plan.placed.ports[1].info.name, "b");
+  EXPECT_EQ(plan.placed.ports[1].info.mac, control::built_in_mac(1));
+}
+
+TEST(PortPlan, ARemovedPortLeavesItsPlaceAndOthersKeepTheirs) {
+  const PortPlan plan = plan_ports(placed(both()), config_of(kB));
+  EXPECT_THAT(plan.removed, ElementsAre(0));
+  EXPECT_THAT(plan.changes, ElementsAre("ports.a: removed"));
+  EXPECT_THAT(plan.restarts, IsEmpty());
+  ASSERT_EQ(plan.placed.ports.size(), 2U);
+  EXPECT_TRUE(plan.placed.ports[0].info.removed);
+  EXPECT_EQ(plan.placed.ports[0].info.name, "");
+  EXPECT_EQ(plan.placed.ports[1].info.index, 1U);
+}
+
+TEST(PortPlan, AnAddedPortGoesBehindTheOthersAndOneThatComesAgainToItsPlace) {
+  auto now = placed(both());
+  now[0].removed = true;
+  const PortPlan plan = plan_ports(now, config_of(both() + ", {name: c, device: none}"));
+  EXPECT_THAT(plan.added, ElementsAre(0, 2));
+  EXPECT_THAT(plan.changes, ElementsAre("ports.a: added, 'net_af_packet0,iface=eth0'", "ports.c: added, 'none'"));
+  EXPECT_EQ(plan.placed.ports[2].info.mac, control::built_in_mac(2));
+}
+
+TEST(PortPlan, NamesPortAndKeyOfWhatCanChangeAndOfWhatTakesARestart) {
+  const PortPlan plan =
+      plan_ports(placed(both()), config_of("{name: a, device: 'net_af_packet0,iface=eth0', addresses: [10.0.1.1/24], "
+                                           "mtu: 1400, queues: 2, twin: true}, {name: b, device: 'synth:rate=100'}"));
+  EXPECT_THAT(plan.reopened, ElementsAre(0));
+  EXPECT_THAT(plan.new_twins, ElementsAre(0));
+  EXPECT_THAT(plan.restarts, ElementsAre("ports.a.queues", "ports.b.device"));
+  ASSERT_EQ(plan.changes.size(), 3U);
+  EXPECT_TRUE(plan.changes[0].starts_with("ports.a.addresses: ")) << plan.changes[0];
+  EXPECT_TRUE(plan.changes[1].starts_with("ports.a.mtu: ")) << plan.changes[1];
+  EXPECT_TRUE(plan.changes[2].starts_with("ports.a.twin: ")) << plan.changes[2];
+}
+
+TEST(PortPlan, APciDeviceTakesARestartUnlessThereIsOne) {
+  const std::string card = ", {name: c, device: '0000:81:00.0'}";
+  EXPECT_THAT(plan_ports(placed(both()), config_of(both() + card)).restarts, ElementsAre("ports.c"));
+  const std::string other = ", {name: d, device: '0000:81:00.1'}";
+  EXPECT_THAT(plan_ports(placed(both() + card), config_of(both() + card + other)).added, ElementsAre(3));
+}
+
+}  // namespace
+}  // namespace penumbra::runtime

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A port's place in the router. Its index is what functions know the port by. The device behind it may go and come, and
+// the port may be removed, while workers, counters and whoever asks keep hold of the place.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "control/port_config.h"
+#include "io/port.h"
+
+namespace penumbra::runtime {
+
+/// A receive queue of a place: that of the device if there is one.
+class SlotRxQueue final : public io::RxQueue {
+ public:
+  std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept override {
+    return queue_ == nullptr ? 0 : queue_->receive(packets, capacity);
+  }
+  std::uint64_t lost() const noexcept override { return lost_before_ + (queue_ == nullptr ? 0 : queue_->lost()); }
+  void drain() noexcept override {
+    drained_ = true;
+    if (queue_ != nullptr) queue_->drain();
+  }
+  /// Without a device more may come, unless the port is removed or the run ends.
+  bool exhausted() const noexcept override { return queue_ == nullptr ? drained_ || closed_ : queue_->exhausted(); }
+  std::vector<int> interrupts() const override { return queue_ == nullptr ? std::vector<int>{} : queue_->interrupts(); }
+  void arm(bool on) noexcept override {
+    if (queue_ != nullptr) queue_->arm(on);
+  }
+
+ private:
+  friend class PortSlot;
+  io::RxQueue* queue_ = nullptr;  ///< of the device; null: there is none
+  bool drained_ = false;
+  bool closed_ = false;  ///< the port is removed
+  std::uint64_t lost_before_ = 0;
+};
+
+/// A worker's transmit queue of a place. Without a device it takes nothing.
+class SlotTxQueue final : public io::TxQueue {
+ public:
+  std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept override {
+    return queue_ == nullptr ? 0 : queue_->send(packets, count);
+  }
+  void write_out() noexcept override {
+    if (queue_ != nullptr) queue_->write_out();
+  }
+  void close() noexcept override {
+    ended_ = true;
+    if (queue_ != nullptr) queue_->close();
+  }
+  bool is_open() const noexcept override { return queue_ != nullptr; }
+  io::Loss unsent() const noexcept override;
+  io::Loss unwritten() const noexcept override;
+
+ private:
+  friend class PortSlot;
+  io::TxQueue* queue_ = nullptr;
+  bool ended_ = false;                         ///< its worker has closed it
+  io::Loss unsent_before_, unwritten_before_;  ///< of earlier devices
+};
+
+/// Created with a port that is open. Everything that changes what is behind it happens while the workers stand still
+/// (runtime/quiesce.h) and nobody else asks; the router sees to that.
+class PortSlot final : public io::Port {
+ public:
+  PortSlot(control::PortConfig config, std::unique_ptr<io::Port> port, std::uint16_t workers);
+
+  const PortInfo& info() const override { return info_; }
+  std::uint16_t rx_queues() const override { return static_cast<std::uint16_t>(rx_.size()); }
+  io::RxQueue& rx_queue(std::uint16_t queue) override { return *rx_[queue]; }
+  io::TxQueue& tx_queue(std::uint16_t worker) override { return *tx_[worker]; }
+  void start() override;
+  void stop() noexcept override;
+  io::Loss ring_loss() const noexcept override;
+  std::vector<io::DeviceLoss> device_losses() const override;
+  bool link_up() const noexcept override { return port_ != nullptr && port_->link_up(); }
+  std::string host_interface() const override;
+  nlohmann::ordered_json show() const override;
+  std::string failure() const override { return port_ == nullptr ? failure_before_ : port_->failure(); }
+  std::string why_down() const override;
+  std::shared_ptr<void> memory() const override { return port_ == nullptr ? nullptr : port_->memory(); }
+  bool is_lost() const noexcept override { return port_ != nullptr && port_->is_lost(); }
+
+  const control::PortConfig& config() const { return config_; }
+  bool has_device() const { return port_ != nullptr; }
+  /// How often the device went away and came back.
+  std::uint64_t reopened() const { return reopened_; }
+
+  /// Takes the device out. Returns it for settle(), which may take long.
+  std::unique_ptr<io::Port> detach();
+  /// Closes the queues of a device that was taken out and keeps what it lost. Workers may work.
+  void settle(io::Port& port);
+  bool may_reopen() const { return reopen_ != nullptr; }
+  /// Opens the device once more, while this port has none. Throws std::runtime_error. Workers may work.
+  std::unique_ptr<io::Port> open_device() const { return reopen_(); }
+  /// Puts in a device that is open and started, of the same configuration: the one before was gone.
+  void attach(std::unique_ptr<io::Port> port);
+
+  bool is_removed() const { return info_.removed; }
+  /// The port is removed, and has no device any more.
+  void remove();
+  /// The port comes, again or with other settings: with a device that is open and started.
+  void replace(control::PortConfig config, std::unique_ptr<io::Port> port);
+  /// Other settings, which the device needs not know: addresses, the twin.
+  void set_config(control::PortConfig config);
+  /// How to open the device from now on.
+  void set_reopen(io::Reopen reopen) { reopen_ = std::move(reopen); }
+
+ private:
+  void connect();
+
+  control::PortConfig config_;
+  PortInfo info_;
+  std::unique_ptr<io::Port> port_;  ///< null: the device is gone
+  std::vector<std::unique_ptr<SlotRxQueue>> rx_;
+  std::vector<std::unique_ptr<SlotTxQueue>> tx_;
+  io::Loss ring_loss_before_;
+  std::vector<io::DeviceLoss> device_losses_before_;
+  std::string failure_before_;
+  std::string driver_, interface_;  ///< of the last device
+  io::Reopen reopen_;
+  std::uint64_t reopened_ = 0;
+};
+
+}  // namespace penumbra::runtime

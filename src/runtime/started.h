@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parts of a run that start when they are made and stop in whatever way the run ends.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "control/netlink/feed.h"
+#include "runtime/host_path.h"
+#include "runtime/port_keeper.h"
+#include "runtime/statistics.h"
+
+namespace penumbra::runtime {
+
+/// Starts the ports, all of them or none.
+class StartedPorts {
+ public:
+  explicit StartedPorts(Ports ports) : ports_(ports) {
+    try {
+      for (; started_ < ports_.size(); ++started_) ports_[started_]->start();
+    } catch (...) {
+      stop();
+      throw;
+    }
+  }
+  StartedPorts(const StartedPorts&) = delete;
+  StartedPorts& operator=(const StartedPorts&) = delete;
+  ~StartedPorts() { stop(); }
+
+ private:
+  void stop() noexcept {
+    for (; started_ > 0; --started_) ports_[started_ - 1]->stop();
+  }
+  Ports ports_;
+  std::size_t started_ = 0;
+};
+
+/// Fills the tables before there are packets, and follows as long as there may be.
+class StartedFeed {
+ public:
+  explicit StartedFeed(control::netlink::NetlinkFeed& feed) : feed_(feed) { feed_.start(); }
+  StartedFeed(const StartedFeed&) = delete;
+  StartedFeed& operator=(const StartedFeed&) = delete;
+  ~StartedFeed() { feed_.stop(); }
+
+ private:
+  control::netlink::NetlinkFeed& feed_;
+};
+
+/// Stops the host's thread at the latest before the ports stop that it sends by.
+class StartedHost {
+ public:
+  explicit StartedHost(std::unique_ptr<HostPath>& host) : host_(host) {
+    if (host_ != nullptr) host_->start();
+  }
+  StartedHost(const StartedHost&) = delete;
+  StartedHost& operator=(const StartedHost&) = delete;
+  ~StartedHost() { stop(); }
+
+  void stop() noexcept {
+    if (host_ != nullptr) host_->stop();
+  }
+
+ private:
+  std::unique_ptr<HostPath>& host_;  ///< null: no port has a twin, so far
+};
+
+/// Keeps the ports' devices for as long as the workers work.
+class StartedKeeper {
+ public:
+  explicit StartedKeeper(PortKeeper& keeper) : keeper_(keeper) { keeper_.start(); }
+  StartedKeeper(const StartedKeeper&) = delete;
+  StartedKeeper& operator=(const StartedKeeper&) = delete;
+  ~StartedKeeper() { stop(); }
+
+  void stop() noexcept { keeper_.stop(); }
+
+ private:
+  PortKeeper& keeper_;
+};
+
+/// Lets the workers end before their threads are joined, in whatever way a run ends.
+struct StopAtExit {
+  std::atomic<bool>& stop;
+  ~StopAtExit() { stop.store(true, std::memory_order_relaxed); }
+};
+
+}  // namespace penumbra::runtime

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a router writes to standard error: what it is when it has started, and every event with its time."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import conftest
+import test_metrics
+import netns
+from test_twin import Network
+
+TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d "
+
+
+def lines_of(text):
+    """Without their times, which each of them has."""
+    lines = text.splitlines()
+    assert all(re.match(TIME, line) for line in lines), text
+    return [re.sub(TIME, "", line) for line in lines]
+
+
+def test_a_router_says_what_it_is_and_how_to_end_it(bench):
+    bench.configure(
+        [{"name": "wan", "device": "synth:rate=100", "sink": "count"}, {"name": "lan", "device": "none", "sink": "count"}],
+        pipeline="  - echo",
+    )
+    port = test_metrics.free_port()
+    with bench.config.open("a") as config:
+        config.write(f"metrics: {{listen: 127.0.0.1:{port}}}\n")
+    log = bench.folder / "log"
+    with log.open("w") as stderr, bench.start(stderr=stderr) as router:
+        announced = router.wait_for("its word", lambda: "to end it" in log.read_text() and log.read_text())
+        pid = router.process.pid
+        router.process.send_signal(signal.SIGTERM)
+        router.process.communicate(timeout=conftest.PATIENCE)
+    lines = lines_of(announced)
+    assert re.fullmatch(rf"penumbra \S+ runs {bench.config}: 2 ports, 1 worker on core \d+, echo on \S+", lines[0])
+    assert lines[1:] == [
+        "port 'wan': synth, sends to count, MAC 02:00:00:00:00:01, MTU 1500, no twin",
+        "port 'lan': none, sends to count, MAC 02:00:00:00:00:02, MTU 1500, no twin",
+        f"control socket {bench.folder}/ctl: penumbra show ports --socket {bench.folder}/ctl",
+        f"metrics: http://127.0.0.1:{port}/metrics",
+        f"to end it: Ctrl-C, or kill {pid}; to reload its configuration: kill -HUP {pid}",
+    ]
+    assert lines_of(log.read_text())[-1] == "ended"
+
+
+def test_the_journal_gets_priorities_and_adds_the_time_itself(bench):
+    bench.configure([{"name": "wan", "device": "synth:count=10", "sink": "count"}], pipeline="  - echo")
+    reading, writing = socket.socketpair()
+    status = os.fstat(writing.fileno())
+    stream = f"{status.st_dev}:{status.st_ino}"
+    with reading, writing:
+        subprocess.run(
+            [conftest.PROGRAM, "run", bench.config],
+            env={**os.environ, "JOURNAL_STREAM": stream},
+            stdout=subprocess.DEVNULL,
+            stderr=writing,
+            timeout=conftest.PATIENCE,
+            check=True,
+        )
+        text = reading.recv(65536).decode()
+    assert all(line.startswith("<6>") for line in text.splitlines()), text
+    assert text.startswith("<6>penumbra ") and "<6>to end it" in text
+
+
+def test_a_pipe_that_nobody_empties_holds_nothing_up(bench):
+    bench.configure([{"name": "wan", "device": "synth:count=10", "sink": "count"}], pipeline="  - echo")
+    reading, writing = os.pipe()
+    try:
+        os.set_blocking(writing, False)
+        with pytest.raises(BlockingIOError):
+            while True:
+                os.write(writing, b"x" * 4096)
+        os.set_blocking(writing, True)
+        subprocess.run([conftest.PROGRAM, "run", bench.config], stdout=subprocess.DEVNULL, stderr=writing, timeout=conftest.PATIENCE, check=True)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+@pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
+@pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
+def test_links_twins_and_neighbours_that_are_lost(bench):
+    network = Network()
+    try:
+        bench.configure(network.ports(), pipeline="  - ipv4: {follow: [kernel]}")
+        log = bench.folder / "log"
+        with log.open("w") as stderr, bench.start(command=network.router.command(), stderr=stderr) as router:
+
+            def wait_for(what):
+                router.wait_for(what, lambda: any(re.search(what, line) for line in lines_of(log.read_text())))
+
+            network.address_twins()
+            assert "1 received" in network.h1.run("ping", "-c", "1", "-W", "5", "10.2.0.2").stdout
+            router.wait_for("the neighbour", lambda: any(row.get("address") == "10.2.0.2" for row in router.show("neighbours")))
+            wait_for(r"^port 'a': net_af_packet \S+, link \w+, MAC \S+, MTU 1500, twin twin-a$")
+            network.router.ip("neighbour", "delete", "10.2.0.2", "dev", "twin-b")
+            wait_for("^neighbour 10.2.0.2 on twin-b is lost: ")
+            network.h2.ip("link", "set", "eth0", "down")
+            wait_for("^port 'b': link down: veth-b has no carrier; check its cable or its peer$")
+            network.h2.ip("link", "set", "eth0", "up")
+            wait_for("^port 'b': link up$")
+            network.router.ip("link", "delete", "twin-a")
+            wait_for("^port 'a': twin twin-a was deleted; it is made again$")
+            wait_for("^port 'a': twin twin-a is back$")
+            router.process.send_signal(signal.SIGTERM)
+            router.process.communicate(timeout=conftest.PATIENCE)
+    finally:
+        network.close()

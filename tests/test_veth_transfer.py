@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TCP by iperf3 over veths, 10 s at a time: the ports' rings hold what a sender hands over at once. Long (make test-long)."""
+
+import os
+import shutil
+
+import pytest
+
+import iperf3
+import netns
+from test_netns import DEVICES, ROUTES, Network
+
+pytestmark = [
+    pytest.mark.skipif(os.environ.get("PENUMBRA_LONG") != "1", reason="takes a minute: PENUMBRA_LONG=1 (make test-long)"),
+    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
+    pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3"),
+]
+RUNS = 5
+
+
+@pytest.mark.parametrize("driver", DEVICES)
+def test_no_ring_overflows(bench, driver):
+    network = Network(offloads=True)
+    try:
+        bench.configure(network.ports(driver), ROUTES, network.neighbours)
+        with bench.start(command=network.router.command()) as router:
+            for run in range(RUNS):
+                iperf3.transfer(network.h1, network.h2, "10.2.0.2", "-t", "10")
+                missed = {row["name"]: row["missed"] for row in router.show("ports")}
+                dropped = {row["reason"]: row["packets"] for row in router.show("drops") if row["packets"]}
+                assert set(missed.values()) == {0} and "tx_full" not in dropped, (run, missed, dropped)
+            router.stop()
+    finally:
+        network.close()
