@@ -65,14 +65,14 @@ def test_an_interface_that_goes_away_and_comes_back(bench, network, driver):
             network.h2.run("ping", "-c", "1", "-W", "0.1", "10.1.0.2", check=False)
             network.h1 = connect(network, 1, "veth-a", mtu)
             router.wait_for("the port", lambda round_=round_: row_of(router, "a")["reopened"] == round_)
+            # The host's stack keeps off the new interface before the port takes packets from it.
+            assert network.router.run("sysctl", "-n", "net.ipv4.conf.veth-a.rp_filter").stdout.strip() == "1"
             router.wait_for("an answer", lambda: is_answered(network.h1, "10.2.0.2"))
             ping(network.h1, "10.1.0.1")
             after = row_of(router, "a")
             assert after["mac"] == network.router.mac("veth-a") == network.router.mac("twin-a") != before["mac"]
             assert after["mtu"] == mtu and f"mtu {mtu}" in network.router.ip("link", "show", "twin-a")
             assert after["rx_packets"] > before["rx_packets"] and after["link"] == "up"
-            settings = network.router.run("sysctl", "-n", "net.ipv4.conf.veth-a.rp_filter").stdout
-            assert settings.strip() == "1"  # the host's stack keeps off the new interface too
         assert row_of(router, "b")["reopened"] == 0
         router.process.terminate()
         _, log = router.process.communicate(timeout=netns.PATIENCE)

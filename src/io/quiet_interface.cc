@@ -3,6 +3,9 @@
 
 #include <array>
 #include <fstream>
+#include <map>
+#include <mutex>
+#include <utility>
 
 namespace penumbra::io {
 namespace {
@@ -33,16 +36,36 @@ bool write(const std::string& file, const std::string& content) {
   return out.good();
 }
 
+/// An interface that is held.
+struct Held {
+  unsigned holders = 0;
+  std::map<std::string, std::string> before;  ///< content by file, for each file that was changed
+};
+
+struct HeldInterfaces {
+  std::mutex mutex;
+  std::map<std::string, Held> by_name;
+};
+
+HeldInterfaces& held_interfaces() {
+  static HeldInterfaces interfaces;
+  return interfaces;
+}
+
 }  // namespace
 
-QuietInterface::QuietInterface(const std::string& name) {
+QuietInterface::QuietInterface(std::string name) : name_(std::move(name)) {
+  HeldInterfaces& interfaces = held_interfaces();
+  const std::lock_guard lock(interfaces.mutex);
+  Held& held = interfaces.by_name[name_];
+  ++held.holders;
   for (const auto& [folder, key, value] : kSettings) {
     // With slashes for sysctl too, as an interface's name may have dots.
-    const std::string variable = folder + name + "/" + key;
+    const std::string variable = folder + name_ + "/" + key;
     const std::string before = read(kRoot + variable);
     if (before.empty() || before == value) continue;  // a kernel without this family has nothing to be quiet about
     if (write(kRoot + variable, value)) {
-      before_.emplace_back(kRoot + variable, before);
+      held.before.try_emplace(kRoot + variable, before);
     } else {
       failures_.push_back(variable + "=" + value);
     }
@@ -50,7 +73,12 @@ QuietInterface::QuietInterface(const std::string& name) {
 }
 
 QuietInterface::~QuietInterface() {
-  for (const auto& [file, content] : before_) write(file, content);
+  HeldInterfaces& interfaces = held_interfaces();
+  const std::lock_guard lock(interfaces.mutex);
+  const auto held = interfaces.by_name.find(name_);
+  if (--held->second.holders > 0) return;
+  for (const auto& [file, content] : held->second.before) write(file, content);
+  interfaces.by_name.erase(held);
 }
 
 }  // namespace penumbra::io

@@ -106,14 +106,12 @@ void HostPath::add_twin(const control::PortConfig& config, const io::Port& port)
   twin.name = config.twin;
   for_twin(config, [&] { create(twin, port.info()); });
   twin_of_port_[port.info().index] = &twin;
-  const std::string interface = port.host_interface();
-  if (interface.empty()) return;
-  twin.quiet.emplace(interface);
-  if (twin.quiet->failures().empty()) return;
+  twin.quiet = keep_off(config, port);
+  if (twin.quiet == nullptr || twin.quiet->failures().empty()) return;
   warnings_.push_back(
       fmt::format("port '{}': the host answers on {} as well as on its twin {} and this user may not change that; as "
                   "root: sysctl -w {}",
-                  config.info.name, interface, twin.name, fmt::join(twin.quiet->failures(), " ")));
+                  config.info.name, port.host_interface(), twin.name, fmt::join(twin.quiet->failures(), " ")));
 }
 
 void HostPath::create(Twin& twin, const PortInfo& info) {
@@ -145,12 +143,13 @@ void HostPath::give_addresses(Twin& twin) {
   twin.refusal = refusal;
 }
 
-HostPath::NewTwin HostPath::prepare(const control::PortConfig& config, const io::Port& port, const PortInfo& info) {
+HostPath::NewTwin HostPath::prepare(const control::PortConfig& config, const io::Port& port, const PortInfo& info,
+                                    std::unique_ptr<io::QuietInterface> quiet) {
   NewTwin twins(1);
   Twin& twin = twins.front();
   twin.port = &port;
   twin.name = config.twin;
-  twin.renewed = true;  // its thread keeps the host's stack off the interface
+  twin.quiet = std::move(quiet);
   for_twin(config, [&] { create(twin, info); });
   return twins;
 }
@@ -177,17 +176,22 @@ std::unique_lock<std::mutex> HostPath::rest() {
   return lock;
 }
 
-void HostPath::renew(const io::Port& port) {
+void HostPath::renew(const io::Port& port, std::unique_ptr<io::QuietInterface> quiet) {
   Twin* const twin = twin_of_port_[port.info().index];
-  if (twin != nullptr) twin->renewed = true;
+  if (twin == nullptr) return;
+  twin->quiet = std::move(quiet);
+  twin->renewed = true;
 }
 
-/// The port has another device: the twin takes its MAC address and MTU, and the host's stack keeps off its interface.
-void HostPath::keep_off(Twin& twin) {
+std::unique_ptr<io::QuietInterface> HostPath::keep_off(const control::PortConfig& config, const io::Port& port) {
+  const std::string interface = port.host_interface();
+  if (config.twin.empty() || interface.empty()) return nullptr;
+  return std::make_unique<io::QuietInterface>(interface);
+}
+
+/// Gives the twin the MAC address and MTU of its port's device.
+void HostPath::follow_device(Twin& twin) {
   twin.tap.value().set(twin.port->info().mac, twin.port->info().mtu);
-  const std::string interface = twin.port->host_interface();
-  twin.quiet.reset();
-  if (!interface.empty()) twin.quiet.emplace(interface);
 }
 
 void HostPath::serve(std::uint16_t port, std::uint16_t worker, Doorbell& doorbell) {
@@ -316,7 +320,7 @@ void HostPath::look_after_twins() noexcept {
         create(twin, twin.port->info());
       } else {
         twin.tap->set_carrier(twin.port->link_up());
-        if (std::exchange(twin.renewed, false)) keep_off(twin);
+        if (std::exchange(twin.renewed, false)) follow_device(twin);
         if (!twin.up.load(std::memory_order_relaxed) && now - twin.created >= kIntroduction) {
           bring_up(twin);
           give_addresses(twin);

@@ -57,9 +57,10 @@ class HostPath {
   std::unique_lock<std::mutex> rest();
   struct Twin;
   using NewTwin = std::list<Twin>;  ///< one, or none
-  /// Creates the twin of a port that will be known as `port`, with what `info` says of it. Throws InputError at the
-  /// port's place. Without the lock.
-  NewTwin prepare(const control::PortConfig& config, const io::Port& port, const PortInfo& info);
+  /// Creates the twin of a port that will be known as `port`, with what `info` says of it, and takes over what keeps
+  /// the host off its interface. Throws InputError at the port's place. Without the lock.
+  NewTwin prepare(const control::PortConfig& config, const io::Port& port, const PortInfo& info,
+                  std::unique_ptr<io::QuietInterface> quiet);
   /// Makes room for the packets of these ports, whose MTUs may be larger. Throws std::runtime_error without memory.
   /// Without the lock.
   void make_room(std::span<const control::PortConfig> ports);
@@ -72,8 +73,12 @@ class HostPath {
   NewTwin remove(std::uint16_t port);
   /// Ports may have other addresses.
   void look_again() { addresses_wanted_ = true; }
-  /// A port has another device.
-  void renew(const io::Port& port);
+  /// The port has another device, from whose interface the host was kept off (keep_off()).
+  void renew(const io::Port& port, std::unique_ptr<io::QuietInterface> quiet);
+  // In whatever state:
+  /// Keeps the host's stack off the interface of a device that is not started yet: it would answer what the twin
+  /// answers. Returns null for a port without a twin or an interface.
+  static std::unique_ptr<io::QuietInterface> keep_off(const control::PortConfig& config, const io::Port& port);
 
   // For workers:
   bool has_twin(std::uint16_t port) const noexcept { return twin_of_port_[port] != nullptr; }
@@ -112,7 +117,7 @@ class HostPath {
   void deliver(rte_mbuf& packet) noexcept;
   void look_after_twins() noexcept;
   void give_addresses(Twin& twin);
-  static void keep_off(Twin& twin);
+  static void follow_device(Twin& twin);
   void sleep() noexcept;
 
   std::mutex mutex_;                 ///< the thread holds it while it does not sleep
@@ -147,9 +152,9 @@ struct HostPath::Twin {
   std::optional<io::Tap> tap;    ///< none: it was deleted and cannot be made anew yet
   std::chrono::steady_clock::time_point created;
   std::atomic<bool> up{false};
-  bool was_lost = false;  ///< it was deleted and is not up again
-  std::string failure;    ///< why it could not be made the last time that this failed
-  std::optional<io::QuietInterface> quiet;
+  bool was_lost = false;                             ///< it was deleted and is not up again
+  std::string failure;                               ///< why it could not be made the last time that this failed
+  std::unique_ptr<io::QuietInterface> quiet;         ///< null: the port has no interface
   std::vector<control::netlink::HostAddress> given;  ///< addresses that it has of this program
   std::string refusal;                               ///< why it lacks some of its port's
   bool renewed = false;                              ///< its port's MAC address or MTU may be another

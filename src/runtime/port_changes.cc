@@ -43,11 +43,12 @@ void PortChanges::apply(const PortPlan& plan) {
   for (const auto& change : plan.changes) log_info(change);
 }
 
-std::unique_ptr<io::Port> PortChanges::open(const control::PortConfig& config) const {
+PortChanges::Opened PortChanges::open(const control::PortConfig& config) const {
   const auto workers = static_cast<std::uint16_t>(parts_.layout.workers.size());
-  auto port = std::move(parts_.open_ports(std::span(&config, 1), workers).front());
-  port->start();
-  return port;
+  Opened opened{std::move(parts_.open_ports(std::span(&config, 1), workers).front()), nullptr};
+  opened.quiet = HostPath::keep_off(config, *opened.port);
+  opened.port->start();
+  return opened;
 }
 
 std::vector<PortChanges::Arrival> PortChanges::open_arrivals(const PortPlan& plan) {
@@ -56,7 +57,9 @@ std::vector<PortChanges::Arrival> PortChanges::open_arrivals(const PortPlan& pla
   for (const std::uint16_t place : plan.added) {
     Arrival& arrival = arrivals.emplace_back();
     arrival.place = place;
-    arrival.port = open(configs[place]);
+    Opened opened = open(configs[place]);
+    arrival.port = std::move(opened.port);
+    arrival.quiet = std::move(opened.quiet);
     if (place < parts_.layout.ports.size()) continue;
     const auto workers = static_cast<std::uint16_t>(parts_.layout.workers.size());
     arrival.slot = std::make_unique<PortSlot>(configs[place], std::move(arrival.port), workers);
@@ -69,7 +72,8 @@ std::vector<PortChanges::Arrival> PortChanges::open_arrivals(const PortPlan& pla
     if (config.twin.empty()) continue;
     const io::Port& port = arrival.slot != nullptr ? *arrival.slot : slot(arrival.place);
     const PortInfo& info = arrival.port != nullptr ? arrival.port->info() : port.info();
-    arrival.twin = parts_.layout.host->prepare(config, port, info);
+    if (arrival.quiet == nullptr) arrival.quiet = HostPath::keep_off(config, port);
+    arrival.twin = parts_.layout.host->prepare(config, port, info, std::move(arrival.quiet));
   }
   return arrivals;
 }
@@ -177,12 +181,12 @@ void PortChanges::reopen(const PortPlan& plan) {
     slot(place).set_reopen([config, open_ports = parts_.open_ports, workers = parts_.layout.workers.size()] {
       return std::move(open_ports(std::span(&config, 1), static_cast<std::uint16_t>(workers)).front());
     });
-    auto port = open(config);
+    Opened opened = open(config);
     parts_.layout.change([&] {
-      parts_.layout.memory.push_back(port->memory());
-      slot(place).replace(config, std::move(port));
+      parts_.layout.memory.push_back(opened.port->memory());
+      slot(place).replace(config, std::move(opened.port));
       parts_.layout.pipeline.rebind(parts_.layout.infos());
-      if (parts_.layout.host != nullptr) parts_.layout.host->renew(slot(place));
+      if (parts_.layout.host != nullptr) parts_.layout.host->renew(slot(place), std::move(opened.quiet));
     });
   }
 }

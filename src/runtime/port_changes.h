@@ -38,11 +38,17 @@ class PortChanges {
   void apply(const PortPlan& plan);
 
  private:
+  /// A device that is open and started.
+  struct Opened {
+    std::unique_ptr<io::Port> port;
+    std::unique_ptr<io::QuietInterface> quiet;  ///< null: the port has no twin or no interface
+  };
   /// What has been opened and not yet been put in its place.
   struct Arrival {
     std::uint16_t place = 0;
     std::unique_ptr<io::Port> port;  ///< null: it has one already
     std::unique_ptr<PortSlot> slot;  ///< of a place that is new
+    std::unique_ptr<io::QuietInterface> quiet;
     HostPath::NewTwin twin;
   };
   /// What goes, to be destroyed when the workers work again.
@@ -51,7 +57,7 @@ class PortChanges {
     std::unique_ptr<io::Port> port;
   };
 
-  std::unique_ptr<io::Port> open(const control::PortConfig& config) const;
+  Opened open(const control::PortConfig& config) const;
   std::vector<Arrival> open_arrivals(const PortPlan& plan);
   void make_host(const control::RouterConfig& placed);
   void exchange(const PortPlan& plan, std::vector<Arrival>& arrivals, std::vector<Departure>& departures,

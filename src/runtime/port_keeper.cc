@@ -98,6 +98,7 @@ void PortKeeper::close(PortSlot& slot) {
 
 void PortKeeper::open(PortSlot& slot) {
   std::unique_ptr<io::Port> port = slot.open_device();
+  auto quiet = HostPath::keep_off(slot.config(), *port);
   port->start();
   const PortInfo before = slot.info();
   layout_.free_unused_memory();
@@ -105,7 +106,7 @@ void PortKeeper::open(PortSlot& slot) {
     layout_.memory.push_back(port->memory());
     slot.attach(std::move(port));
     layout_.pipeline.rebind(layout_.infos());
-    if (layout_.host != nullptr) layout_.host->renew(slot);
+    if (layout_.host != nullptr) layout_.host->renew(slot, std::move(quiet));
   });
   absent_.erase(&slot);
   const PortInfo& now = slot.info();
