@@ -203,6 +203,38 @@ def test_any_answer(tmp_path, answer, error, words):
                 router.show("x")
 
 
+@pytest.mark.parametrize(
+    ("request_of", "message"),
+    [
+        (lambda router: router.show(b"ports"), "topic: expected a str, found a value of type bytes"),
+        (lambda router: router.show(None), "topic: expected a str, found None"),
+        (lambda router: router.show("routes", b"10.0.0.0/8"), r"arguments\[0\]: expected a str or a number, found a value of type bytes"),
+        (lambda router: router.show("routes", "all", None), r"arguments\[1\]: expected a str or a number, found None"),
+        (lambda router: router.command(None, "x"), "command: expected a str, found None"),
+        (lambda router: router.explain(b"wan"), "port: expected a str, found a value of type bytes"),
+        (lambda router: router.explain("wan", src=None), "src: expected a str or a number, found None"),
+        (lambda router: router.explain("wan", "src", b"::1"), r"words\[1\]: expected a str or a number"),
+        (lambda router: router.explain("wan", hex=5), "hex: expected a str, found a value of type int"),
+        (lambda router: router.plan(b"router.yaml"), r"file: expected a str or os.PathLike\[str\], found a value of type bytes"),
+        (lambda router: router.reload(5), r"file: expected a str or os.PathLike\[str\], found a value of type int"),
+        (lambda router: router.reload(confirm="60s"), "confirm: expected a number of seconds, found a value of type str"),
+        (lambda router: router.change("route", "add", b"10.0.0.0/8 dev lan"), r"entries\[0\]: expected a str, found a value of type bytes"),
+        (lambda router: router.change("route", None, "x"), "action: expected a str, found None"),
+        (lambda router: router.change("route", "add", "x", stage=b"ipv4"), "stage: expected a str"),
+        (lambda router: router.save(b"x"), "file: expected a str"),
+        (lambda router: router.watch("ports", interval=None), "interval: expected a number of seconds, found None"),
+        (lambda router: penumbra.connect(str(router.path).encode()), "path: expected a str or os.PathLike"),
+        (lambda router: penumbra.connect(router.path, timeout=None), "timeout: expected a number of seconds, found None"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(tmp_path, request_of, message):
+    with FakeRouter(tmp_path / "s", b'{"ok":true,"result":1}\n') as fake, penumbra.connect(fake.path) as router:
+        with pytest.raises(TypeError, match=f"^{message}"):
+            request_of(router)
+        assert router.show("x") == 1
+        assert fake.request.count(b"\n") == 1, "the wrong request was not sent"
+
+
 def test_says_that_no_router_answers(tmp_path):
     with pytest.raises(penumbra.NotConnected, match="no router answers"):
         penumbra.connect(tmp_path / "nobody")

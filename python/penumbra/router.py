@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
+from penumbra import arguments as check
 from penumbra.errors import NotConnected, refusal_of
 
 #: The version of the control protocol that this module speaks.
@@ -31,7 +32,8 @@ def default_socket() -> str:
 def connect(path: str | os.PathLike[str] | None = None, timeout: float = 120.0) -> "Router":
     """Connects to the router that listens on `path` (None: default_socket()).
 
-    `timeout` is how many seconds a request may take. Raises NotConnected if no router listens there.
+    `timeout` is how many seconds a request may take. Raises NotConnected if no router listens there. Here and below, an
+    argument of a wrong type raises TypeError that names it; nothing has been sent then.
     """
     return Router(path, timeout)
 
@@ -43,8 +45,8 @@ class Router:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, timeout: float = 120.0) -> None:
-        self.path = os.fspath(path) if path is not None else default_socket()
-        self.timeout = timeout
+        self.path = check.path("path", path) if path is not None else default_socket()
+        self.timeout = check.seconds("timeout", timeout)
         self._socket: socket.socket | None = None
         self._connect()
 
@@ -63,16 +65,17 @@ class Router:
         self._socket = None
 
     def command(self, command: str, topic: str, *arguments: object) -> Json:
-        """Sends any request and returns its result. Arguments are sent as str() gives them.
+        """Sends any request and returns its result. Arguments are sent as str() gives them; None,
+        bytes and truth values raise TypeError.
 
         Raises Refused, or the class below it for its kind, if the router refuses, and NotConnected if it does not
         answer.
         """
         request = {
             "version": PROTOCOL_VERSION,
-            "command": command,
-            "topic": topic,
-            "arguments": [str(argument) for argument in arguments],
+            "command": check.text("command", command),
+            "topic": check.text("topic", topic),
+            "arguments": [check.word(f"arguments[{at}]", argument) for at, argument in enumerate(arguments)],
         }
         answer = self._exchange(json.dumps(request).encode() + b"\n")
         if not answer["ok"]:
@@ -89,12 +92,15 @@ class Router:
         The packet is a header as names and values (`"src", "10.0.0.1"` or `src="10.0.0.1"`), or a whole frame as
         `hex`: hexadecimal digits, or bytes.
         """
+        check.text("port", port)
         if hex is not None:
             if words or header:
                 raise TypeError("explain() takes a header or hex, not both")
-            return self.command("explain", port, "--hex", hex.hex() if isinstance(hex, bytes) else hex)
-        named = [part for name, value in header.items() for part in (name, value)]
-        return self.command("explain", port, *words, *named)
+            digits = hex.hex() if isinstance(hex, bytes) else check.text("hex", hex)
+            return self.command("explain", port, "--hex", digits)
+        plain = [check.word(f"words[{at}]", each) for at, each in enumerate(words)]
+        named = [part for name, value in header.items() for part in (name, check.word(name, value))]
+        return self.command("explain", port, *plain, *named)
 
     def plan(self, file: str | os.PathLike[str] | None = None) -> Json:
         """What reload() would change, and what takes a restart."""
@@ -105,7 +111,7 @@ class Router:
 
         With `confirm` the router takes it back after so many seconds unless confirm() comes.
         """
-        return self.command("reload", "apply", *self._file(file), *self._options(confirm=confirm))
+        return self.command("reload", "apply", *self._file(file), *self._confirm(confirm))
 
     def change(
         self,
@@ -121,7 +127,14 @@ class Router:
         `stage` names the function where several have the command, `source` is what an error calls the entries. With
         `confirm` the router takes the change back after so many seconds unless confirm() comes.
         """
-        return self.command(command, action, *self._options(stage=stage, source=source, confirm=confirm), *entries)
+        check.text("action", action)
+        lines = [check.text(f"entries[{at}]", entry) for at, entry in enumerate(entries)]
+        names = {"stage": stage, "source": source}
+        options: list[str] = []
+        for name, value in names.items():
+            if value is not None:
+                options += [f"--{name}", check.text(name, value)]
+        return self.command(command, action, *options, *self._confirm(confirm), *lines)
 
     def confirm(self) -> Json:
         """Keeps the changes that wait to be confirmed."""
@@ -141,19 +154,23 @@ class Router:
 
     def watch(self, topic: str, *arguments: object, interval: float = 1.0) -> Iterator[Json]:
         """Shows the topic every `interval` seconds, without an end; the first time at once."""
+        check.seconds("interval", interval)
+        return self._watch(topic, arguments, interval)
+
+    def _watch(self, topic: str, arguments: tuple[object, ...], interval: float) -> Iterator[Json]:
         while True:
             began = time.monotonic()
             yield self.show(topic, *arguments)
             time.sleep(max(0.0, began + interval - time.monotonic()))
 
     @staticmethod
-    def _options(**values: object) -> list[object]:
-        return [part for name, value in values.items() if value is not None for part in (f"--{name}", value)]
+    def _confirm(seconds: float | None) -> list[object]:
+        return [] if seconds is None else ["--confirm", check.seconds("confirm", seconds)]
 
     @staticmethod
     def _file(file: str | os.PathLike[str] | None) -> list[str]:
         # The router's working folder is another one.
-        return [] if file is None else [os.path.abspath(os.fspath(file))]
+        return [] if file is None else [os.path.abspath(check.path("file", file))]
 
     def _connect(self) -> socket.socket:
         self.close()
