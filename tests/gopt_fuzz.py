@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fuzzes the gopt compiler: changes the tokens of the tests' own sources and of generated programs, in all language modes.
-Whatever it is given, gopt ends with 0 or with 1 and an error with file and line; what it writes compiles.
+Whatever it is given, gopt ends with 0 or with 1 and an error with file and line; what it writes compiles. An internal error
+(exit code 3) is a fault, and so is an exhausted stack: no source here is nested so deeply.
 
   python tests/gopt_fuzz.py SECONDS [SEED]    from the root of the repository, after make build; faults are kept in build/gopt-fuzz
 """

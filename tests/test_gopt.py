@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import textwrap
 
@@ -147,14 +148,28 @@ def test_output_to_a_device(tmp_path):
 
 
 def test_too_much_for_the_program(tmp_path):
-    """What exhausts the stack is refused where it stands, and nothing aborts."""
+    """A source that exhausts the stack is refused with its line."""
     source = tmp_path / "deep.c"
     sum_ = "+".join(["in[i]"] * 200_000)
     source.write_text(f'#include "gopt.h"\nvoid f(const int* in, int* out, uint32_t n) {{\n  foreach (i, n) {{\n    g_expensive(in);\n    out[i] = {sum_};\n  }}\n}}\n')
     done = gopt(source, tmp_path / "out.c")
     assert done.returncode == 1, done.stderr[-2000:]
-    assert "deep.c:2:" in done.stderr and "error: gopt: what stands here is too much" in done.stderr
+    assert "deep.c:2:" in done.stderr and "error: gopt: the source is too much for this program (its stack is exhausted)" in done.stderr
     assert not (tmp_path / "out.c").exists()
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP"])
+def test_a_crash_is_an_internal_error(tmp_path, name):
+    """The signal comes while gopt waits for the text of its source, a pipe."""
+    source = tmp_path / "crash.c"
+    os.mkfifo(source)
+    words = [GOPT, source, "-o", tmp_path / "out.c", "--depfile", tmp_path / "out.d", "--", f"-I{INCLUDE}"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process, source.open("w"):
+        process.send_signal(getattr(signal, name))
+        said = process.communicate(timeout=conftest.PATIENCE)[1]
+    assert process.returncode == 3, said
+    assert "crash.c:1:1: error: gopt: internal error (" in said and "please report it with this source" in said
+    assert os.listdir(tmp_path) == ["crash.c"]
 
 
 def test_output_that_cannot_be_written(tmp_path):
@@ -244,6 +259,19 @@ def test_fuzzed_sources(tmp_path):
         fuzzer.once()
     assert fuzzer.faults == []
     assert fuzzer.taken + fuzzer.refused + fuzzer.endless == 40
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [(3, "x.c:1:1: error: gopt: internal error"), (1, "x.c:1:1: error: gopt: the source is too much for this program"), (-11, "")],
+)
+def test_the_fuzzer_counts_a_crash(tmp_path, code, said):
+    crashing = tmp_path / "gopt"
+    crashing.write_text(f"#!/bin/sh\necho '{said}' >&2\n{f'kill {code} $$' if code < 0 else f'exit {code}'}\n")
+    crashing.chmod(0o755)
+    fuzzer = gopt_fuzz.Fuzzer(crashing, SEED, tmp_path)
+    fuzzer.once()
+    assert len(fuzzer.faults) == 1
 
 
 @pytest.mark.parametrize("width", WIDTHS)

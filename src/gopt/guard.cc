@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csetjmp>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -19,6 +20,11 @@ namespace {
 constexpr int kSignals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 constexpr size_t kStack = size_t{1} << 17;
 constexpr rlim_t kDeepStack = rlim_t{1} << 26;
+/// The kernel counts the environment, which lies above main's frame, as a part of the stack.
+constexpr std::uintptr_t kStackMargin = std::uintptr_t{1} << 22;
+
+/// Lowest address to which the main thread's stack grows.
+std::uintptr_t stack_end = 0;
 
 // A handler takes no argument, and may not allocate.
 char place_file[4096];
@@ -41,24 +47,33 @@ void look_up_line() {
   looks = 0;
 }
 
-[[noreturn]] void give_up(const char* why) {
+/// Ends the program, also from a signal's handler, with an error at the line that is worked on.
+[[noreturn]] void end(int code, const char* what, const char* reason, const char* advice) {
   look_up_line();
   char text[sizeof place_file + 512];
-  const int bytes = std::snprintf(text, sizeof text,
-                                  "%s:%u:1: error: gopt: what stands here is too much for this program (%s); write it "
-                                  "in a simpler way\n",
-                                  place_file, place_line, why);
-  if (write(STDERR_FILENO, text, std::min(static_cast<size_t>(bytes), sizeof text - 1)) < 0) _exit(1);
-  _exit(1);
+  const int bytes = std::snprintf(text, sizeof text, "%s:%u:1: error: gopt: %s (%s); %s\n", place_file, place_line,
+                                  what, reason, advice);
+  if (write(STDERR_FILENO, text, std::min(static_cast<size_t>(bytes), sizeof text - 1)) < 0) _exit(code);
+  _exit(code);
 }
 
-void on_signal(int number) {
+/// Whether the kernel refused to let the stack grow to this address.
+bool is_end_of_stack(const siginfo_t& signal) {
+  if (signal.si_signo != SIGSEGV || signal.si_code <= 0) return false;
+  const auto at = reinterpret_cast<std::uintptr_t>(signal.si_addr);
+  return at >= stack_end - kStackMargin && at <= stack_end + kStackMargin;
+}
+
+void on_signal(int number, siginfo_t* signal, void* /*context*/) {
   if (looks != 0) siglongjmp(after_lookup, 1);
-  give_up(sigdescr_np(number));
+  if (is_end_of_stack(*signal)) {
+    end(1, "the source is too much for this program", "its stack is exhausted", "nest less, or split the function");
+  }
+  Guard::internal_error(sigdescr_np(number));
 }
 
 void on_fatal_error(void* /*data*/, const char* reason, bool /*generate_crash_diagnostic*/) {
-  give_up(reason);
+  Guard::internal_error(reason);
 }
 
 }  // namespace
@@ -66,9 +81,12 @@ void on_fatal_error(void* /*data*/, const char* reason, bool /*generate_crash_di
 Guard::Guard(const std::string& file) {
   working_on(file, 1);
   rlimit stack{};
-  if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kDeepStack) {
-    stack.rlim_cur = std::min(kDeepStack, stack.rlim_max);
-    setrlimit(RLIMIT_STACK, &stack);  // the main thread's stack grows up to that
+  if (getrlimit(RLIMIT_STACK, &stack) == 0) {
+    if (stack.rlim_cur < kDeepStack || stack.rlim_cur == RLIM_INFINITY) {
+      stack.rlim_cur = std::min(kDeepStack, stack.rlim_max);
+      setrlimit(RLIMIT_STACK, &stack);  // the main thread's stack grows up to that
+    }
+    stack_end = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - stack.rlim_cur;
   }
   static char handlers_stack[kStack];
   stack_t alternate{};
@@ -76,10 +94,14 @@ Guard::Guard(const std::string& file) {
   alternate.ss_size = sizeof handlers_stack;
   sigaltstack(&alternate, nullptr);
   struct sigaction action{};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO;
   for (const int number : kSignals) sigaction(number, &action, nullptr);
   llvm::install_fatal_error_handler(on_fatal_error, nullptr);
+}
+
+void Guard::internal_error(const char* reason) {
+  end(kInternalError, "internal error", reason, "please report it with this source");
 }
 
 void Guard::working_on(llvm::StringRef file, unsigned line) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place where this program ends when it, or Clang's library, comes upon what it cannot deal with: a refusal
-// with file and line and the exit code of a refusal, never an abort.
+// Ends this program when it or Clang's library crashes. A crash is an internal error and has an exit code of its own,
+// so that nobody takes it for a refusal of the source. Only an exhausted stack is a refusal.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,17 @@ namespace gopt {
 
 class Guard {
  public:
-  /// From here on a fatal error of LLVM, an abort, a fault or an exhausted stack ends the program as a refusal of
-  /// `file`.
+  /// Exit code of an internal error. A refusal has 1, wrong usage has 2.
+  static constexpr int kInternalError = 3;
+
+  /// From here on a fatal error of LLVM, an abort or a fault ends the program with internal_error(). An exhausted stack
+  /// ends it as a refusal of `file`.
   explicit Guard(const std::string& file);
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
+
+  /// Ends the program with a message that names the file, the line and `reason`. May be called in a signal's handler.
+  [[noreturn]] static void internal_error(const char* reason);
 
   /// The line that is worked on, for the message. Takes any number of calls: it copies what fits.
   static void working_on(llvm::StringRef file, unsigned line);

@@ -67,7 +67,7 @@ class Action : public clang::ASTFrontendAction {
     } catch (const gopt::Refusal& refusal) {
       unit.refuse(refusal.where.isValid() ? refusal.where : unit.at_work(), refusal.message);
     } catch (const std::exception& fault) {
-      unit.refuse(unit.at_work(), std::string("what stands here cannot be rewritten (") + fault.what() + ")");
+      gopt::Guard::internal_error(fault.what());
     }
     if (!unit.refused()) result_.text = std::move(text);
   }
