@@ -137,7 +137,7 @@ deb: setup-deb build ## a Debian package in build/deb, with a service of systemd
 	@ls build/deb/*.deb
 
 .PHONY: test-upgrade
-test-upgrade: deb ## upgrades from the package of the commit before, in a copy of this machine that is thrown away (root; seconds)
+test-upgrade: deb ## upgrades from a package with the scripts and files of the commit before, in a throw-away copy of this machine (root; seconds)
 	@tools/test-upgrade $$(ls -t build/deb/*.deb | head -n 1)
 
 .PHONY: test-full-table
