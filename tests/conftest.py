@@ -18,6 +18,7 @@ import corpus as corpora
 import live
 from captures import read_capture
 from oracle import ipv4
+from pages import Page
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / os.environ.get("PENUMBRA_BIN", "build/release/bin/penumbra")
@@ -254,6 +255,14 @@ def router(bench: Bench) -> Iterator[RunningRouter]:
     with bench.start() as router:
         router.wait_for_packets()
         yield router
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The page that the test is marked with. The test must run it."""
+    page = Page.of(request.node.get_closest_marker("page").args[0])
+    yield page
+    assert page.was_run, "no block of the page was run"
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 
 import json
 import random
-import re
 import subprocess
 
 import pytest
@@ -304,16 +303,12 @@ def test_stations_of_a_switch(bench, run):
         router.stop()
 
 
-def test_the_commands_of_the_page(bench, router):
-    """docs/commands.md, block by block, on one router."""
-    page = (conftest.ROOT / "docs" / "commands.md").read_text()
+@pytest.mark.page("docs/commands.md")
+def test_the_commands_of_the_page(bench, router, page):
+    """Block by block, on one router."""
     (bench.folder / "customers.txt").write_text("172.16.0.0/16 dev lan\n172.17.0.0/16 via 192.0.2.1 dev lan\n")
-    page = re.sub(r"<!-- not run: [^>]* -->\n```sh\n.*?```", "", page, flags=re.DOTALL)
-    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
-    assert blocks
-    script = f'set -euo pipefail\npenumbra() {{ {conftest.PROGRAM} "$@" --socket ctl; }}\n' + "".join(blocks)
-    done = subprocess.run(["bash", "-xc", script], cwd=bench.folder, capture_output=True, text=True, timeout=conftest.PATIENCE)
-    assert done.returncode == 0, done.stdout + done.stderr
+    socket = f'penumbra() {{ {conftest.PROGRAM} "$@" --socket ctl; }}\n'
+    page.run(before=socket, options=["-x"], cwd=bench.folder, timeout=conftest.PATIENCE)
     router.stop()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/live-router.md as it stands: what a newcomer pastes works."""
+"""The page docs/live-router.md: what a newcomer pastes works."""
 
 import os
 import re
@@ -14,30 +14,20 @@ import frr
 import netns
 
 TOOLS = ("ping", "traceroute", "iperf3")
-PAGE = conftest.ROOT / "docs" / "live-router.md"
 
 
 @pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
 @pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
 @pytest.mark.skipif(any(shutil.which(tool) is None for tool in TOOLS), reason=f"needs {' and '.join(TOOLS)}")
 @pytest.mark.skipif(frr.unavailable() is not None, reason=f"{frr.unavailable()}")
-def test_the_page_as_it_stands(tmp_path):
-    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) > 4
+@pytest.mark.page("docs/live-router.md")
+def test_the_page_as_it_stands(tmp_path, page):
     programs = tmp_path / "repository" / "build" / "release" / "bin"
     programs.mkdir(parents=True)
     (programs / "penumbra").symlink_to(conftest.PROGRAM)
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     try:
-        done = subprocess.run(
-            ["bash", "-emuo", "pipefail", "-c", "".join(blocks)],
-            env=environment,
-            cwd=tmp_path / "repository",
-            capture_output=True,
-            text=True,
-            timeout=2 * conftest.PATIENCE,
-            check=False,
-        )
+        done = page.run(options=["-m"], env=environment, cwd=tmp_path / "repository", timeout=2 * conftest.PATIENCE)
     finally:
         for name in ("pen-h1", "pen-r", "pen-h2"):
             left = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False).stdout
@@ -46,7 +36,6 @@ def test_the_page_as_it_stands(tmp_path):
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
             shutil.rmtree(f"/run/frr/{name}", ignore_errors=True)
     conftest.check_sanitizers(done.stderr)
-    assert done.returncode == 0, done.stdout + done.stderr
     pings = re.findall(r"(\d+) packets transmitted, (?:\+\d+ errors, )?(\d+) received", done.stdout)
     assert [(int(sent), int(received)) for sent, received in pings] == [(3, 3), (5, 5), (1, 0), (1, 1), (3, 3), (2, 0), (3, 3)]
     for words in (" 1  10.1.0.1", "receiver", "mtu 1400", "10.2.0.2", "send lan", "192.0.2.0/24", "blackhole", "198.51.100.0/24", "holds"):

@@ -1,80 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every command block of README.md and docs as it stands, in the order of the page, in one shell and a folder of its own.
+tests/pages.py says how a page names blocks that are not run."""
 
-A page says in comments, which its readers do not see, what the test has to know:
-
-    <!-- shell: COMMANDS -->           run here, too: what a reader has and the test has not
-    <!-- each line for a second -->    of the next block: commands that go on until Ctrl-C
-    <!-- not run: REASON -->           the next block takes what is not here: another host, a GPU, network cards, an archive
-    <!-- long: REASON -->              the next block is run with PENUMBRA_LONG=1 only (make test-long)
-    <!-- page not run: REASON -->      none of the page's blocks is run
-    <!-- page run by tests/FILE -->    the page has a test of its own
-"""
-
+import importlib
+import inspect
 import os
 import re
 import shutil
-import subprocess
 
 import pytest
 
 import conftest
+from pages import FENCE, FIRST_OF_PIPE, FOR_A_SECOND, LONG, Page
 
 pytestmark = pytest.mark.release_only
-LONG = os.environ.get("PENUMBRA_LONG") == "1"
-PAGES = [conftest.ROOT / "README.md", *sorted((conftest.ROOT / "docs").rglob("*.md"))]
-PART = re.compile(r"^ *<!--\s*(?P<note>.*?)\s*-->|^(?P<indent> *)```sh\n(?P<block>.*?)^(?P=indent)```", re.DOTALL | re.MULTILINE)
-#: Ends as Ctrl-C ends it, and the first command of a pipe must then end well; one that ends by itself may do so.
-FOR_A_SECOND = "timeout --preserve-status -s INT 1s bash -c {}"
-FIRST_OF_PIPE = "\nexit ${PIPESTATUS[0]}"
+PAGES = {str(path.relative_to(conftest.ROOT)): path for path in [conftest.ROOT / "README.md", *sorted((conftest.ROOT / "docs").rglob("*.md"))]}
+#: What the languages of fenced blocks are; commands are in blocks of `sh`.
+LANGUAGES = {"", "c", "cmake", "json", "python", "sh", "yaml"}
+#: How a line of commands begins, for blocks that are not marked as `sh`.
+COMMAND = re.compile(r"(\$|sudo|make|cmake|ip|tools/\S+|build/\S+|penumbra [a-z-]+) ")
 
 
-def shell_word(text):
-    return "'" + text.replace("'", "'\\''") + "'"
-
-
-class Page:
-    """The commands of a page, and what is left out, with reasons."""
-
-    def __init__(self, text):
-        self.elsewhere = ""
-        self.commands: list[str] = []
-        self.left_out: list[str] = []
-        pending = ""
-        for part in PART.finditer(text):
-            note, block = part["note"], part["block"]
-            if block is not None:
-                self._add(re.sub(f"^{part['indent']}", "", block, flags=re.MULTILINE), pending)
-                pending = ""
-            elif note.startswith("page "):
-                self.elsewhere = note
-            elif note.startswith("shell: "):
-                self.commands.append(note.removeprefix("shell: ") + "\n")
-            else:
-                assert re.fullmatch("each line for a second|(not run|long): .+", note, re.DOTALL), note
-                assert not pending, f"two notes for one block: {pending}, {note}"
-                pending = note
-        assert not pending, f"no block follows: {pending}"
-
-    def _add(self, block, note):
-        kind, _, reason = note.partition(": ")
-        if kind == "not run" or (kind == "long" and not LONG):
-            self.left_out.append(f"{block.splitlines()[0]} ({reason})")
-        elif kind == "each line for a second":
-            self.commands += [FOR_A_SECOND.format(shell_word(line + FIRST_OF_PIPE)) + "\n" for line in block.splitlines() if line]
-        else:
-            self.commands.append(block)
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(conftest.ROOT)))
+@pytest.mark.parametrize("path", PAGES)
 def test_the_commands_of_a_page(tmp_path, path):
-    page = Page(path.read_text())
-    if page.elsewhere:
-        named = re.fullmatch(r"page (?:not run: .+|run by (tests/\w+\.py))", page.elsewhere, re.DOTALL)
-        assert named, page.elsewhere
-        assert named[1] is None or path.name in (conftest.ROOT / named[1]).read_text()
+    page = Page.of(path)
+    if page.run_by:
+        file, name = page.run_by.removeprefix("tests/").split(".py::")
+        test = getattr(importlib.import_module(file), name)
+        marks = [mark.args for mark in getattr(test, "pytestmark", []) if mark.name == "page"]
+        assert marks == [(path,)], f"{page.run_by} is not marked page({path!r})"
+        assert "page" in inspect.signature(test).parameters, f"{page.run_by} does not take the fixture 'page'"
         return
-    if not page.commands:
+    if not page.runnable:
         return
     repository = tmp_path / "repository"
     programs = repository / "build" / "release" / "bin"
@@ -87,12 +44,10 @@ def test_the_commands_of_a_page(tmp_path, path):
     shutil.copytree(conftest.ROOT / "examples", repository / "examples")
     work = tmp_path / "work"
     work.mkdir()
-    script = tmp_path / "page.sh"
     # A page that does not change the folder itself does not begin in the repository.
-    script.write_text("set -euo pipefail\n" + "".join(page.commands))
-    changes = any(re.search(r"^cd |PWD", command, re.MULTILINE) for command in page.commands)
-    done = subprocess.run(
-        ["bash", "-x", script],
+    changes = re.search(r"^cd |PWD", page.script(), re.MULTILINE)
+    done = page.run(
+        options=["-x"],
         cwd=repository if changes else work,
         env={
             **os.environ,
@@ -101,20 +56,17 @@ def test_the_commands_of_a_page(tmp_path, path):
             "XDG_RUNTIME_DIR": str(work),
             "RUNTIME_DIRECTORY": str(work),
         },
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
         timeout=(20 if LONG else 1) * conftest.PATIENCE,
-        check=False,
     )
     conftest.check_sanitizers(done.stderr)
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
 
 
-def test_most_blocks_are_run():
-    """A page that leaves all out would be no page that is tested."""
-    pages = [Page(path.read_text()) for path in PAGES]
-    assert sum(len(page.commands) for page in pages) > sum(len(page.left_out) for page in pages)
+@pytest.mark.parametrize("path", PAGES)
+def test_commands_are_in_blocks_of_sh(path):
+    """A block of another language is not run, so it has no commands."""
+    for fence in FENCE.finditer(PAGES[path].read_text()):
+        assert fence["language"] in LANGUAGES, fence[0]
+        assert fence["language"] == "sh" or not COMMAND.match(fence["text"].lstrip()), fence[0]
 
 
 def test_a_note_is_read():
@@ -122,7 +74,20 @@ def test_a_note_is_read():
         "<!-- shell: one -->\n```sh\ntwo\n```\n<!-- not run: takes a GPU -->\n```sh\nthree\n```\n"
         "<!-- each line for a second -->\n  ```sh\n  it's\n  ```\n"
     )
-    assert page.commands == ["one\n", "two\n", FOR_A_SECOND.format("'it'\\''s" + FIRST_OF_PIPE + "'") + "\n"]
-    assert page.left_out == ["three (takes a GPU)"]
+    second = FOR_A_SECOND.format("'it'\\''s" + FIRST_OF_PIPE + "'") + "\n"
+    assert [block.commands for block in page.runnable] == ["two\n", second]
+    assert [(block.commands, block.reason) for block in page.blocks if block.reason] == [("three\n", "takes a GPU")]
+    assert page.script() == f'one\ntwo\necho 1 >>"$PAGE_BLOCKS"\n{second}echo 2 >>"$PAGE_BLOCKS"\n'
+
+
+@pytest.mark.parametrize("note", ["nor run: takes a GPU", "not run:", "not run", "page not run: takes a GPU", "page run by tests/test_pages.py"])
+def test_a_wrong_note(note):
     with pytest.raises(AssertionError):
-        Page("<!-- nor run: takes a GPU -->\n```sh\nthree\n```\n")
+        Page(f"<!-- {note} -->\n```sh\nthree\n```\n")
+
+
+@pytest.mark.parametrize("blocks", [["true", "exit 0", "true"], ["true", "false", "true"], ["echo 5 >>$PAGE_BLOCKS"]])
+def test_a_block_that_is_not_run_to_its_end(blocks, tmp_path):
+    page = Page("".join(f"```sh\n{block}\n```\n" for block in blocks))
+    with pytest.raises(AssertionError):
+        page.run(cwd=tmp_path, timeout=conftest.PATIENCE)
