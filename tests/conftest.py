@@ -226,6 +226,13 @@ class Bench:
     def start(self, *arguments: Any, **options: Any) -> RunningRouter:
         return RunningRouter(self.config, *arguments, **options)
 
+    def refused(self, text: str) -> str:
+        """What `check` says about a configuration, which it must refuse."""
+        self.config.write_text(text)
+        done = penumbra("check", self.config)
+        assert done.returncode == 3, done.stderr
+        return done.stderr
+
     def outputs(self) -> dict[str, list[bytes]]:
         """The frames in every port's capture."""
         sinks = {p["name"]: p.get("sink") for p in self.ports}
@@ -249,9 +256,15 @@ def run(bench: Bench) -> "live.Commands":
 
 
 @pytest.fixture
-def router(bench: Bench) -> Iterator[RunningRouter]:
-    """A router with routes and neighbours, packets going through."""
-    bench.configure(live.PORTS, live.ROUTES, live.NEIGHBOURS)
+def tables() -> tuple[list[dict], str, str]:
+    """Ports, routes and neighbours of `router`, for modules to override."""
+    return live.PORTS, live.ROUTES, live.NEIGHBOURS
+
+
+@pytest.fixture
+def router(bench: Bench, tables: tuple[list[dict], str, str]) -> Iterator[RunningRouter]:
+    """A router with routes and neighbours that forwards packets."""
+    bench.configure(*tables)
     with bench.start() as router:
         router.wait_for_packets()
         yield router

@@ -10,7 +10,10 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
 
 import conftest
 
@@ -52,6 +55,17 @@ def taps_unavailable() -> str | None:
     except OSError as error:
         return f"needs TAP devices: /dev/net/tun: {error.strerror}"
     return None
+
+
+def fixture(network: Callable[..., Any], **options: Any) -> Any:
+    """A fixture that makes a network for one test and closes it."""
+
+    @pytest.fixture
+    def made() -> Iterator[Any]:
+        with contextlib.closing(network(**options)) as its:
+            yield its
+
+    return made
 
 
 def ip(*arguments: str) -> str:

@@ -9,7 +9,7 @@ import struct
 import pytest
 
 import netns
-from conftest import PROGRAM, SANITIZED, penumbra
+from conftest import PROGRAM, SANITIZED
 from fpm import KERNEL, FpmClient, delete, delete_nexthop, frame, group, nexthop, route
 from kernel import Kernel
 
@@ -359,12 +359,8 @@ def test_a_hundred_thousand_routes(start, kernel, via):
         ("{hald: 5s}", "did you mean 'hold'?"),
     ],
 )
-def test_what_is_wrong_in_the_configuration(tmp_path, fpm, message):
-    config = tmp_path / "router.yaml"
-    config.write_text(f"ports: [{{name: wan, device: none}}]\npipeline:\n- ipv4: {{follow: [fpm]}}\nfpm: {fpm}\n")
-    done = penumbra("check", config)
-    assert done.returncode == 3
-    assert message in done.stderr
+def test_what_is_wrong_in_the_configuration(bench, fpm, message):
+    assert message in bench.refused(f"ports: [{{name: wan, device: none}}]\npipeline:\n- ipv4: {{follow: [fpm]}}\nfpm: {fpm}\n")
 
 
 def test_an_address_that_is_taken(bench, kernel, start):

@@ -2,7 +2,6 @@
 """What two hosts see of a live router between them: everything that they would see of the kernel's own forwarding."""
 
 import pathlib
-import re
 import shutil
 
 import pytest
@@ -26,11 +25,7 @@ def driver(request):
     return request.param
 
 
-@pytest.fixture
-def network():
-    network = Network(offloads=True)
-    yield network
-    network.close()
+network = netns.fixture(Network, offloads=True)
 
 
 @pytest.fixture

@@ -18,11 +18,7 @@ pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns
 EVERYWHERE = "0.0.0.0/0 via 10.2.0.2 dev b\n"
 
 
-@pytest.fixture
-def network():
-    network = Network()
-    yield network
-    network.close()
+network = netns.fixture(Network)
 
 
 def worker(router):

@@ -18,11 +18,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def network():
-    network = Network()
-    yield network
-    network.close()
+network = netns.fixture(Network)
 
 
 def row_of(router, port):

@@ -20,11 +20,8 @@ NEIGHBOURS = "192.0.2.1 dev lan lladdr 02:aa:00:00:00:01\n192.0.2.2 dev dmz llad
 
 
 @pytest.fixture
-def router(bench):
-    bench.configure(PORTS, ROUTES, NEIGHBOURS)
-    with bench.start() as router:
-        router.wait_for_packets()
-        yield router
+def tables():
+    return PORTS, ROUTES, NEIGHBOURS
 
 
 def ask(bench, command, *arguments):

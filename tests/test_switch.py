@@ -4,10 +4,8 @@
 import contextlib
 import json
 import shutil
-import socket
 import struct
 import subprocess
-import time
 
 import pytest
 from scapy.layers.l2 import Dot1Q, Ether
@@ -55,11 +53,7 @@ class Network:
             namespace.delete()
 
 
-@pytest.fixture
-def network():
-    network = Network()
-    yield network
-    network.close()
+network = netns.fixture(Network)
 
 
 class Penumbra:

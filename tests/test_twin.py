@@ -65,11 +65,7 @@ class Network:
             namespace.delete()
 
 
-@pytest.fixture
-def network():
-    network = Network()
-    yield network
-    network.close()
+network = netns.fixture(Network)
 
 
 @pytest.fixture

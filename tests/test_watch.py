@@ -24,11 +24,8 @@ WIRE_BYTES = 24  # of a frame, besides what is counted: FCS, preamble, gap
 
 
 @pytest.fixture
-def router(bench):
-    bench.configure(PORTS, ROUTES, NEIGHBOURS)
-    with bench.start() as running:
-        running.wait_for_packets()
-        yield running
+def tables():
+    return PORTS, ROUTES, NEIGHBOURS
 
 
 class Watching(conftest.Background):
