@@ -3,6 +3,7 @@
 
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -70,19 +71,46 @@ def test_the_journal_gets_priorities_and_adds_the_time_itself(bench):
     assert text.startswith("<6>penumbra ") and "<6>to end it" in text
 
 
-def test_a_pipe_that_nobody_empties_holds_nothing_up(bench):
-    bench.configure([{"name": "wan", "device": "synth:count=10", "sink": "count"}], pipeline="  - echo")
+@pytest.fixture
+def full_pipe():
+    """Both ends of a pipe that takes no byte more."""
     reading, writing = os.pipe()
-    try:
-        os.set_blocking(writing, False)
-        with pytest.raises(BlockingIOError):
-            while True:
-                os.write(writing, b"x" * 4096)
-        os.set_blocking(writing, True)
-        subprocess.run([conftest.PROGRAM, "run", bench.config], stdout=subprocess.DEVNULL, stderr=writing, timeout=conftest.PATIENCE, check=True)
-    finally:
-        os.close(reading)
-        os.close(writing)
+    os.set_blocking(writing, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(writing, b"x" * 4096)
+    os.set_blocking(writing, True)
+    yield reading, writing
+    os.close(reading)
+    os.close(writing)
+
+
+@pytest.mark.parametrize("options", [(), ("--progress",)])
+def test_a_pipe_that_nobody_empties_holds_nothing_up(bench, full_pipe, options):
+    seconds = "1500ms"  # one line of progress, or none
+    bench.configure([{"name": "wan", "device": "synth:rate=100", "sink": "count"}], pipeline="  - echo")
+    command = [conftest.PROGRAM, "run", "--for", seconds, *options, bench.config]
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full_pipe[1], timeout=conftest.PATIENCE, check=True)
+
+
+def test_lines_that_a_full_pipe_does_not_take_are_counted(bench, full_pipe):
+    bench.configure([{"name": "wan", "device": "synth:rate=100", "sink": "count"}], pipeline="  - echo")
+    reading, writing = full_pipe
+    with bench.start(stderr=writing) as router:
+        clear = ("trace", "clear", "--socket", router.socket)
+        for _ in range(3):
+            assert conftest.penumbra(*clear).returncode == 0
+        while len(os.read(reading, 4096)) == 4096:
+            if not select.select([reading], [], [], 0)[0]:
+                break
+        assert conftest.penumbra(*clear).returncode == 0
+        told, audit = lines_of(os.read(reading, 65536).decode())
+        # What the router said when it began is lost, too.
+        assert re.fullmatch(r"\d+ lines of the log were lost: standard error took no more", told)
+        assert int(told.split()[0]) >= 3 + 4
+        assert audit.endswith('["trace","clear"]: done')
+        router.process.terminate()
+        router.process.wait(timeout=conftest.PATIENCE)
 
 
 @pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")

@@ -3,13 +3,19 @@
 
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <climits>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <mutex>
 #include <new>
 #include <system_error>
 
@@ -32,19 +38,53 @@ std::string timestamp(std::chrono::system_clock::time_point time) {
   return text.data();
 }
 
-/// Line by line, so that lines of several threads do not mix. A pipe that nobody empties must not hold up the router:
-/// what does not fit is lost.
-void write_lines(std::string_view lines) {
-  while (!lines.empty()) {
-    const std::string_view line = lines.substr(0, lines.find('\n') + 1);
-    pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-    if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
-    lines.remove_prefix(line.size());
+/// A pipe takes so many bytes at once or none (pipe(7)), and poll() says that there is room for them.
+constexpr std::size_t kMostAtOnce = PIPE_BUF;
+
+/// Serialises the lines of all threads, so that poll() holds for the write after it, and counts lost lines.
+struct Lines {
+  std::mutex mutex;
+  std::uint64_t lost = 0;
+};
+
+Lines& lines_of_log() {
+  static Lines lines;
+  return lines;
+}
+
+/// Writes at most kMostAtOnce bytes if that takes no waiting. A flag of the file (O_NONBLOCK) would be that of all
+/// processes that have it.
+bool write_now(std::string_view text) noexcept {
+  pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return false;
+  struct stat status{};
+  ssize_t written = -1;
+  errno = EOPNOTSUPP;
+  if (fstat(STDERR_FILENO, &status) == 0 && S_ISFIFO(status.st_mode)) {
+    // Another process may fill the pipe after poll(). Kernels before 6.4 do not know the flag here.
+    const iovec part{.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
+    written = pwritev2(STDERR_FILENO, &part, 1, -1, RWF_NOWAIT);
   }
+  if (written < 0 && (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS)) {
+    written = write(STDERR_FILENO, text.data(), text.size());
+  }
+  return written == static_cast<ssize_t>(text.size());
+}
+
+/// Cuts a line, which ends in a newline, to what write_now() takes.
+std::string bounded(std::string_view line) {
+  if (line.size() <= kMostAtOnce) return std::string(line);
+  const std::string end = "... (" + std::to_string(line.size() - 1) + " bytes)\n";
+  return std::string(line.substr(0, kMostAtOnce - end.size())) + end;
 }
 
 }  // namespace
+
+bool write_to_stderr(std::string_view text) noexcept {
+  if (text.size() > kMostAtOnce) return false;
+  const std::lock_guard lock(lines_of_log().mutex);
+  return write_now(text);
+}
 
 bool is_journal(int descriptor, const char* stream) noexcept {
   struct stat status{};
@@ -78,10 +118,22 @@ void log(LogLevel level, std::string_view text) noexcept {
   static const bool kForJournal = is_journal(STDERR_FILENO, std::getenv("JOURNAL_STREAM"));
   static const bool kOnTerminal = isatty(STDERR_FILENO) == 1;
   try {
-    std::string lines = log_lines(level, text, kForJournal, std::chrono::system_clock::now());
+    const auto now = std::chrono::system_clock::now();
+    const std::string all = log_lines(level, text, kForJournal, now);
+    Lines& log = lines_of_log();
+    const std::lock_guard lock(log.mutex);
+    if (log.lost > 0) {
+      const std::string told = std::to_string(log.lost) + (log.lost == 1 ? " line" : " lines") + " of the log " +
+                               (log.lost == 1 ? "was" : "were") + " lost: standard error took no more";
+      if (write_now(log_lines(LogLevel::warning, told, kForJournal, now))) log.lost = 0;
+    }
     // The line of progress, which a terminal may show at the moment, comes again by itself.
-    if (kOnTerminal) lines.insert(0, "\r\x1b[K");
-    write_lines(lines);
+    if (kOnTerminal) write_now("\r\x1b[K");
+    for (std::string_view rest = all; !rest.empty();) {
+      const std::string_view line = rest.substr(0, rest.find('\n') + 1);
+      if (log.lost > 0 || !write_now(bounded(line))) ++log.lost;
+      rest.remove_prefix(line.size());
+    }
   } catch (const std::bad_alloc&) {
     return;  // the event is lost, the router goes on
   }

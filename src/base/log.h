@@ -17,7 +17,8 @@ enum class LogLevel : std::uint8_t { error = 3, warning = 4, info = 6 };
 /// Writes an event to standard error. Begin the text with what it is about: "port 'wan': link down". A text of several
 /// lines becomes several lines of the log. Where systemd's journal reads standard error, a line begins with the level
 /// ("<4>") and the journal adds the time; elsewhere it begins with the local time. Any thread, no lock held by workers.
-/// An event that cannot be written is lost.
+/// Never waits for whoever reads standard error: a line that finds no room is lost, and the next event that is written
+/// tells how many were lost. A line of more than 4096 bytes is cut.
 void log(LogLevel level, std::string_view text) noexcept;
 inline void log_error(std::string_view text) noexcept {
   log(LogLevel::error, text);
@@ -28,6 +29,9 @@ inline void log_warning(std::string_view text) noexcept {
 inline void log_info(std::string_view text) noexcept {
   log(LogLevel::info, text);
 }
+
+/// Writes at most 4096 bytes to standard error, in one piece, unless that takes waiting. Returns whether it has.
+bool write_to_stderr(std::string_view text) noexcept;
 
 /// Returns the lines that log() writes for an event at `time`: for the journal, or with the time in front.
 std::string log_lines(LogLevel level, std::string_view text, bool for_journal,

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "cli/render.h"
 #include "cli/run_summary.h"
 
@@ -16,10 +17,9 @@ runtime::Traffic difference(const runtime::Traffic& now, const runtime::Traffic&
   return {now.packets - before.packets, now.bytes - before.bytes};
 }
 
-/// Progress is a courtesy: if nobody can read it any more, the run goes on.
+/// Progress is a courtesy: if nobody reads it, the run goes on without.
 void write_error(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
+  [[maybe_unused]] const bool written = write_to_stderr(text);
 }
 
 }  // namespace

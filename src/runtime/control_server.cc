@@ -19,12 +19,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// A text, or of a long one the beginning and its size: a full table is not copied for the sake of its first lines.
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  if (text.size() <= kMost) return std::string(text);
+  return fmt::format("{}... ({} bytes)", text.substr(0, kMost), text.size());
+}
+
 /// A request in words, on one line whatever bytes it has.
 std::string in_words(const ControlRequest& request) {
   constexpr std::size_t kMost = 1000;
-  auto words = nlohmann::ordered_json::array({request.command.substr(0, kMost), request.topic.substr(0, kMost)});
+  auto words = nlohmann::ordered_json::array({shortened(request.command), shortened(request.topic)});
   for (const auto& argument : request.arguments) {
-    words.push_back(argument.substr(0, kMost));  // a full table is not copied for the sake of its first lines
+    words.push_back(shortened(argument));
     if (words.size() > kMost) break;
   }
   std::string text = words.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
@@ -41,7 +48,8 @@ std::string peer_in_words(int socket) {
 
 /// The exception's message as JSON, on one line.
 std::string quoted(const std::exception& error) {
-  return nlohmann::ordered_json(error.what()).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+  return nlohmann::ordered_json(shortened(error.what()))
+      .dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ constexpr std::chrono::seconds kTimeout{20};
 /// Gives back what it was asked; under the topic "big" a lot, under "error" an exception.
 json echo(std::string_view command, std::string_view topic, Arguments arguments) {
   if (topic == "error") throw std::invalid_argument("as you wish");
+  if (topic == "long error") throw std::invalid_argument(std::string(100'000, 'a'));
   if (topic == "big") return std::string(8 << 20, 'x');
   return {{"command", command}, {"topic", topic}, {"arguments", arguments}};
 }
@@ -318,6 +319,17 @@ TEST_F(TwoSockets, TellWhoChangedWhat) {
                   who + R"(["set","a\nb"]: done)",
                   testing::StartsWith(who + R"(["set","x"]: refused: "set: this control socket only shows)"),
                   who + R"(["set","error"]: refused: "as you wish")", who + R"(["stream","wan"]: refused: "busy")"));
+}
+
+TEST_F(TwoSockets, ShortenInTheAuditWhatIsLong) {
+  const std::vector<std::string> arguments{std::string(100'000, 'a'), "b"};
+  ask_router(sockets().socket, "set", "x", arguments, kTimeout);
+  EXPECT_THROW(ask_router(sockets().socket, "set", "long error", arguments, kTimeout), RouterRefusal);
+  server_.stop();
+  ASSERT_EQ(audit_.size(), 2U);
+  const std::string beginning(200, 'a');
+  EXPECT_THAT(audit_[0], testing::EndsWith("[\"set\",\"x\",\"" + beginning + "... (100000 bytes)\",\"b\"]: done"));
+  EXPECT_THAT(audit_[1], testing::EndsWith(": refused: \"" + beginning + "... (100000 bytes)\""));
 }
 
 /// Requests are short there.
