@@ -173,6 +173,36 @@ def test_without_a_file_prints_a_line_a_packet(router):
     assert done.returncode == 2 and "-w FILE" in done.stderr
 
 
+def test_headers_that_were_cut_off_are_no_runts(router):
+    lines = {}
+    for size in (10, 14, 34, 42):
+        done = conftest.penumbra("capture", "wan", "--count", "1", "--snaplen", str(size), "--filter", "src port 3", "--socket", router.socket)
+        lines[size] = re.sub(r"^\S+ |\d+$", "", done.stdout.strip())
+    assert re.fullmatch(r"\[cut at 10\], length ", lines[10]) and lines[14] == "IP, [cut at 14]"
+    assert re.fullmatch(r"IP 192\.0\.2\.9 > \S+: protocol 17, length \d+, \[cut at 34\]", lines[34])
+    assert re.fullmatch(r"IP 192\.0\.2\.9\.3 > \S+: UDP, length ", lines[42])
+
+
+def test_a_capture_ends_with_its_port_and_others_go_on(bench, run, frames):
+    bench.configure([*PORTS, {"name": "spare", "device": "none"}], ROUTES, NEIGHBOURS)
+    write_pcap(bench.folder / "in.pcap", frames_of(frames))
+    with bench.start() as router, Capturing(router, "drops") as drops, Capturing(router, "wan") as wan:
+        with Capturing(router, "spare", "--direction", "both") as capture:
+            assert run.do("port", "del", "spare") == [("router", 0, 1, 0)]
+            output, errors = capture.process.communicate(timeout=conftest.PATIENCE)
+        assert capture.process.returncode == 1
+        assert "the capture ends: port 'spare' was removed" in errors
+        assert json.loads(output)["ended"] == "port 'spare' was removed"
+        done = conftest.penumbra("capture", "spare", "--socket", router.socket)
+        assert done.returncode == 2 and "there is no port 'spare'; there are: wan, lan" in done.stderr
+        run.do("port", "add", "spare device none")
+        with Capturing(router, "spare") as capture:
+            assert capture.end(signal.SIGINT)[1] == {"captured": 0, "lost": 0, "reasons": {}}
+        router.wait_for_packets(count=router.received() + 1000)
+        assert "ended" not in drops.end(signal.SIGINT)[1] and "ended" not in wan.end(signal.SIGINT)[1]
+        router.stop()
+
+
 def test_clients_that_are_killed_leave_nothing_behind(router):
     """More of them than there can be captures at once."""
     for _ in range(12):

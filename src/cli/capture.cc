@@ -80,9 +80,14 @@ void print(runtime::CaptureClient& client, const Interruption& interruption) {
 
 void report(const Wish& wish, runtime::CaptureClient& client) {
   const auto report = client.report();
-  if (wish.router.json) return write_output(report.dump() + "\n");
-  const std::string text = in_words(report);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  if (wish.router.json) {
+    write_output(report.dump() + "\n");
+  } else {
+    const std::string text = in_words(report);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  }
+  if (!report.contains("ended")) return;
+  throw Failure(ExitCode::failure, fmt::format("the capture ends: {}", report.at("ended").get<std::string>()));
 }
 
 void capture(const Wish& wish) {
@@ -133,9 +138,9 @@ void set_up_capture(CLI::App& command) {
       ->type_name("REASON");
   add_router_options(command, wish->router);
   command.footer(
-      "Ends with --count, on SIGINT and SIGTERM, or with the router, and then says how many packets it got and lost. "
-      "It\n"
-      "never slows the router: of what comes faster than it is taken, the capture loses packets, not the router.");
+      "Ends with --count, on SIGINT and SIGTERM, with the router, or when the port is removed (exit code 1), and then\n"
+      "says how many packets it got and lost. It never slows the router: of what comes faster than it is taken,\n"
+      "the capture loses packets, not the router.");
   command.callback([wish] { capture(*wish); });
 }
 

@@ -38,6 +38,16 @@ void Captures::start(std::string_view what, std::span<const std::string> argumen
   *free = std::move(session);
 }
 
+void Captures::set_ports(std::vector<std::string> ports) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& session : sessions_) {
+    const auto port = session == nullptr ? std::nullopt : session->port();
+    if (!port || !ports[*port].empty() || ports_[*port].empty()) continue;
+    session->end(fmt::format("port '{}' was removed", ports_[*port]));
+  }
+  ports_ = std::move(ports);
+}
+
 void Captures::expose(Slot& slot, CaptureSession* session) {
   {
     const std::lock_guard lock(mutex_);

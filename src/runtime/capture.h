@@ -39,8 +39,9 @@ class Captures {
   /// The run has ended: each capture hands over what it has, and ends. No worker may run any more.
   void finish() noexcept;
 
-  /// There are other ports. No worker works meanwhile, and nobody asks.
-  void set_ports(std::vector<std::string> ports) { ports_ = std::move(ports); }
+  /// There are other ports, by place; a port that was removed has no name. Captures of removed ports end. No worker
+  /// works meanwhile, and nobody asks.
+  void set_ports(std::vector<std::string> ports);
 
   bool armed() const noexcept { return armed_.load(std::memory_order_relaxed); }
 

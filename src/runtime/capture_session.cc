@@ -95,6 +95,12 @@ void CaptureSession::sent(std::uint16_t worker, std::uint16_t port, std::uint16_
   lane.ring.publish(lane.marks[taken]);
 }
 
+void CaptureSession::end(std::string reason) {
+  if (ended_.load(std::memory_order_relaxed)) return;
+  end_reason_ = std::move(reason);
+  end();
+}
+
 void CaptureSession::start() {
   thread_ = std::jthread([this] { run(); });
 }
@@ -139,7 +145,7 @@ bool CaptureSession::wants_end() {
   std::array<char, 64> bytes{};
   const ssize_t count = ::recv(connection_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   client_ends_ = client_ends_ || count == 0;
-  return client_ends_ || ended_.load(std::memory_order_relaxed);
+  return client_ends_ || ended_.load(std::memory_order_acquire);
 }
 
 bool CaptureSession::drain() {
@@ -212,7 +218,9 @@ std::string CaptureSession::report() const {
   for (std::size_t i = 0; i < by_reason_.size(); ++i) {
     if (by_reason_[i] != 0) reasons[reason_names_[i]] = by_reason_[i];
   }
-  return nlohmann::ordered_json{{"captured", captured_}, {"lost", lost}, {"reasons", reasons}}.dump() + "\n";
+  nlohmann::ordered_json report{{"captured", captured_}, {"lost", lost}, {"reasons", reasons}};
+  if (ended_.load(std::memory_order_acquire) && !end_reason_.empty()) report["ended"] = end_reason_;
+  return report.dump() + "\n";
 }
 
 }  // namespace penumbra::runtime

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,8 +25,9 @@ namespace penumbra::runtime {
 
 /// What goes over the connection: the answer line of a success, then frames. A frame is its length as
 /// 4 bytes in the machine's order and so many bytes of whole capture records (io::CaptureRecord with its data). A frame
-/// of no bytes is the last one; behind it stands a line {"captured": N, "lost": N, "reasons": {NAME: N, ...}}: packets
-/// handed over, packets that matched and found no room, and of dropped and punted ones how many for which reason.
+/// of no bytes is the last one; after it comes a line {"captured": N, "lost": N, "reasons": {NAME: N, ...}}: packets
+/// handed over, packets that matched and found no room, and of dropped and punted ones how many for which reason. The
+/// line has "ended", a sentence, if the capture could not go on although the router does.
 class CaptureSession {
  public:
   /// So long a client that takes nothing is waited for once the router ends.
@@ -52,7 +55,13 @@ class CaptureSession {
   /// Starts its thread.
   void start();
   /// The router ends: what is there goes to the client, and the report.
-  void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
+  void end() noexcept { ended_.store(true, std::memory_order_release); }
+  /// Ends it likewise for another reason, which the report tells, unless it ends already. One thread at a time.
+  void end(std::string reason);
+  /// The place of the port whose packets it has; nothing if they are those of all ports.
+  std::optional<std::uint16_t> port() const {
+    return wish_.received || wish_.sent ? std::optional(wish_.port) : std::nullopt;
+  }
   /// Its thread has nothing more to do.
   bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
 
@@ -98,6 +107,7 @@ class CaptureSession {
   FileDescriptor connection_;
   const Expose expose_;
   std::atomic<bool> ended_{false}, done_{false};
+  std::string end_reason_;  ///< written before `ended_`
   bool client_ends_ = false;
   std::vector<std::uint8_t> frame_;
   std::uint64_t captured_ = 0;

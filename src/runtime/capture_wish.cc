@@ -77,7 +77,7 @@ CaptureWish parse_capture_wish(std::string_view what, std::span<const std::strin
   if (of_port) {
     if (arguments.empty()) throw std::invalid_argument("capture port: which?");
     const auto found = std::ranges::find(ports, arguments[0]);
-    if (found == ports.end()) {
+    if (found == ports.end() || found->empty()) {
       throw std::invalid_argument(
           fmt::format("there is no port '{}'; {}", arguments[0], did_you_mean_or_list(arguments[0], ports)));
     }

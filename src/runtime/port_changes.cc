@@ -110,10 +110,13 @@ void PortChanges::exchange(const PortPlan& plan, std::vector<Arrival>& arrivals,
     if (!slot(static_cast<std::uint16_t>(i)).is_removed()) layout.slot(i).set_config(plan.placed.ports[i]);
   }
   for (Arrival& arrival : arrivals) put_in_place(plan, arrival);
+  for (const std::uint16_t place : plan.resized) {
+    if (layout.host != nullptr) layout.host->renew(slot(place));
+  }
   layout.pipeline.rebind(layout.infos());
   std::vector<std::string> names;
   names.reserve(layout.ports.size());
-  for (const auto& port : layout.ports) names.push_back(port->info().name);
+  for (const auto& info : layout.infos()) names.push_back(info.name);
   parts_.tracer.set_ports(names);
   parts_.captures.set_ports(names);
   // Commands do not end a run: where nothing can come any more, it waits for ports as one does that has none.

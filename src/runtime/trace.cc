@@ -71,7 +71,7 @@ Tracer::Wish Tracer::parse_wish(std::span<const std::string> arguments) const {
       wish.filter = std::make_unique<PacketFilter>(value);
     } else if (option == "--port") {
       const auto found = std::find(ports_.begin(), ports_.end(), value);
-      if (found == ports_.end()) {
+      if (found == ports_.end() || found->empty()) {
         throw std::invalid_argument(
             fmt::format("there is no port '{}'; {}", value, did_you_mean_or_list(value, ports_)));
       }
@@ -134,7 +134,9 @@ std::string Tracer::in_words(Verdict verdict) const {
     case Verdict::Kind::pass:
       return "pass";
     case Verdict::Kind::send:
-      return "send " + (verdict.value < ports_.size() ? ports_[verdict.value] : std::to_string(verdict.value));
+      return "send " + (verdict.value < ports_.size() && !ports_[verdict.value].empty()
+                            ? ports_[verdict.value]
+                            : std::to_string(verdict.value));
     case Verdict::Kind::replicate:
       return "replicate";
     case Verdict::Kind::drop:
