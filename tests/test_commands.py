@@ -99,7 +99,7 @@ def test_a_metric_says_which_route(run, router):
     [
         ("add", ["20.0.0.0/8 dev dmz", "# a comment", "  30.0.0.0/8 dev dnz"], "3:18", "did you mean 'dmz'?"),
         ("add", ["20.0.0.0/8 dev dmz", "10.0.0.0/8 dev dmz metric 20"], "2:1", "already"),
-        ("add", ["20.0.0.0/8 dev dmz", "20.0.0.0/8 dev lan"], "2:1", "stands in line 1 already"),
+        ("add", ["20.0.0.0/8 dev dmz", "20.0.0.0/8 dev lan"], "2:1", "is in line 1 already"),
         ("del", ["10.0.0.0/8", "", " 20.0.0.0/8"], "3:2", "there is no route to 20.0.0.0/8"),
         ("del", ["10.0.0.0/8", "10.0.0.0/8 metric 20"], "2:1", "line 1 removes this route already"),
         ("replace", ["10.0.0.0/8 dev dmz", "40.0.0.0/8"], "2:11", "expected 'via ADDRESS dev PORT'"),

@@ -73,6 +73,12 @@ CLI::Validator as_seconds() {
                     "a duration such as 10s, 250ms, 2m or 1h, from 1ms to 87600h (10 years)");
 }
 
+CLI::Validator as_confirm_time() {
+  constexpr Bounds kBounds{.least = 0.1, .most = 24.0 * 3600, .whole = false};  // read_confirm_time()'s
+  return with_units({{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}, kBounds,
+                    "a duration such as 60s, 500ms, 2m or 1h, from 100ms to 24h");
+}
+
 CLI::Validator as_count() {
   constexpr Bounds kBounds{.least = 0, .most = 1e15, .whole = true};  // far below where doubles skip whole numbers
   return with_units({{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}}, kBounds,

@@ -19,6 +19,8 @@ CLI::Validator one_of(std::vector<std::string> words);
 /// A duration, given to the variable in seconds: "250ms", "10s", "2m", "1h"; a bare number is seconds. From
 /// a millisecond to ten years, which any clock's count of nanoseconds holds.
 CLI::Validator as_seconds();
+/// The same in the range that the router takes for --confirm.
+CLI::Validator as_confirm_time();
 /// A count: "900000", "900k", "2M", "1G".
 CLI::Validator as_count();
 /// A seed: any number of 64 bits.

@@ -227,6 +227,9 @@ TEST(Quantities, HaveUnits) {
     EXPECT_EQ(as_count()(text), "");
     EXPECT_EQ(text, number);
   }
+  for (std::string wrong : {"abc", "99ms", "25h", "0"}) {
+    EXPECT_THAT(as_confirm_time()(wrong), testing::HasSubstr("from 100ms to 24h"));
+  }
   for (std::string wrong : {"", "s", "1x", "-1", "1 s", "nan", "inf", "1e3"}) {
     EXPECT_NE(as_seconds()(wrong), "") << wrong;
     EXPECT_NE(as_count()(wrong), "") << wrong;

@@ -196,7 +196,7 @@ class PortReader {
 
   static void require_new(Lines& lines, const std::string& key, const ConfigNode& node, const std::string& what) {
     const auto [first, added] = lines.emplace(key, node.location().line);
-    if (!added) throw node.error(what + " stands in line " + std::to_string(first->second) + " already");
+    if (!added) throw node.error(what + " is in line " + std::to_string(first->second) + " already");
   }
 
   Lines names_, addresses_, twins_, devices_, interfaces_;

@@ -106,7 +106,7 @@ std::vector<NeighbourEntryOf<Family>> parse(std::string_view text, const std::st
     const auto [first, added] = first_lines.emplace(std::pair(neighbour->address, neighbour->port), line.number());
     if (!added) {
       throw line.error(word, "the neighbour " + to_string(neighbour->address) + " on " + quote(neighbour->port) +
-                                 " stands in line " + std::to_string(first->second) + " already");
+                                 " is in line " + std::to_string(first->second) + " already");
     }
     neighbours.push_back({std::move(*neighbour), line.number()});
   }

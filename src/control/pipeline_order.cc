@@ -77,7 +77,7 @@ std::vector<std::string> check_order(std::span<const StageConfig> pipeline) {
     if (twice) {
       warnings.emplace_back(
           InputError(stage.location,
-                     fmt::format("{} stands in line {} already, and packets go through both; leave one out unless "
+                     fmt::format("{} is in line {} already, and packets go through both; leave one out unless "
                                  "that is meant",
                                  quote(stage.function), same->location.line))
               .what());

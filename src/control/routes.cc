@@ -352,7 +352,7 @@ void RouteParser<Family>::reject_duplicates(std::string_view text, const std::st
   const RouteOf<Family>& route = list_.routes[order[found]];
   throw error_in_line(text, name, lines_[order[found]],
                       "the route to " + to_string(route.prefix) + " with metric " + std::to_string(route.metric) +
-                          " stands in line " + std::to_string(lines_[order[first]]) + " already");
+                          " is in line " + std::to_string(lines_[order[first]]) + " already");
 }
 
 template <class Family>
