@@ -4,6 +4,7 @@ error for `check` and `run` alike, with file, line and column; what can be right
 A '§' marks the place that the message must name."""
 
 import os
+import pathlib
 import socket
 
 import pytest
@@ -77,19 +78,19 @@ ERRORS = {
     # devices
     "one interface, two ports": (
         configuration(["echo"], '{name: wan, device: "net_af_packet0,iface=eth7"}', '{name: lan, device: §"net_af_packet1,iface=eth7"}'),
-        "the interface 'eth7' stands in line 2 already",
+        "the interface 'eth7' is in line 2 already",
     ),
     "one interface, two drivers": (
         configuration(["echo"], '{name: wan, device: "net_af_packet0,iface=eth7"}', '{name: lan, device: §"net_af_xdp0,iface=eth7"}'),
-        "the interface 'eth7' stands in line 2 already",
+        "the interface 'eth7' is in line 2 already",
     ),
     "one device, two ports": (
         configuration(["echo"], NULL, '{name: lan, device: §"net_null0,size=100"}'),
-        "the device 'net_null0' stands in line 2 already",
+        "the device 'net_null0' is in line 2 already",
     ),
     "one card, written in two ways": (
         configuration(["echo"], '{name: wan, device: "0000:81:00.0"}', '{name: lan, device: §"81:00.0"}'),
-        "the device '0000:81:00.0' stands in line 2 already",
+        "the device '0000:81:00.0' is in line 2 already",
     ),
     "af_packet without interface": (one("{name: wan, device: §net_af_packet0}"), "add iface=NAME"),
     "af_packet with an empty one": (one('{name: wan, device: §"net_af_packet0,iface="}'), "add iface=NAME"),
@@ -144,7 +145,7 @@ ERRORS = {
     ),
     "link_local": (configuration(["ipv4: {link_local: §pass}"]), "there are: drop, forward"),
     # aliases are named where they stand
-    "alias of a whole port": ("ports:\n  - &p {name: wan, device: none}\n  - §*p\npipeline: [echo]\n", "the name 'wan' stands in line 2 already"),
+    "alias of a whole port": ("ports:\n  - &p {name: wan, device: none}\n  - §*p\npipeline: [echo]\n", "the name 'wan' is in line 2 already"),
     "alias of a name": ("ports:\n  - {name: &n wan, device: none}\n  - {name: §*n, device: none}\npipeline: [echo]\n", "the name 'wan'"),
     "alias with an unknown key": (
         "ports:\n  - {name: wan, device: none}\npipeline:\n  - flows: {export: &e {collector: '192.0.2.1:1'}}\n  - echo: §*e\n",
@@ -201,8 +202,8 @@ def test_error_in_a_route(folder, command, case):
 PUNTS = "punts: §{each: 10}\n"
 #: What can be right.
 WARNINGS = {
-    "acl twice": (configuration([ACL, f"§{ACL}", "echo"]), "'acl' stands in line 5 already"),
-    "flows twice": (configuration(["flows", "§flows", "echo"]), "'flows' stands in line 5 already"),
+    "acl twice": (configuration([ACL, f"§{ACL}", "echo"]), "'acl' is in line 5 already"),
+    "flows twice": (configuration(["flows", "§flows", "echo"]), "'flows' is in line 5 already"),
     "access list between routers": (configuration(["ipv4", f"§{ACL}", "ipv6"]), "put it before 'ipv4'"),
     "kernel without a twin": (configuration(["ipv4: {follow: [§kernel]}"]), "no port has a twin", "'twin: true'"),
     "kernel without a twin, IPv6": (configuration(["ipv6: {follow: [§kernel]}"]), "no port has a twin"),
@@ -285,6 +286,26 @@ def test_an_mtu_above_the_interfaces(folder):
         assert done.returncode == 0, done.stderr
         assert f"{place}port 'wan': an MTU of 9000 is above the interface's, so 1500 holds" in done.stderr
         assert "ip link set dev lan0 mtu 9000" in done.stderr
+
+
+def test_an_mtu_above_the_interfaces_by_command(folder):
+    write("router.yaml", "ports: []\ncontrol: {socket: ctl}\npipeline: [echo]\n")
+    done = in_a_namespace(
+        f"""ip link add lan0 type veth peer name lan1; ip link set lan0 up
+        penumbra() {{ {conftest.PROGRAM} "$@" --socket ctl; }}
+        {conftest.PROGRAM} run router.yaml 2>log & trap 'kill $!' EXIT
+        for try in $(seq 300); do [ -S ctl ] && break; sleep 0.1; done
+        penumbra port add wan device net_af_packet0,iface=lan0 mtu 9000
+        echo set >&2
+        penumbra set ports.wan.mtu 1400
+        penumbra set ports.wan.mtu 8000
+        penumbra plan"""
+    )
+    assert done.returncode == 0, done.stderr
+    added, changed = done.stderr.split("set\n")
+    assert added.startswith("port 'wan': an MTU of 9000 is above the interface's, so 1500 holds; set the interface's (ip link set dev lan0 mtu 9000)")
+    assert changed.startswith("port 'wan': an MTU of 8000 is above the interface's, so 1500 holds"), changed
+    assert "port 'wan': an MTU of 9000 is above" in pathlib.Path("log").read_text()
 
 
 def test_a_twin_that_is_no_tap(folder):

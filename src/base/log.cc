@@ -52,8 +52,7 @@ Lines& lines_of_log() {
   return lines;
 }
 
-/// Writes at most kMostAtOnce bytes if that takes no waiting. A flag of the file (O_NONBLOCK) would be that of all
-/// processes that have it.
+/// Writes at most kMostAtOnce bytes if that takes no waiting. Sets no O_NONBLOCK: other processes share the open file.
 bool write_now(std::string_view text) noexcept {
   pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return false;

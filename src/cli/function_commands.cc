@@ -60,6 +60,7 @@ std::vector<std::string> to_arguments(const Options& options) {
 
 void change(const RouterAddress& address, const Options& options) {
   const auto answer = ask(address, options.command, options.action, to_arguments(options));
+  print_warnings(answer);
   if (address.json) return print_answer(answer, true);
   write_output(changes_in_words(answer));
 }

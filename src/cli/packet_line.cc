@@ -36,7 +36,7 @@ struct Part {
   Bytes bytes;
   std::size_t cut = 0;  ///< bytes of the frame that were captured; 0: all
 
-  /// What is said of a part that is too short: that it was cut, or that the packet itself is wrong.
+  /// Says why the part is too short: the capture cut it, or the packet is `wrong`.
   std::string too_short(const std::string& wrong) const { return cut == 0 ? wrong : fmt::format("[cut at {}]", cut); }
 };
 

@@ -26,6 +26,7 @@ void ask_for(const RouterAddress& address, const std::string& action, const std:
   if (!file.empty()) arguments.push_back(std::filesystem::absolute(file).string());
   if (!confirm.empty()) arguments.insert(arguments.end(), {"--confirm", confirm});
   const auto answer = ask(address, "reload", action, arguments);
+  print_warnings(answer);
   if (address.json) return print_answer(answer, true);
   write_output(reload_in_words(answer, action == "plan"));
 }
@@ -88,6 +89,7 @@ void set_value(const RouterAddress& address, const std::string& action, std::vec
                const std::string& confirm) {
   if (!confirm.empty()) arguments.insert(arguments.end(), {"--confirm", confirm});
   const auto answer = ask(address, "config", action, arguments);
+  print_warnings(answer);
   if (address.json) return print_answer(answer, true);
   write_output(reload_in_words(answer, false));
 }
@@ -132,8 +134,13 @@ void add_confirm_option(CLI::App& command, std::string& seconds) {
       .add_option("--confirm", seconds,
                   "Take the change back after this time (60s, 2m) unless "
                   "`penumbra confirm` comes before")
-      ->transform(as_seconds())
+      ->transform(as_confirm_time())
       ->type_name("TIME");
+}
+
+void print_warnings(const nlohmann::ordered_json& answer) {
+  if (!answer.contains("warnings")) return;
+  for (const auto& warning : answer.at("warnings")) fmt::print(stderr, "{}\n", warning.get<std::string>());
 }
 
 std::string unconfirmed_in_words(const nlohmann::ordered_json& answer) {

@@ -16,6 +16,9 @@ void add_confirm_option(CLI::App& command, std::string& seconds);
 /// When what an answer says is taken back, a line; nothing if it stays.
 std::string unconfirmed_in_words(const nlohmann::ordered_json& answer);
 
+/// Prints the warnings of an answer to standard error, one a line.
+void print_warnings(const nlohmann::ordered_json& answer);
+
 /// For people: a router's answer to `reload`, or if `planned` to `plan`.
 std::string reload_in_words(const nlohmann::ordered_json& answer, bool planned);
 

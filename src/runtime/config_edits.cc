@@ -93,7 +93,7 @@ YAML::Node parse_value(const std::string& path, const std::string& text) {
     if (value.IsMap() || value.IsSequence()) value.SetStyle(YAML::EmitterStyle::Flow);
     return value;
   } catch (const InputError& error) {
-    throw std::invalid_argument(fmt::format("{}: {}: {}", path, quote(text), error.message()));
+    throw InputError({}, fmt::format("{}: {}: {}", path, quote(text), error.message()));
   }
 }
 

@@ -33,7 +33,8 @@ std::vector<std::string> config_differences(const ConfigNode& saved, const Confi
 ConfigEdit edit_ports(const control::RouterConfig& config, std::string_view action, const CommandEntries& entries);
 
 /// Gives a setting a value, a YAML text, or takes it out if there is none. `path` is ports.PORT.KEY or STAGE.KEY, with
-/// further keys where a value is a map. `stages` are the names of the pipeline's stages. Throws std::invalid_argument.
+/// further keys where a value is a map. `stages` are the names of the pipeline's stages. Throws std::invalid_argument
+/// for a path, InputError for a value.
 ConfigEdit edit_setting(const control::RouterConfig& config, std::span<const std::string> stages,
                         const std::string& path, const std::optional<std::string>& value);
 

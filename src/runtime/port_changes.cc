@@ -111,7 +111,7 @@ void PortChanges::exchange(const PortPlan& plan, std::vector<Arrival>& arrivals,
   }
   for (Arrival& arrival : arrivals) put_in_place(plan, arrival);
   for (const std::uint16_t place : plan.resized) {
-    if (layout.host != nullptr) layout.host->renew(slot(place));
+    if (layout.host != nullptr) layout.host->renew(slot(place), nullptr);  // it has no interface
   }
   layout.pipeline.rebind(layout.infos());
   std::vector<std::string> names;

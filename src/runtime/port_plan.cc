@@ -94,11 +94,7 @@ class Planner {
       const std::string name = fmt::format("ports.{}.{}", after.info.name, key);
       if (key == "mtu") {
         if (before.info.mtu == after.info.mtu) continue;
-        if (!is_ethdev(after)) {
-          plan_.restarts.push_back(name);
-          continue;
-        }
-        plan_.reopened.push_back(after.info.index);
+        (is_ethdev(after) ? plan_.reopened : plan_.resized).push_back(after.info.index);
       } else if (key == "twin") {
         if (before.twin == after.twin) continue;
         plan_.new_twins.push_back(after.info.index);

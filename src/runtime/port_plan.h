@@ -24,6 +24,7 @@ struct PortPlan {
   std::vector<std::uint16_t> added;      ///< places, also those of ports that come again
   std::vector<std::uint16_t> removed;    ///< likewise
   std::vector<std::uint16_t> reopened;   ///< places of ports whose device takes another MTU
+  std::vector<std::uint16_t> resized;    ///< places of built-in ports with another MTU, which no device need know
   std::vector<std::uint16_t> new_twins;  ///< of ports that stay: their twin has another name, comes or goes
   std::vector<std::string> changes;      ///< in words, with port and key
   std::vector<std::string> restarts;     ///< what only a restart can change: "ports.wan.queues"

@@ -69,6 +69,14 @@ TEST(PortPlan, NamesPortAndKeyOfWhatCanChangeAndOfWhatTakesARestart) {
   EXPECT_TRUE(plan.changes[2].starts_with("ports.a.twin: ")) << plan.changes[2];
 }
 
+TEST(PortPlan, TheMtuOfABuiltInPortChangesWithoutADevice) {
+  const PortPlan plan = plan_ports(placed(both()), config_of(std::string(kA) + ", {name: b, device: none, mtu: 9000}"));
+  EXPECT_THAT(plan.resized, ElementsAre(1));
+  EXPECT_THAT(plan.reopened, IsEmpty());
+  EXPECT_THAT(plan.restarts, IsEmpty());
+  EXPECT_THAT(plan.changes, ElementsAre("ports.b.mtu: '9000', was not set"));
+}
+
 TEST(PortPlan, APciDeviceTakesARestartUnlessThereIsOne) {
   const std::string card = ", {name: c, device: '0000:81:00.0'}";
   EXPECT_THAT(plan_ports(placed(both()), config_of(both() + card)).restarts, ElementsAre("ports.c"));

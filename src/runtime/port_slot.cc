@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <variant>
 
 namespace penumbra::runtime {
 namespace {
@@ -141,6 +142,7 @@ void PortSlot::set_config(control::PortConfig config) {
   config_ = std::move(config);
   info_.addresses = config_.info.addresses;
   info_.ipv6_addresses = config_.info.ipv6_addresses;
+  if (!std::holds_alternative<control::Ethdev>(config_.device)) info_.mtu = config_.info.mtu;
 }
 
 void PortSlot::attach(std::unique_ptr<io::Port> port) {

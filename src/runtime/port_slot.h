@@ -108,7 +108,7 @@ class PortSlot final : public io::Port {
   void remove();
   /// The port comes, again or with other settings: with a device that is open and started.
   void replace(control::PortConfig config, std::unique_ptr<io::Port> port);
-  /// Other settings, which the device needs not know: addresses, the twin.
+  /// Other settings, which the device needs not know: addresses, the twin, a built-in port's MTU.
   void set_config(control::PortConfig config);
   /// How to open the device from now on.
   void set_reopen(io::Reopen reopen) { reopen_ = std::move(reopen); }

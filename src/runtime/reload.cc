@@ -12,8 +12,10 @@
 #include <stdexcept>
 
 #include "base/log.h"
+#include "io/port_warnings.h"
 #include "penumbra/errors.h"
 #include "runtime/commands.h"
+#include "runtime/config_keys.h"
 #include "runtime/port_changes.h"
 #include "runtime/port_plan.h"
 #include "runtime/running_config.h"
@@ -21,13 +23,28 @@
 namespace penumbra::runtime {
 namespace {
 
-constexpr const char* kRunning = "running configuration";  ///< what errors call the text that `show config` prints
+constexpr const char* kRunning = "running configuration";  ///< file of places in the text that `show config` prints
 
 std::vector<std::pair<std::string, std::string>> stages_of(const control::RouterConfig& config) {
   std::vector<std::pair<std::string, std::string>> stages;
   stages.reserve(config.pipeline.size());
   for (const auto& stage : config.pipeline) stages.emplace_back(stage.function, stage.engine);
   return stages;
+}
+
+/// What `check` says of this machine and the ports that are opened. Places in the text that `show config` prints are
+/// left out: they name the port anyway.
+std::vector<std::string> warnings_of(const PortPlan& plan) {
+  std::vector<control::PortConfig> ports;
+  for (const auto* places : {&plan.added, &plan.reopened}) {
+    for (const std::uint16_t place : *places) {
+      control::PortConfig& port = ports.emplace_back(plan.placed.ports[place]);
+      for (SourceLocation* where : {&port.device_location, &port.mtu_location, &port.twin_location}) {
+        if (where->file == kRunning) where->file.clear();
+      }
+    }
+  }
+  return io::port_warnings(ports);
 }
 
 /// Takes `--confirm SECONDS` from the end of the arguments.
@@ -123,6 +140,7 @@ nlohmann::ordered_json Reloader::take_over_locked(const control::RouterConfig& n
                                          next.file.string(), fmt::join(restart, ", "),
                                          all_of_ports ? ", or `penumbra port del` and `port add`" : ""));
   }
+  const std::vector<std::string> warnings = warnings_of(plan);
   std::vector<std::string> changes = plan.changes, unsaved;
   try {
     const std::lock_guard functions(functions_);
@@ -142,15 +160,16 @@ nlohmann::ordered_json Reloader::take_over_locked(const control::RouterConfig& n
       changes.insert(changes.end(), of_functions.begin(), of_functions.end());
     }
   } catch (const InputError& error) {
+    // Not a wrong file, as the spare is made of it: only not for this router.
     const bool is_file = error.location().file != kRunning;
-    throw std::runtime_error(
-        is_file ? error.what()
-                : error.message());  // not a wrong file, as the spare is made of it: only not for this router
+    throw std::runtime_error(is_file ? error.what() : at_key(error, *next.root, stage_names()).what());
   }
   nlohmann::ordered_json answer{
       {"file", std::filesystem::absolute(next.file).string()}, {"changes", changes}, {"restart", restart}};
   if (!unsaved.empty()) answer["unsaved"] = unsaved;
+  if (!warnings.empty()) answer["warnings"] = warnings;
   if (!apply) return answer;
+  for (const auto& warning : warnings) log_warning(warning);
   // The spare pipeline has what ran before now.
   const auto undo = [this, spare, placed = plan.placed, before = config_, saved = saved_] {
     const std::lock_guard functions(functions_);
@@ -210,7 +229,6 @@ std::vector<std::string> Reloader::unsaved() const {
   return lines;
 }
 
-/// Errors in it are called by what prints it.
 control::RouterConfig Reloader::parse(const std::string& text) const {
   auto config = control::parse_config(text, kRunning, file_.parent_path());
   config.file = config_.file;
@@ -218,14 +236,21 @@ control::RouterConfig Reloader::parse(const std::string& text) const {
   return config;
 }
 
-/// Takes over a configuration that a command has changed. Tables that commands have changed stay as they are.
+/// Takes over a configuration that a command has changed. Tables that commands have changed stay as they are. Errors
+/// name a key, as nobody knows the lines of this text.
 nlohmann::ordered_json Reloader::take_edit(const ConfigEdit& edit, std::optional<std::chrono::nanoseconds> confirm) {
-  const auto kept = parse(edit.text);
-  const auto next = [&] {
-    const std::lock_guard functions(functions_);
-    return parse(running_config(kept, pipeline_));
-  }();
-  return take_over_locked(next, kept, true, confirm);
+  std::string text = edit.text;
+  try {
+    const auto kept = parse(text);
+    {
+      const std::lock_guard functions(functions_);
+      text = running_config(kept, pipeline_);
+    }
+    return take_over_locked(parse(text), kept, true, confirm);
+  } catch (const InputError& error) {
+    if (error.location().file != kRunning) throw;
+    throw at_key(error, ConfigNode::parse(text, "", {}), stage_names());
+  }
 }
 
 nlohmann::ordered_json Reloader::change_ports(std::string_view action, const CommandRequest& request) {
@@ -236,7 +261,10 @@ nlohmann::ordered_json Reloader::change_ports(std::string_view action, const Com
   nlohmann::ordered_json answer{
       {"changes",
        {{{"stage", "router"}, {"command", "port"}, {"added", added}, {"removed", removed}, {"changed", changed}}}}};
-  if (added + removed + changed != 0) take_edit(edit, request.confirm);
+  if (added + removed + changed != 0) {
+    const auto taken = take_edit(edit, request.confirm);
+    if (taken.contains("warnings")) answer["warnings"] = taken.at("warnings");
+  }
   tell_unconfirmed(answer);
   return answer;
 }
@@ -249,12 +277,7 @@ nlohmann::ordered_json Reloader::set(std::string_view action, std::span<const st
   }
   const auto stages = stage_names();
   const auto value = has_value ? std::optional(arguments[1]) : std::nullopt;
-  try {
-    return take_edit(edit_setting(config_, stages, arguments[0], value), confirm);
-  } catch (const InputError& error) {
-    if (error.location().file != kRunning) throw;
-    throw std::invalid_argument(fmt::format("{}: {}", arguments[0], error.message()));
-  }
+  return take_edit(edit_setting(config_, stages, arguments[0], value), confirm);
 }
 
 /// How long what was changed stays unless it is confirmed.
