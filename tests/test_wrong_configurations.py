@@ -220,6 +220,16 @@ WARNINGS = {
     ),
     "missing interface": (one('{name: wan, device: §"net_af_packet0,iface=nosuch0"}'), "no interface 'nosuch0' here"),
     "missing card": (one('{name: wan, device: §"0000:ff:1f.7"}'), "no PCI device 0000:ff:1f.7 here"),
+    "addresses that nothing uses": (
+        one("{name: wan, device: none, addresses: §[192.0.2.1/24, 2001:db8::1/64]}"),
+        "port 'wan': nothing uses its addresses",
+        "give it a twin",
+    ),
+    "addresses of IPv6 and a router of IPv4": (
+        configuration(["ipv4"], "{name: wan, device: none, addresses: §[192.0.2.1/24, 2001:db8::1/64]}"),
+        "nothing uses its IPv6 addresses",
+        "add 'ipv6'",
+    ),
     "switch of one port": (configuration(["§l2"], WAN), "no VLAN has two ports"),
     "switch of lonely VLANs": (configuration(["l2: §{ports: {wan: {access: 2}}}"]), "no VLAN has two ports"),
     "switch that does not listen to all": (configuration(["§l2"], NULL, LAN), "port 'wan' is not promiscuous"),
@@ -236,6 +246,31 @@ def test_warning(folder, case):
         assert fragment in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("stage", "more"),
+    [
+        ("echo", ", twin: w0"),
+        ("{ipv4: {}}", ""),
+        ('{ndn: {faces: [{name: a, port: wan, remote: "udp4://192.0.2.7", mac: "02:00:00:00:00:aa"}]}}', ""),
+    ],
+)
+def test_addresses_that_something_uses(folder, stage, more):
+    write("router.yaml", configuration([stage], f"{{name: wan, device: none, addresses: [192.0.2.1/24]{more}}}"))
+    done = conftest.penumbra("check", "router.yaml")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_entries_that_never_decide(folder, command):
+    write("acl.txt", "permit src 10.0.0.0/8\ndeny src 10.1.0.0/16\npermit\npermit proto tcp dport 80\n")
+    write("router.yaml", configuration([ACL, "echo"]))
+    done = conftest.penumbra(command, "router.yaml", *(["--for", "100ms"] if command == "run" else []))
+    assert done.returncode == 0, done.stderr
+    assert "acl.txt:2: 'deny src 10.1.0.0/16' never decides: 'permit src 10.0.0.0/8' in line 1 matches all its packets" in done.stderr
+    assert "put it before that line, or remove it" in done.stderr
+    assert "acl.txt:4: 'permit proto tcp dport 80' never decides: 'permit' in line 3 matches all its packets; remove it" in done.stderr
+
+
 def test_ports_that_come_by_command(folder):
     """A configuration without ports is the start of one, so nothing that ports can mend is amiss."""
     write("flows.txt", "in_port=1,actions=drop\n")
@@ -250,6 +285,13 @@ FILE_WARNINGS = {
     "port 0": (FLOWS, "flows.txt", "actions=drop\nin_port=0,actions=1\n", "flows.txt:2: ", "there is no port 0"),
     "gateway that is the router": ("ipv4: {routes: r.txt}", "r.txt", "10.0.0.0/8 via 192.0.2.1 dev lan\n", "the router's own address"),
     "route of no packet": ("ipv4: {routes: r.txt}", "r.txt", "127.0.0.0/8 dev lan\n", "no packet takes the route to 127.0.0.0/8"),
+    "names that stay on their host": (
+        f'ndn: {{faces: [{{name: a, port: lan, remote: "{ETHER}"}}], routes: names.txt}}',
+        "names.txt",
+        "/a a\n/localhost/nfd a\n",
+        "names.txt:2: no packet takes the route to '/localhost/nfd'",
+        "remove the route",
+    ),
     "neighbour that is the router": (
         "ipv4: {neighbours: n.txt}",
         "n.txt",

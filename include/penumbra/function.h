@@ -214,6 +214,9 @@ enum class PassesOn : std::uint8_t {
   nothing,
 };
 
+/// Which of the ports' addresses (PortInfo) a function reads.
+enum class UsedAddresses : std::uint8_t { none, ipv4, ipv6, both };
+
 /// How a function presents itself.
 struct FunctionInfo {
   std::string name;     ///< its key in the configuration's pipeline
@@ -229,6 +232,7 @@ struct FunctionInfo {
   // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::vector<FunctionCommand> commands = {};
   PassesOn passes_on = PassesOn::whatever_it_does_not_drop;
+  UsedAddresses addresses = UsedAddresses::none;
 };
 
 /// Adds a function to the list; for a namespace-scope constant in the function's own folder. Returns true.

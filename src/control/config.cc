@@ -139,6 +139,7 @@ class PortReader {
       port.queues = static_cast<std::uint16_t>(value.integer(1, kMaxQueues));
     }
     if (const ConfigNode value = node.get("addresses"); value.present()) {
+      port.addresses_location = value.location();
       for (const auto& element : value.list()) {
         const std::string address = add_address(element, port.info);
         require_new(addresses_, address, element, "the address " + address);

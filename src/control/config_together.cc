@@ -11,6 +11,7 @@
 
 #include "control/pipeline_order.h"
 #include "penumbra/errors.h"
+#include "penumbra/function.h"
 
 namespace penumbra::control {
 namespace {
@@ -54,6 +55,33 @@ void check_follow(RouterConfig& config, const ConfigNode& fpm) {
               "no function follows FPM, so 'fpm' does nothing; add 'follow: [fpm]' to a function, or leave it out"));
 }
 
+bool uses(const StageConfig& stage, UsedAddresses family) {
+  const UsedAddresses used = find_function(stage.function)->addresses;
+  return used == family || used == UsedAddresses::both;
+}
+
+/// Addresses are for the port's twin and for functions that read them.
+void check_addresses(RouterConfig& config) {
+  const auto is_used = [&config](UsedAddresses family) {
+    return std::ranges::any_of(config.pipeline, [family](const StageConfig& stage) { return uses(stage, family); });
+  };
+  const bool ipv4 = is_used(UsedAddresses::ipv4), ipv6 = is_used(UsedAddresses::ipv6);
+  for (const PortConfig& port : config.ports) {
+    const bool unused_ipv4 = !ipv4 && !port.info.addresses.empty();
+    const bool unused_ipv6 = !ipv6 && !port.info.ipv6_addresses.empty();
+    if (!port.twin.empty() || (!unused_ipv4 && !unused_ipv6)) continue;
+    const std::string family = !unused_ipv6 ? "IPv4 " : !unused_ipv4 ? "IPv6 " : "";
+    config.warnings.push_back(
+        warning(port.addresses_location,
+                fmt::format("port {}: nothing uses its {}addresses: it has no twin, and no function of the pipeline "
+                            "reads them; give it a twin ('twin: true'), add {}, or leave the addresses out",
+                            quote(port.info.name), family,
+                            !unused_ipv6   ? "'ipv4'"
+                            : !unused_ipv4 ? "'ipv6'"
+                                           : "'ipv4' and 'ipv6'")));
+  }
+}
+
 /// What can be right, but seldom is.
 void add_warnings(RouterConfig& config, const ConfigNode& punts) {
   if (punts.present() && !may_have_twin(config)) {
@@ -85,6 +113,7 @@ void check_together(RouterConfig& config, const ConfigNode& root) {
   }
   config.warnings = check_order(config.pipeline);
   check_follow(config, fpm);
+  check_addresses(config);
   add_warnings(config, root.get("punts"));
 }
 

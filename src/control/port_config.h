@@ -22,8 +22,9 @@ struct PortConfig {
   SourceLocation location;                  ///< of the whole port
   SourceLocation device_location;
   SourceLocation sink_location;
-  SourceLocation mtu_location;   ///< line 0: the MTU is left out
-  SourceLocation twin_location;  ///< line 0: there is none
+  SourceLocation mtu_location;        ///< line 0: the MTU is left out
+  SourceLocation addresses_location;  ///< line 0: there are none
+  SourceLocation twin_location;       ///< line 0: there is none
 };
 
 }  // namespace penumbra::control

@@ -43,6 +43,7 @@ class Acl final : public Function {
       : family_(settings.family),
         parsing_(settings.parsing),
         structure_(std::move(settings.structure)),
+        warnings_(std::move(settings.warnings)),
         list_(fields_of(family_), structure_.name(), std::random_device{}(), grace_periods) {
     put_in_force(std::move(settings.entries));
     saved_ = own_entries();
@@ -61,6 +62,7 @@ class Acl final : public Function {
   }
   std::string shader() const override { return list_.shader(); }
   Table* table() override { return &list_.table(); }
+  std::vector<std::string> warnings() const override { return warnings_; }
   void bind(std::span<const PortInfo> /*ports*/) override {}
   void prepare(std::uint16_t worker) noexcept override { list_.prepare(worker); }
 
@@ -217,6 +219,7 @@ class Acl final : public Function {
   const Family family_;
   std::atomic<Parsing> parsing_;
   const rule_list::Structure structure_;
+  const std::vector<std::string> warnings_;
   rule_list::List<Entry> list_;
   std::vector<Entry> saved_;                         ///< as the configuration has them
   HugeArray<std::uint8_t> permits_{kMostRules + 1};  ///< by number

@@ -28,7 +28,8 @@ namespace {
                        .create = forwarding::create<Family>,
                        .ethertypes = {kEthertype, kArpEthertype},
                        .commands = forwarding::commands<Family>(),
-                       .passes_on = PassesOn::ethertypes_of_others});
+                       .passes_on = PassesOn::ethertypes_of_others,
+                       .addresses = UsedAddresses::ipv4});
 
 }  // namespace
 }  // namespace penumbra::ipv4

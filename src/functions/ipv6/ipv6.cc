@@ -28,7 +28,8 @@ namespace {
                        .create = forwarding::create<Family>,
                        .ethertypes = {kEthertype},
                        .commands = forwarding::commands<Family>(),
-                       .passes_on = PassesOn::ethertypes_of_others});
+                       .passes_on = PassesOn::ethertypes_of_others,
+                       .addresses = UsedAddresses::ipv6});
 
 }  // namespace
 }  // namespace penumbra::ipv6

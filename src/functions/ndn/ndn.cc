@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "base/row_limit.h"
 #include "base/text_file.h"
+#include "control/config_lines.h"
 #include "functions/ndn/name_uri.h"
 #include "functions/ndn/nonce.h"
 #include "functions/ndn/routes.h"
@@ -97,16 +98,23 @@ std::vector<std::string> names_of(const std::vector<Face>& faces) {
   return names;
 }
 
-/// The table that the file of the key `routes` describes.
+/// The table that the file of the key `routes` describes. Adds warnings of routes that no packet takes.
 std::unique_ptr<NameTable> read_table(const ConfigNode& config, const std::vector<Face>& faces,
-                                      GracePeriods& grace_periods) {
+                                      GracePeriods& grace_periods, std::vector<std::string>& warnings) {
   const ConfigNode file = config.get("routes");
   if (!file.present()) return std::make_unique<NameTable>(random_key(), grace_periods);
   const std::string text = file.read_file([](const auto& path) { return read_text_file(path); });
   for (int attempt = 1;; ++attempt) {
     auto table = std::make_unique<NameTable>(random_key(), grace_periods);
     try {
-      parse_name_routes(text, file.path().string(), names_of(faces), *table);
+      for (const auto& [line, prefix] : parse_name_routes(text, file.path().string(), names_of(faces), *table)) {
+        warnings.emplace_back(
+            control::error_at(file, line,
+                              fmt::format("no packet takes the route to {}: names under /localhost never leave their "
+                                          "host; remove the route",
+                                          quote(prefix)))
+                .what());
+      }
       return table;
     } catch (const DigestTaken& error) {
       if (attempt == kMostKeys) throw file.error(error.what());
@@ -117,8 +125,9 @@ std::unique_ptr<NameTable> read_table(const ConfigNode& config, const std::vecto
 }  // namespace
 
 NdnFunction::NdnFunction(const FunctionContext& context, std::vector<Face> faces, std::unique_ptr<NameTable> table,
-                         NameKey token_key)
+                         NameKey token_key, std::vector<std::string> warnings)
     : token_key_(token_key),
+      warnings_(std::move(warnings)),
       next_nonce_(std::random_device{}()),
       table_(std::move(table)),
       transport_(std::move(faces)),
@@ -441,8 +450,9 @@ namespace {
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
   config.require_map({"faces", "routes", "engine"});
   std::vector<Face> faces = read_faces(config.at("faces"), context.ports);
-  auto table = read_table(config, faces, context.grace_periods);
-  return std::make_unique<NdnFunction>(context, std::move(faces), std::move(table), random_key());
+  std::vector<std::string> warnings;
+  auto table = read_table(config, faces, context.grace_periods, warnings);
+  return std::make_unique<NdnFunction>(context, std::move(faces), std::move(table), random_key(), std::move(warnings));
 }
 
 [[maybe_unused]] const bool kRegistered =
@@ -452,7 +462,8 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
                                   {"faces", "the faces, and what they have exchanged"}},
                        .create = create,
                        .ethertypes = {kEthertype},
-                       .passes_on = PassesOn::ethertypes_of_others});
+                       .passes_on = PassesOn::ethertypes_of_others,
+                       .addresses = UsedAddresses::both});
 
 }  // namespace
 }  // namespace penumbra::ndn

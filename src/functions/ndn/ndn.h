@@ -29,13 +29,15 @@ namespace penumbra::ndn {
 
 class NdnFunction final : public Function {
  public:
-  /// `token_key` makes PIT tokens. `table` has the routes: its next hops are indices of `faces`.
+  /// `token_key` makes PIT tokens. `table` has the routes: its next hops are indices of `faces`. `warnings` are of the
+  /// configuration.
   NdnFunction(const FunctionContext& context, std::vector<Face> faces, std::unique_ptr<NameTable> table,
-              NameKey token_key);
+              NameKey token_key, std::vector<std::string> warnings = {});
 
   const std::vector<Reason>& reasons() const override { return outcome_reasons(); }
   std::string shader() const override { return "ndn_names"; }
   Table* table() override { return &table_->table(); }
+  std::vector<std::string> warnings() const override { return warnings_; }
   void bind(std::span<const PortInfo> ports) override;
   void prepare(std::uint16_t worker) noexcept override;
   void pre_shade(Chunk& chunk) noexcept override;
@@ -80,6 +82,7 @@ class NdnFunction final : public Function {
   std::vector<PortInfo> ports_;
   std::vector<forwarding::StationFilter> stations_;  ///< by port
   const NameKey token_key_;
+  const std::vector<std::string> warnings_;
   std::atomic<std::uint64_t> next_nonce_;  ///< mixed before it is one
   std::unique_ptr<NameTable> table_;
   Transport transport_;

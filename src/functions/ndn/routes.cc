@@ -6,10 +6,13 @@
 
 #include "control/line_reader.h"
 #include "functions/ndn/name_uri.h"
+#include "functions/ndn/packet.h"
 
 namespace penumbra::ndn {
-void parse_name_routes(std::string_view text, const std::string& name, const std::vector<std::string>& faces,
-                       NameTable& table) {
+
+std::vector<UnusedRoute> parse_name_routes(std::string_view text, const std::string& name,
+                                           const std::vector<std::string>& faces, NameTable& table) {
+  std::vector<UnusedRoute> unused;
   std::unordered_map<std::string_view, std::uint16_t> indices;
   for (const std::string& face : faces) indices.emplace(face, static_cast<std::uint16_t>(indices.size()));
   table.reserve(std::min(static_cast<std::size_t>(std::ranges::count(text, '\n')), NameTable::kMostPrefixes));
@@ -24,6 +27,9 @@ void parse_name_routes(std::string_view text, const std::string& name, const std
     if (!more.empty()) throw line.error(more, "expected the end of the line, found " + quote(more));
     try {
       const std::string prefix = parse_name_uri(uri);
+      if (is_localhost(as_bytes(prefix)) && unused.size() < kMostUnused) {
+        unused.push_back({line.number(), std::string(uri)});
+      }
       if (!table.insert(as_bytes(prefix), index->second)) {
         throw line.error(uri, quote(uri) + " stands twice: a prefix has one next hop");
       }
@@ -34,6 +40,7 @@ void parse_name_routes(std::string_view text, const std::string& name, const std
     }
   }
   table.commit();
+  return unused;
 }
 
 }  // namespace penumbra::ndn
