@@ -174,3 +174,17 @@ def test_a_port_changes_its_addresses_mtu_and_twin(bench, network):
         bench.configure(ports, pipeline="  - ipv4: {follow: [kernel]}")
         assert "ports.a.queues" in reload(router, code=1)
         router.stop()
+
+
+def test_the_twin_of_a_built_in_port_follows_its_mtu(bench, network):
+    bench.configure([{"name": "lan", "device": "none", "sink": "count", "twin": "twin-l"}, *network.ports()], pipeline="  - ipv4: {follow: [kernel]}")
+    with bench.start(command=network.router.command()) as router:
+
+        def has_mtu(mtu):
+            return f"mtu {mtu} " in network.router.ip("link", "show", "twin-l") and row_of(router, "lan")["mtu"] == mtu
+
+        router.wait_for("the twin", lambda: has_mtu(1500))
+        done = conftest.penumbra("set", "ports.lan.mtu", "1300", "--socket", router.socket)
+        assert done.stdout == "ports.lan.mtu: '1300', was not set\n", done.stderr
+        router.wait_for("the twin's MTU", lambda: has_mtu(1300))
+        router.stop()
