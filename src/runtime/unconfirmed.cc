@@ -63,7 +63,8 @@ void Unconfirmed::wait(const std::stop_token& stop) {
     if (undo_.empty()) {
       changed_.wait(lock, stop, [this] { return !undo_.empty(); });
     } else if (Clock::now() < deadline_) {
-      changed_.wait_until(lock, stop, deadline_, [this, was = deadline_] { return undo_.empty() || deadline_ != was; });
+      const Clock::time_point deadline = deadline_;  // add() may change the member while this waits
+      changed_.wait_until(lock, stop, deadline, [&] { return undo_.empty() || deadline_ != deadline; });
     } else {
       const std::size_t count = roll_back();
       log_(fmt::format("{} changes were not confirmed in time and are taken back", count));
