@@ -29,11 +29,19 @@ void add_losses(std::vector<io::DeviceLoss>& sum, const std::vector<io::DeviceLo
 }  // namespace
 
 io::Loss SlotTxQueue::unsent() const noexcept {
-  return queue_ == nullptr ? unsent_before_ : sum_of(unsent_before_, queue_->unsent());
+  io::Loss loss = unsent_before_;
+  for (const io::TxQueue* queue : {leaving_, queue_}) {
+    if (queue != nullptr) loss = sum_of(loss, queue->unsent());
+  }
+  return loss;
 }
 
 io::Loss SlotTxQueue::unwritten() const noexcept {
-  return queue_ == nullptr ? unwritten_before_ : sum_of(unwritten_before_, queue_->unwritten());
+  io::Loss loss = unwritten_before_;
+  for (const io::TxQueue* queue : {leaving_, queue_}) {
+    if (queue != nullptr) loss = sum_of(loss, queue->unwritten());
+  }
+  return loss;
 }
 
 PortSlot::PortSlot(control::PortConfig config, std::unique_ptr<io::Port> port, std::uint16_t workers)
@@ -42,10 +50,15 @@ PortSlot::PortSlot(control::PortConfig config, std::unique_ptr<io::Port> port, s
   connect();
 }
 
+PortInfo PortSlot::info_of(const control::PortConfig& config, const io::Port& port) {
+  PortInfo info = port.info();
+  info.addresses = config.info.addresses;
+  info.ipv6_addresses = config.info.ipv6_addresses;
+  return info;
+}
+
 void PortSlot::connect() {
-  info_ = port_->info();
-  info_.addresses = config_.info.addresses;
-  info_.ipv6_addresses = config_.info.ipv6_addresses;
+  info_ = info_of(config_, *port_);
   interface_ = port_->host_interface();
   for (std::uint16_t queue = 0; queue < port_->rx_queues(); ++queue) {
     if (queue == rx_.size()) rx_.push_back(std::make_unique<SlotRxQueue>());
@@ -69,12 +82,18 @@ void PortSlot::stop() noexcept {
 }
 
 io::Loss PortSlot::ring_loss() const noexcept {
-  return port_ == nullptr ? ring_loss_before_ : sum_of(ring_loss_before_, port_->ring_loss());
+  io::Loss loss = ring_loss_before_;
+  for (const io::Port* port : {leaving_, port_.get()}) {
+    if (port != nullptr) loss = sum_of(loss, port->ring_loss());
+  }
+  return loss;
 }
 
 std::vector<io::DeviceLoss> PortSlot::device_losses() const {
   std::vector<io::DeviceLoss> losses = device_losses_before_;
-  if (port_ != nullptr) add_losses(losses, port_->device_losses());
+  for (const io::Port* port : {leaving_, port_.get()}) {
+    if (port != nullptr) add_losses(losses, port->device_losses());
+  }
   return losses;
 }
 
@@ -88,41 +107,51 @@ nlohmann::ordered_json PortSlot::show() const {
     shown = port_->show();
   } else {
     shown = {{"driver", driver_}, {"link", "down"}};
-    shown["advice"] = fmt::format("there is no interface {}; the port opens again when it is back", interface_);
+    shown["advice"] = interface_.empty()
+                          ? "the device could not be opened again; the log says why"
+                          : fmt::format("there is no interface {}; the port opens again when it is back", interface_);
   }
   if (!interface_.empty()) shown["reopened"] = reopened_;
   return shown;
 }
 
 std::string PortSlot::why_down() const {
-  return port_ == nullptr ? fmt::format("there is no interface {}", interface_) : port_->why_down();
+  if (port_ != nullptr) return port_->why_down();
+  return interface_.empty() ? "the device is closed" : fmt::format("there is no interface {}", interface_);
 }
 
 std::unique_ptr<io::Port> PortSlot::detach() {
   driver_ = port_->show().value("driver", "");
   failure_before_ = port_->failure();
   reopen_ = port_->reopen();
-  for (auto& queue : tx_) queue->queue_ = nullptr;
+  for (auto& queue : tx_) {
+    queue->leaving_ = std::exchange(queue->queue_, nullptr);
+    queue->leaving_open_ = !queue->ended_;
+  }
   for (auto& queue : rx_) {
     queue->lost_before_ = queue->lost();
     queue->queue_ = nullptr;
   }
+  leaving_ = port_.get();
   return std::move(port_);
 }
 
 void PortSlot::settle(io::Port& port) {
   const auto workers = static_cast<std::uint16_t>(tx_.size());
   for (std::uint16_t worker = 0; worker < workers; ++worker) {
-    SlotTxQueue& queue = *tx_[worker];
-    if (!queue.ended_) port.tx_queue(worker).close();  // what it holds back leaves, or is counted
+    const SlotTxQueue& queue = *tx_[worker];
+    if (queue.leaving_open_) port.tx_queue(worker).close();  // what it holds back leaves, or is counted
   }
   for (std::uint16_t worker = 0; worker < workers; ++worker) {
     SlotTxQueue& queue = *tx_[worker];
     queue.unsent_before_ = sum_of(queue.unsent_before_, port.tx_queue(worker).unsent());
     queue.unwritten_before_ = sum_of(queue.unwritten_before_, port.tx_queue(worker).unwritten());
+    queue.leaving_ = nullptr;
   }
   ring_loss_before_ = sum_of(ring_loss_before_, port.ring_loss());
   add_losses(device_losses_before_, port.device_losses());
+  failure_before_ = port.failure();
+  leaving_ = nullptr;
 }
 
 void PortSlot::remove() {

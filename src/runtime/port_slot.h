@@ -63,6 +63,8 @@ class SlotTxQueue final : public io::TxQueue {
   friend class PortSlot;
   io::TxQueue* queue_ = nullptr;
   bool ended_ = false;                         ///< its worker has closed it
+  io::TxQueue* leaving_ = nullptr;             ///< of a device that was taken out and is not settled
+  bool leaving_open_ = false;                  ///< its worker had not closed it then
   io::Loss unsent_before_, unwritten_before_;  ///< of earlier devices
 };
 
@@ -93,13 +95,15 @@ class PortSlot final : public io::Port {
   /// How often the device went away and came back.
   std::uint64_t reopened() const { return reopened_; }
 
-  /// Takes the device out. Returns it for settle(), which may take long.
+  /// Takes the device out. Returns it for settle(), which may take long. Until then its losses count as before.
   std::unique_ptr<io::Port> detach();
-  /// Closes the queues of a device that was taken out and keeps what it lost. Workers may work.
+  /// Closes the queues of the device that was taken out and keeps what it lost. Workers may work.
   void settle(io::Port& port);
   bool may_reopen() const { return reopen_ != nullptr; }
   /// Opens the device once more, while this port has none. Throws std::runtime_error. Workers may work.
   std::unique_ptr<io::Port> open_device() const { return reopen_(); }
+  /// What info() will be with this configuration and device.
+  static PortInfo info_of(const control::PortConfig& config, const io::Port& port);
   /// Puts in a device that is open and started, of the same configuration: the one before was gone.
   void attach(std::unique_ptr<io::Port> port);
 
@@ -119,6 +123,7 @@ class PortSlot final : public io::Port {
   control::PortConfig config_;
   PortInfo info_;
   std::unique_ptr<io::Port> port_;  ///< null: the device is gone
+  io::Port* leaving_ = nullptr;     ///< a device that was taken out and is not settled
   std::vector<std::unique_ptr<SlotRxQueue>> rx_;
   std::vector<std::unique_ptr<SlotTxQueue>> tx_;
   io::Loss ring_loss_before_;

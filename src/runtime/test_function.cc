@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kView = 0x5A5AA5A5;
 GracePeriods* last_grace_periods = nullptr;
-std::atomic<std::uint64_t> ahead{0}, unprepared{0};
+std::atomic<std::uint64_t> ahead{0}, prepared{0}, unprepared{0};
 std::mutex lost_links_mutex;
 std::vector<std::uint16_t> lost_links;
 
@@ -37,8 +38,15 @@ class Judge final : public Function {
   }
   std::string shader() const override { return "test_shader"; }
   Table* table() override { return &table_; }
-  void bind(std::span<const PortInfo> ports) override { count_ports(ports.size()); }
-  void prepare(std::uint16_t worker) noexcept override { prepared_.fetch_or(std::uint64_t{1} << worker); }
+  void bind(std::span<const PortInfo> ports) override {
+    const bool refuses = stage_ == 1 && std::ranges::find(ports, kRefusedMtu, &PortInfo::mtu) != ports.end();
+    if (refuses) throw std::invalid_argument("no port may have this MTU");
+    count_ports(ports.size());
+  }
+  void prepare(std::uint16_t worker) noexcept override {
+    prepared_.fetch_or(std::uint64_t{1} << worker);
+    ++prepared;
+  }
   void lose_link(std::uint16_t port) override {
     const std::lock_guard lock(lost_links_mutex);
     lost_links.push_back(port);
@@ -179,6 +187,10 @@ std::vector<std::uint16_t> links_lost() {
 }
 std::uint64_t chunks_fetched_ahead() {
   return ahead.load();
+}
+
+std::uint64_t preparations() {
+  return prepared;
 }
 
 std::uint64_t chunks_of_unprepared_workers() {

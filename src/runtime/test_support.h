@@ -52,6 +52,9 @@ inline constexpr std::size_t kMostStages = 4;
 /// the second it fails to take over.
 inline constexpr std::uint64_t kTakesRestart = 666, kDoesNotFit = 777, kMostRevision = 1000;
 
+/// An MTU with which the second test_judge of a pipeline has no port.
+inline constexpr std::uint16_t kRefusedMtu = 1234;
+
 /// A test packet's frame.
 struct [[gnu::packed]] Frame {
   std::array<std::uint8_t, 12> macs{};
@@ -172,6 +175,8 @@ std::vector<std::uint16_t> links_lost();
 GracePeriods& grace_periods();
 /// The chunks for which any test_judge was to fetch ahead.
 std::uint64_t chunks_fetched_ahead();
+/// How often workers have prepared any test_judge.
+std::uint64_t preparations();
 /// The chunks that any test_judge got of a worker that had not prepared.
 std::uint64_t chunks_of_unprepared_workers();
 
