@@ -173,10 +173,19 @@ void Pipeline::check_punts(const control::PuntLimits& limits) const {
 
 void Pipeline::bind(std::span<const PortInfo> ports) {
   for (auto& stage : stages_) stage.function->bind(ports);
+  ports_.assign(ports.begin(), ports.end());
 }
 
 void Pipeline::rebind(std::span<const PortInfo> ports) {
-  for (auto& stage : stages_) stage.function->rebind(ports);
+  std::vector<PortInfo> bound(ports.begin(), ports.end());
+  std::size_t done = 0;
+  try {
+    for (; done < stages_.size(); ++done) stages_[done].function->rebind(ports);
+  } catch (...) {
+    while (done > 0) stages_[--done].function->rebind(ports_);
+    throw;
+  }
+  ports_ = std::move(bound);
 }
 
 void Pipeline::lose_link(std::uint16_t port) {

@@ -79,7 +79,8 @@ class Pipeline {
   void check_punts(const control::PuntLimits& limits) const;
   /// Tells the functions the ports' final MAC addresses and MTUs.
   void bind(std::span<const PortInfo> ports);
-  /// Tells them of ports that have changed. No packet is in flight.
+  /// Tells them of ports that have changed. No packet is in flight. Throws what a function throws that cannot have
+  /// these ports; then all functions have those that they had before.
   void rebind(std::span<const PortInfo> ports);
   /// Tells the functions that a port's link went down.
   void lose_link(std::uint16_t port);
@@ -102,6 +103,7 @@ class Pipeline {
   std::vector<PipelineReason> reasons_;
   std::vector<std::uint16_t> over_limit_;
   std::vector<Stage> stages_;
+  std::vector<PortInfo> ports_;  ///< that the functions are bound to
   std::vector<std::string> warnings_;
   std::map<std::string, std::unique_ptr<Engine>> engines_;  ///< destroyed before the tables that they mirror
   std::map<const Engine*, std::string> conditions_;         ///< of theirs and their members'

@@ -22,15 +22,28 @@ std::vector<PlacedPort> PortChanges::ports() const {
 
 void PortChanges::apply(const PortPlan& plan) {
   if (plan.changes.empty()) return;
-  const std::lock_guard one(parts_.layout.changing);
-  parts_.layout.free_unused_memory();
-  std::vector<Arrival> arrivals = open_arrivals(plan);
-  if (parts_.layout.host != nullptr) parts_.layout.host->make_room(plan.placed.ports);
+  PortLayout& layout = parts_.layout;
+  const std::lock_guard one(layout.changing);
+  layout.free_unused_memory();
+  Arrivals arrivals = open_arrivals(plan);
+  if (layout.host != nullptr) layout.host->make_room(plan.placed.ports);
   std::vector<Departure> departures;
   std::vector<HostPath::NewTwin> twins;
-  parts_.layout.change([&] { exchange(plan, arrivals, departures, twins); });
+  const std::vector<std::uint16_t> closed = close_reopened(plan);
+  try {
+    for (const std::uint16_t place : closed) {
+      auto [port, quiet] = open(plan.placed.ports[place]);
+      arrivals.each.push_back(
+          {.place = place, .port = std::move(port), .slot = nullptr, .quiet = std::move(quiet), .twin = {}});
+    }
+    layout.change([&] { exchange(plan, arrivals, departures, twins); });
+  } catch (...) {
+    arrivals = {};  // no device is open twice
+    for (const std::uint16_t place : closed) give_back(place);
+    throw;
+  }
   for (auto& [place, port] : departures) {
-    const std::unique_lock lock(parts_.layout.mutex);
+    const std::unique_lock lock(layout.mutex);
     slot(place).settle(*port);
   }
   departures.clear();
@@ -39,7 +52,6 @@ void PortChanges::apply(const PortPlan& plan) {
   names.reserve(plan.placed.ports.size());
   for (const auto& port : plan.placed.ports) names.push_back(port.twin);
   parts_.feed.set_twins(std::move(names));
-  reopen(plan);
   for (const auto& change : plan.changes) log_info(change);
 }
 
@@ -51,11 +63,11 @@ PortChanges::Opened PortChanges::open(const control::PortConfig& config) const {
   return opened;
 }
 
-std::vector<PortChanges::Arrival> PortChanges::open_arrivals(const PortPlan& plan) {
+PortChanges::Arrivals PortChanges::open_arrivals(const PortPlan& plan) const {
   const auto& configs = plan.placed.ports;
-  std::vector<Arrival> arrivals;
+  Arrivals arrivals;
   for (const std::uint16_t place : plan.added) {
-    Arrival& arrival = arrivals.emplace_back();
+    Arrival& arrival = arrivals.each.emplace_back();
     arrival.place = place;
     Opened opened = open(configs[place]);
     arrival.port = std::move(opened.port);
@@ -64,36 +76,92 @@ std::vector<PortChanges::Arrival> PortChanges::open_arrivals(const PortPlan& pla
     const auto workers = static_cast<std::uint16_t>(parts_.layout.workers.size());
     arrival.slot = std::make_unique<PortSlot>(configs[place], std::move(arrival.port), workers);
   }
-  for (const std::uint16_t place : plan.new_twins) arrivals.emplace_back().place = place;
+  for (const std::uint16_t place : plan.new_twins) arrivals.each.emplace_back().place = place;
   const auto has_twin = [&](const Arrival& arrival) { return !configs[arrival.place].twin.empty(); };
-  if (std::ranges::any_of(arrivals, has_twin)) make_host(plan.placed);
-  for (Arrival& arrival : arrivals) {
+  HostPath* host = parts_.layout.host.get();
+  if (host == nullptr && std::ranges::any_of(arrivals.each, has_twin)) {
+    arrivals.host = make_host(plan.placed);
+    host = arrivals.host.get();
+  }
+  for (Arrival& arrival : arrivals.each) {
     const control::PortConfig& config = configs[arrival.place];
     if (config.twin.empty()) continue;
     const io::Port& port = arrival.slot != nullptr ? *arrival.slot : slot(arrival.place);
     const PortInfo& info = arrival.port != nullptr ? arrival.port->info() : port.info();
     if (arrival.quiet == nullptr) arrival.quiet = HostPath::keep_off(config, port);
-    arrival.twin = parts_.layout.host->prepare(config, port, info, std::move(arrival.quiet));
+    arrival.twin = host->prepare(config, port, info, std::move(arrival.quiet));
   }
   return arrivals;
 }
 
 /// The first twin needs a path to the host.
-void PortChanges::make_host(const control::RouterConfig& placed) {
-  if (parts_.layout.host != nullptr) return;
+std::unique_ptr<HostPath> PortChanges::make_host(const control::RouterConfig& placed) const {
   auto host = std::make_unique<HostPath>(placed, HostPath::Ports{}, parts_.layout.pipeline);
   for (std::size_t i = 0; i < parts_.layout.ports.size(); ++i) host->add_port();
   host->start();
-  parts_.layout.change([&] {
-    parts_.layout.host = std::move(host);
-    for (const auto& worker : parts_.layout.workers) worker->set_host(parts_.layout.host.get());
-  });
+  return host;
 }
 
-/// No worker works and nobody looks.
-void PortChanges::exchange(const PortPlan& plan, std::vector<Arrival>& arrivals, std::vector<Departure>& departures,
+/// Closes the devices that are opened with another MTU. Returns their places: those without a device have nothing to
+/// close, and the PortKeeper opens them when their interfaces are back.
+std::vector<std::uint16_t> PortChanges::close_reopened(const PortPlan& plan) const {
+  std::vector<std::uint16_t> places = plan.reopened;
+  std::erase_if(places, [this](std::uint16_t place) { return !slot(place).has_device(); });
+  if (!places.empty()) parts_.layout.close(places);
+  return places;
+}
+
+/// Opens a device again with the settings that it had before a change that failed.
+void PortChanges::give_back(std::uint16_t place) const noexcept {
+  PortSlot& slot = this->slot(place);
+  try {
+    auto [port, quiet] = open(slot.config());
+    parts_.layout.put_back(slot, std::move(port), std::move(quiet));
+  } catch (const std::exception& error) {
+    slot.set_reopen(reopen_of(slot.config()));
+    log_warning(fmt::format("port '{}': cannot be opened again: {}", slot.info().name, error.what()));
+  }
+}
+
+io::Reopen PortChanges::reopen_of(const control::PortConfig& config) const {
+  const auto workers = static_cast<std::uint16_t>(parts_.layout.workers.size());
+  return [config, open_ports = parts_.open_ports, workers] {
+    return std::move(open_ports(std::span(&config, 1), workers).front());
+  };
+}
+
+/// Returns all ports as functions see them once the plan is carried out.
+std::vector<PortInfo> PortChanges::infos_after(const PortPlan& plan, const Arrivals& arrivals) const {
+  std::vector<PortInfo> infos = parts_.layout.infos();
+  for (PortInfo& info : infos) {
+    const control::PortConfig& config = plan.placed.ports[info.index];
+    info.addresses = config.info.addresses;
+    info.ipv6_addresses = config.info.ipv6_addresses;
+  }
+  for (const std::uint16_t place : plan.resized) infos[place].mtu = plan.placed.ports[place].info.mtu;
+  for (const std::uint16_t place : plan.removed) {
+    infos[place] = {};
+    infos[place].index = place;
+    infos[place].removed = true;
+  }
+  for (const Arrival& arrival : arrivals.each) {
+    if (arrival.slot != nullptr) infos.push_back(arrival.slot->info());
+    if (arrival.port != nullptr)
+      infos[arrival.place] = PortSlot::info_of(plan.placed.ports[arrival.place], *arrival.port);
+  }
+  return infos;
+}
+
+/// Runs while no worker works and nobody looks. Only the functions can refuse, so they come first.
+void PortChanges::exchange(const PortPlan& plan, Arrivals& arrivals, std::vector<Departure>& departures,
                            std::vector<HostPath::NewTwin>& twins) {
   PortLayout& layout = parts_.layout;
+  layout.pipeline.rebind(infos_after(plan, arrivals));
+  const auto new_host_rests = arrivals.host == nullptr ? std::unique_lock<std::mutex>() : arrivals.host->rest();
+  if (arrivals.host != nullptr) {
+    layout.host = std::move(arrivals.host);
+    for (const auto& worker : layout.workers) worker->set_host(layout.host.get());
+  }
   const auto remove_twin = [&](std::uint16_t place) {
     if (layout.host != nullptr) twins.push_back(layout.host->remove(place));
   };
@@ -103,17 +171,16 @@ void PortChanges::exchange(const PortPlan& plan, std::vector<Arrival>& arrivals,
     remove_twin(place);
   }
   for (const std::uint16_t place : plan.new_twins) remove_twin(place);
-  for (const std::uint16_t place : plan.reopened) {
-    if (slot(place).has_device()) departures.push_back({place, slot(place).detach()});
-  }
   for (std::size_t i = 0; i < layout.ports.size(); ++i) {
     if (!slot(static_cast<std::uint16_t>(i)).is_removed()) layout.slot(i).set_config(plan.placed.ports[i]);
   }
-  for (Arrival& arrival : arrivals) put_in_place(plan, arrival);
+  for (Arrival& arrival : arrivals.each) put_in_place(plan, arrival);
   for (const std::uint16_t place : plan.resized) {
     if (layout.host != nullptr) layout.host->renew(slot(place), nullptr);  // it has no interface
   }
-  layout.pipeline.rebind(layout.infos());
+  for (const std::uint16_t place : plan.reopened) {
+    if (!slot(place).has_device()) slot(place).set_reopen(reopen_of(plan.placed.ports[place]));
+  }
   std::vector<std::string> names;
   names.reserve(layout.ports.size());
   for (const auto& info : layout.infos()) names.push_back(info.name);
@@ -133,7 +200,7 @@ void PortChanges::exchange(const PortPlan& plan, std::vector<Arrival>& arrivals,
 void PortChanges::put_in_place(const PortPlan& plan, Arrival& arrival) {
   PortLayout& layout = parts_.layout;
   if (arrival.slot != nullptr) {
-    layout.memory.push_back(arrival.slot->memory());
+    layout.keep_memory(arrival.slot->memory());
     layout.ports.push_back(std::move(arrival.slot));
     const auto workers = static_cast<std::uint16_t>(layout.workers.size());
     for (std::uint16_t i = 0; i < workers; ++i) {
@@ -142,9 +209,10 @@ void PortChanges::put_in_place(const PortPlan& plan, Arrival& arrival) {
     if (layout.host != nullptr) layout.host->add_port();
     connect_workers(slot(arrival.place));
   } else if (arrival.port != nullptr) {
-    layout.memory.push_back(arrival.port->memory());
+    layout.keep_memory(arrival.port->memory());
     slot(arrival.place).replace(plan.placed.ports[arrival.place], std::move(arrival.port));
     connect_workers(slot(arrival.place));
+    if (layout.host != nullptr) layout.host->renew(slot(arrival.place), std::move(arrival.quiet));
   }
   if (arrival.twin.empty()) return;
   const std::uint16_t worker = host_worker(arrival.place);
@@ -175,23 +243,6 @@ std::uint16_t PortChanges::host_worker(std::uint16_t place) const {
   };
   const auto at = std::ranges::find_if(workers, has_queue);
   return at == workers.end() ? std::uint16_t{0} : static_cast<std::uint16_t>(at - workers.begin());
-}
-
-/// Opens devices that take another MTU. One that cannot be opened is tried again by the PortKeeper.
-void PortChanges::reopen(const PortPlan& plan) {
-  for (const std::uint16_t place : plan.reopened) {
-    const control::PortConfig& config = plan.placed.ports[place];
-    slot(place).set_reopen([config, open_ports = parts_.open_ports, workers = parts_.layout.workers.size()] {
-      return std::move(open_ports(std::span(&config, 1), static_cast<std::uint16_t>(workers)).front());
-    });
-    Opened opened = open(config);
-    parts_.layout.change([&] {
-      parts_.layout.memory.push_back(opened.port->memory());
-      slot(place).replace(config, std::move(opened.port));
-      parts_.layout.pipeline.rebind(parts_.layout.infos());
-      if (parts_.layout.host != nullptr) parts_.layout.host->renew(slot(place), std::move(opened.quiet));
-    });
-  }
 }
 
 }  // namespace penumbra::runtime

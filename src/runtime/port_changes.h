@@ -33,8 +33,12 @@ class PortChanges {
   /// The ports as they are, by place.
   std::vector<PlacedPort> ports() const;
 
-  /// Opens what is new, then changes everything between two packets, and closes what is removed. Throws, with nothing
-  /// changed, InputError if a device or a twin cannot be had, std::runtime_error.
+  /// Opens what is new, then changes everything between two packets, and closes what is removed. Throws InputError if a
+  /// device or a twin cannot be had, std::runtime_error, or what a function throws that cannot have these ports.
+  ///
+  /// If it throws, no port, twin or function has changed. A device that takes another MTU is closed before it is opened
+  /// with that, as most can be open only once; its port's packets are dropped meanwhile. After an error it is opened
+  /// again as it was. Where that fails too, its port keeps its place and settings, and the PortKeeper goes on trying.
   void apply(const PortPlan& plan);
 
  private:
@@ -51,6 +55,10 @@ class PortChanges {
     std::unique_ptr<io::QuietInterface> quiet;
     HostPath::NewTwin twin;
   };
+  struct Arrivals {
+    std::unique_ptr<HostPath> host;  ///< for the first twin; null: there is one, or there is no twin
+    std::vector<Arrival> each;
+  };
   /// What goes, to be destroyed when the workers work again.
   struct Departure {
     std::uint16_t place = 0;
@@ -58,13 +66,16 @@ class PortChanges {
   };
 
   Opened open(const control::PortConfig& config) const;
-  std::vector<Arrival> open_arrivals(const PortPlan& plan);
-  void make_host(const control::RouterConfig& placed);
-  void exchange(const PortPlan& plan, std::vector<Arrival>& arrivals, std::vector<Departure>& departures,
+  Arrivals open_arrivals(const PortPlan& plan) const;
+  std::unique_ptr<HostPath> make_host(const control::RouterConfig& placed) const;
+  std::vector<std::uint16_t> close_reopened(const PortPlan& plan) const;
+  void give_back(std::uint16_t place) const noexcept;
+  io::Reopen reopen_of(const control::PortConfig& config) const;
+  std::vector<PortInfo> infos_after(const PortPlan& plan, const Arrivals& arrivals) const;
+  void exchange(const PortPlan& plan, Arrivals& arrivals, std::vector<Departure>& departures,
                 std::vector<HostPath::NewTwin>& twins);
   void put_in_place(const PortPlan& plan, Arrival& arrival);
   void connect_workers(PortSlot& slot);
-  void reopen(const PortPlan& plan);
   std::uint16_t host_worker(std::uint16_t place) const;
   PortSlot& slot(std::uint16_t place) const { return parts_.layout.slot(place); }
 

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <rte_mempool.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/log.h"
@@ -49,6 +51,31 @@ void PortLayout::change(const std::function<void()>& change) const {
       change);
 }
 
+void PortLayout::close(std::span<const std::uint16_t> places) const {
+  std::vector<std::unique_ptr<io::Port>> closed(places.size());
+  change([&] {
+    for (std::size_t i = 0; i < places.size(); ++i) closed[i] = slot(places[i]).detach();
+  });
+  const std::unique_lock nobody_looks(mutex);
+  for (std::size_t i = 0; i < places.size(); ++i) slot(places[i]).settle(*closed[i]);
+}
+
+void PortLayout::put_back(PortSlot& slot, std::unique_ptr<io::Port> port,
+                          std::unique_ptr<io::QuietInterface> quiet) const {
+  std::vector<PortInfo> with_port = infos();
+  with_port[slot.info().index] = PortSlot::info_of(slot.config(), *port);
+  change([&] {
+    pipeline.rebind(with_port);
+    keep_memory(port->memory());
+    slot.attach(std::move(port));
+    if (host != nullptr) host->renew(slot, std::move(quiet));
+  });
+}
+
+void PortLayout::keep_memory(std::shared_ptr<void> of_port) const {
+  if (std::ranges::find(memory, of_port) == memory.end()) memory.push_back(std::move(of_port));
+}
+
 void PortKeeper::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -79,7 +106,10 @@ void PortKeeper::run(const std::stop_token& stop) noexcept {
 
 void PortKeeper::look_after(PortSlot& slot) {
   if (slot.has_device()) {
-    if (slot.is_lost()) close(slot);
+    absent_.erase(&slot);
+    if (!slot.is_lost()) return;
+    log_warning(fmt::format("port '{}': its interface {} is gone", slot.info().name, slot.host_interface()));
+    layout_.close(std::array{slot.info().index});
     return;
   }
   if (!slot.may_reopen() || Clock::now() < absent_[&slot].next_attempt) return;
@@ -88,27 +118,13 @@ void PortKeeper::look_after(PortSlot& slot) {
   open(slot);
 }
 
-void PortKeeper::close(PortSlot& slot) {
-  log_warning(fmt::format("port '{}': its interface {} is gone", slot.info().name, slot.host_interface()));
-  std::unique_ptr<io::Port> lost;
-  layout_.change([&] { lost = slot.detach(); });
-  const std::unique_lock nobody_looks(layout_.mutex);
-  slot.settle(*lost);
-}
-
 void PortKeeper::open(PortSlot& slot) {
   std::unique_ptr<io::Port> port = slot.open_device();
   auto quiet = HostPath::keep_off(slot.config(), *port);
   port->start();
   const PortInfo before = slot.info();
   layout_.free_unused_memory();
-  layout_.change([&] {
-    layout_.memory.push_back(port->memory());
-    slot.attach(std::move(port));
-    layout_.pipeline.rebind(layout_.infos());
-    if (layout_.host != nullptr) layout_.host->renew(slot, std::move(quiet));
-  });
-  absent_.erase(&slot);
+  layout_.put_back(slot, std::move(port), std::move(quiet));
   const PortInfo& now = slot.info();
   std::string text = fmt::format("port '{}': open again on {}", now.name, slot.host_interface());
   if (now.mac != before.mac) text += fmt::format(", MAC address {}, was {}", to_string(now.mac), to_string(before.mac));

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -44,6 +45,14 @@ struct PortLayout {
   void free_unused_memory() const;
   /// Makes a change while no worker works, nobody looks and the host's thread rests.
   void change(const std::function<void()>& change) const;
+  // With `changing` held:
+  /// Takes devices out of these places, which have some, and closes them.
+  void close(std::span<const std::uint16_t> places) const;
+  /// Puts a device that is open and started into a place whose device is gone. Throws what a function throws that
+  /// cannot have it, with nothing changed.
+  void put_back(PortSlot& slot, std::unique_ptr<io::Port> port, std::unique_ptr<io::QuietInterface> quiet) const;
+  /// Keeps a port's memory until free_unused_memory(). Within a change.
+  void keep_memory(std::shared_ptr<void> of_port) const;
 };
 
 class PortKeeper {
@@ -64,7 +73,6 @@ class PortKeeper {
 
   void run(const std::stop_token& stop) noexcept;
   void look_after(PortSlot& slot);
-  void close(PortSlot& slot);
   void open(PortSlot& slot);
 
   PortLayout layout_;

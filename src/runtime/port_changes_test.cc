@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/port_changes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+
+#include "io/tap.h"
+#include "runtime/scripted_devices.h"
+
+namespace penumbra::runtime {
+namespace {
+
+using test::ChangingRouter;
+using test::wait_until;
+
+class PortChangesTest : public testing::Test {
+ protected:
+  PortChangesTest() { bed_.start(); }
+
+  std::vector<std::string> names() {
+    std::vector<std::string> names;
+    for (const auto& port : bed_.router().show("ports", {})) names.push_back(port.at("name"));
+    return names;
+  }
+  /// The change fails for `reason`, and then ports, devices and packets are as before. "b" is opened so many times.
+  void expect_unchanged(const std::string& ports, const std::string& reason, unsigned reopened = 0) {
+    const auto before = names();
+    const unsigned opened = bed_.device("b").opened;
+    EXPECT_THAT([&] { bed_.change(ports); }, testing::ThrowsMessage<std::exception>(testing::HasSubstr(reason)));
+    EXPECT_EQ(names(), before);
+    EXPECT_EQ(bed_.device("a").opened, 1U);
+    EXPECT_EQ(bed_.device("b").opened, opened + reopened);
+    EXPECT_EQ(bed_.device("b").mtu, 1500);
+    EXPECT_EQ(bed_.device("c").alive, 0U);
+    EXPECT_EQ(bed_.device("d").alive, 0U);
+    for (std::size_t port = 0; port < 2; ++port) bed_.wait_until_sent(port);
+    EXPECT_TRUE(bed_.router().reconfigure(bed_.config(ChangingRouter::ports_a_b()), false).at("changes").empty());
+  }
+  void end() {
+    bed_.stop();
+    bed_.join_and_check();
+  }
+
+  ChangingRouter bed_{ChangingRouter::ports_a_b(), 2};
+};
+
+TEST_F(PortChangesTest, AddsAndRemovesPorts) {
+  for (unsigned i = 0; i < 10; ++i) {
+    bed_.change(ChangingRouter::ports_a_b() + ChangingRouter::line("c"));
+    bed_.wait_until_sent(2);
+    bed_.change(ChangingRouter::line("c") + ChangingRouter::line("b"));
+    EXPECT_EQ(bed_.device("a").alive, 0U);
+    bed_.change(ChangingRouter::ports_a_b());
+    bed_.wait_until_sent(0);
+  }
+  EXPECT_THAT(names(), testing::ElementsAre("a", "b"));
+  end();
+}
+
+TEST_F(PortChangesTest, ReopensADeviceWithAnotherMtu) {
+  bed_.change(ChangingRouter::line("a", "mtu: 1400") + ChangingRouter::line("b", "mtu: 1300"));
+  EXPECT_EQ(bed_.device("a").mtu, 1400);
+  EXPECT_EQ(bed_.device("b").mtu, 1300);
+  for (std::size_t port = 0; port < 2; ++port) bed_.wait_until_sent(port);
+  end();
+}
+
+TEST_F(PortChangesTest, ADeviceThatDoesNotOpenChangesNothing) {
+  bed_.device("d").opens = false;
+  expect_unchanged(ChangingRouter::line("a") + ChangingRouter::line("c") + ChangingRouter::line("d"), "refused");
+  end();
+}
+
+/// Another program has the interface, or this user may not make one.
+TEST_F(PortChangesTest, ATwinThatCannotBeMadeChangesNothing) {
+  std::optional<io::Tap> taken;
+  try {
+    taken.emplace("pnm-taken", MacAddress{0x020000000001U}, 1500);
+  } catch (const std::runtime_error&) {  // then the router may not either
+  }
+  expect_unchanged(ChangingRouter::line("a") + ChangingRouter::line("c", "twin: pnm-taken"), "its twin: ");
+  expect_unchanged(ChangingRouter::line("a") + ChangingRouter::line("b", "twin: pnm-taken"), "its twin: ");
+  end();
+}
+
+/// "a" stays closed until it is clear that "b" cannot have its MTU; then both are as they were.
+TEST_F(PortChangesTest, ADeviceThatRefusesItsMtuChangesNothing) {
+  bed_.device("b").refused_mtu = 1300;
+  expect_unchanged(ChangingRouter::line("c") + ChangingRouter::line("a") + ChangingRouter::line("b", "mtu: 1300"),
+                   "refused", 1);
+  EXPECT_THROW(bed_.change(ChangingRouter::line("a", "mtu: 1400") + ChangingRouter::line("b", "mtu: 1300")),
+               std::runtime_error);
+  EXPECT_EQ(bed_.device("a").mtu, 1500);
+  EXPECT_EQ(bed_.device("b").mtu, 1500);
+  for (std::size_t port = 0; port < 2; ++port) bed_.wait_until_sent(port);
+  end();
+}
+
+/// The second function refuses: the first one must have the ports that it had.
+TEST_F(PortChangesTest, AFunctionThatCannotHaveThePortsChangesNothing) {
+  const std::string refused = "mtu: " + std::to_string(test::kRefusedMtu);
+  expect_unchanged(ChangingRouter::ports_a_b() + ChangingRouter::line("c", refused), "no port may");
+  expect_unchanged(ChangingRouter::line("a") + ChangingRouter::line("b", refused), "no port may", 2);
+  end();
+}
+
+/// Neither the new MTU nor the old one can be had at first: the PortKeeper opens the device as it was.
+TEST_F(PortChangesTest, ADeviceThatCannotBeGivenBackComesBackLater) {
+  bed_.device("b").opens = false;
+  EXPECT_THROW(bed_.change(ChangingRouter::line("a") + ChangingRouter::line("b", "mtu: 1300")), std::runtime_error);
+  EXPECT_THAT(names(), testing::ElementsAre("a", "b"));
+  EXPECT_EQ(bed_.device("b").alive, 0U);
+  bed_.device("b").opens = true;
+  bed_.wait_until_sent(1);
+  EXPECT_EQ(bed_.device("b").mtu, 1500);
+  end();
+}
+
+/// A port whose device is gone takes its MTU when the device is back.
+TEST_F(PortChangesTest, AnAbsentDeviceTakesItsMtuLater) {
+  bed_.device("b").opens = false;
+  bed_.device("b").lost = true;
+  wait_until([&] { return bed_.device("b").refused > 0; }, "attempt");
+  bed_.change(ChangingRouter::line("a") + ChangingRouter::line("b", "mtu: 1300"));
+  bed_.device("b").opens = true;
+  bed_.wait_until_sent(1);
+  EXPECT_EQ(bed_.device("b").mtu, 1300);
+  end();
+}
+
+}  // namespace
+}  // namespace penumbra::runtime
