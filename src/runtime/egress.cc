@@ -32,6 +32,7 @@ void Egress::add_port(io::TxQueue& queue) {
   queues_.push_back(&queue);
   groups_.emplace_back();
   busy_.push_back(0);
+  if (closed_) queue.close();
 }
 
 void Egress::finish(Flight& flight, std::uint64_t now) noexcept {
@@ -219,6 +220,7 @@ void Egress::write_out() noexcept {
 }
 
 void Egress::close() noexcept {
+  closed_ = true;
   for (auto* queue : queues_) queue->close();
 }
 

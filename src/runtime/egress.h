@@ -29,7 +29,7 @@ class Egress {
          WorkerCounters& counters, Tracer& tracer, Captures& captures);
 
   // While the worker stands still:
-  /// There is one more port.
+  /// There is one more port. After close() its queue is closed at once.
   void add_port(io::TxQueue& queue);
   /// There is one more receive queue.
   void add_receive_queue() { refused_by_host_.push_back(0); }
@@ -76,6 +76,7 @@ class Egress {
   std::vector<Group> groups_;        ///< by port; empty between chunks
   std::vector<std::uint16_t> busy_;  ///< the ports whose groups are not empty, each once; room for all
   std::uint16_t busy_count_ = 0;
+  bool closed_ = false;
   bool traced_ = false;                         ///< some packet of the chunk is
   std::vector<Unsent> unsent_;                  ///< of a traced chunk
   std::vector<std::uint64_t> refused_by_host_;  ///< by receive queue

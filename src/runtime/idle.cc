@@ -34,10 +34,10 @@ Idle::Idle(std::chrono::nanoseconds longest, std::vector<io::RxQueue*> queues, S
       all_queues_(std::move(queues)),
       counters_(counters) {}
 
-void Idle::set_up_thread() {
+void Idle::set_up_thread() noexcept {
   // The kernel may delay an ordinary thread's timers by 50 us, so as to join them with others.
   prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
-  find_interrupts();
+  watch();
 }
 
 void Idle::watch() noexcept {

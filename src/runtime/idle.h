@@ -54,9 +54,10 @@ class Idle {
   Idle(const Idle&) = delete;
   Idle& operator=(const Idle&) = delete;
 
-  /// In the worker's thread before its first rest: exact timers, and the queues' interrupts. Throws std::system_error.
-  void set_up_thread();
+  /// In the worker's thread before its first rest: exact timers, and watch().
+  void set_up_thread() noexcept;
   /// Its queues may have other interrupts from now on. Where they cannot be waited for, the worker looks in between.
+  /// No thread may change ports meanwhile.
   void watch() noexcept;
   /// There is one more queue. Before watch(), while the worker stands still.
   void add_queue(io::RxQueue& queue) { all_queues_.push_back(&queue); }

@@ -355,6 +355,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   RollCall roll(static_cast<unsigned>(parts.workers.size()));
   StartedHost host(parts.host);
   StartedKeeper keeper(*parts.keeper);
+  const EndChangesAtExit end_changes{parts.reloader};
   serve();  // whoever has an answer may send packets: a port that starts forgets what it has heard
   std::vector<std::jthread> threads;
   const StopAtExit stop_at_exit{parts.stop};

@@ -118,8 +118,9 @@ class Router {
 
   /// Does `reload apply|plan [FILE]`: reads the configuration again, the one that it runs or another, checks all of it
   /// and takes over what can be had without a restart, or says what that would be. Answers {"file": ..., "changes":
-  /// [...], "restart": [keys that take one]}. Any thread. Throws with everything as it was: InputError for a wrong
-  /// file, std::exception for one that is right and not for this router, as when applying what takes a restart.
+  /// [...], "restart": [keys that take one]}. Any thread, once run() has started the ports. Throws with everything as
+  /// it was: InputError for a wrong file, std::exception for one that is right and not for this router, as when
+  /// applying what takes a restart.
   nlohmann::ordered_json reload(std::string_view action, std::span<const std::string> arguments);
   /// The same for a configuration that is at hand: takes it over, or with `apply` false only says what that changes.
   nlohmann::ordered_json reconfigure(const control::RouterConfig& next, bool apply);

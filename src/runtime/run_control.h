@@ -69,15 +69,16 @@ class RollCall {
     arrived_ += missing;
     changed_.notify_all();
   }
-  /// Whether no worker has anything to receive any more, so that the run ends. `done`: whether that is so of the
-  /// caller; `was_done` is what it said the last time, false at first, which this updates.
+  /// Returns whether the run ends, because at some moment no worker had anything to receive. A worker that gets a queue
+  /// after that moment ends with the others. `done`: whether the caller has nothing to receive; `was_done` is what it
+  /// said the last time, false at first, which this updates.
   bool all_done(bool done, bool& was_done) {
     if (done != was_done) {
       was_done = done;
       done ? done_.fetch_add(1) : done_.fetch_sub(1);
     }
     if (done && done_.load() == workers_) over_.store(true);
-    return done && over_.load();
+    return over_.load();
   }
   /// A worker is done.
   void leave() {

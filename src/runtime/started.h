@@ -6,35 +6,38 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "control/netlink/feed.h"
 #include "runtime/host_path.h"
 #include "runtime/port_keeper.h"
-#include "runtime/statistics.h"
+#include "runtime/reload.h"
 
 namespace penumbra::runtime {
 
-/// Starts the ports, all of them or none.
+/// Starts the ports, all of them or none. Stops those too that were added later, which somebody else started.
 class StartedPorts {
  public:
-  explicit StartedPorts(Ports ports) : ports_(ports) {
+  using List = std::vector<std::unique_ptr<io::Port>>;
+
+  explicit StartedPorts(const List& ports) : ports_(ports) {
+    std::size_t started = 0;
     try {
-      for (; started_ < ports_.size(); ++started_) ports_[started_]->start();
+      for (; started < ports_.size(); ++started) ports_[started]->start();
     } catch (...) {
-      stop();
+      stop(started);
       throw;
     }
   }
   StartedPorts(const StartedPorts&) = delete;
   StartedPorts& operator=(const StartedPorts&) = delete;
-  ~StartedPorts() { stop(); }
+  ~StartedPorts() { stop(ports_.size()); }
 
  private:
-  void stop() noexcept {
-    for (; started_ > 0; --started_) ports_[started_ - 1]->stop();
+  void stop(std::size_t count) noexcept {
+    for (; count > 0; --count) ports_[count - 1]->stop();
   }
-  Ports ports_;
-  std::size_t started_ = 0;
+  const List& ports_;
 };
 
 /// Fills the tables before there are packets, and follows as long as there may be.
@@ -79,6 +82,12 @@ class StartedKeeper {
 
  private:
   PortKeeper& keeper_;
+};
+
+/// Ends changes at the latest before what they change stops.
+struct EndChangesAtExit {
+  Reloader& reloader;
+  ~EndChangesAtExit() { reloader.stop(); }
 };
 
 /// Lets the workers end before their threads are joined, in whatever way a run ends.

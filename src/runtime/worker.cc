@@ -69,13 +69,18 @@ void Worker::run(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& st
   } catch (...) {
     failure = std::current_exception();
   }
-  if (roll.arrive(failure)) {
-    quiesce_.enter();
+  if (reader) reader->offline();  // whoever changes ports may wait for a grace period
+  const bool may_work = roll.arrive(failure);
+  quiesce_.enter();
+  if (may_work) {
+    idle_.set_up_thread();
+    reader->online();
     work(roll, quota, stop, *reader);
-    quiesce_.leave();
   }
   reader.reset();
+  // A change of ports waits for this: afterwards it may destroy the devices.
   egress_.close();
+  quiesce_.leave();
   roll.leave();
 }
 
@@ -92,21 +97,17 @@ void Worker::set_up_thread() {
   }
   pthread_setname_np(pthread_self(), fmt::format("worker-{}", index_).c_str());
   io::register_thread();
-  idle_.set_up_thread();
   for (const Stage& stage : pipeline_.stages()) stage.function->prepare(index_);
 }
 
 void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& stop,
                   QsbrGracePeriods::Reader& reader) noexcept {
   began_.set(rte_rdtsc());
-  bool draining = false, is_done = false;
+  bool is_done = false;
   unsigned rounds = 0;
   for (;;) {
     bool idle = conveyor_.in_flight() == 0 || !conveyor_.poll();
-    if (!draining && stop.load(std::memory_order_relaxed)) {
-      draining = true;
-      drain();
-    }
+    if (!draining_ && stop.load(std::memory_order_relaxed)) drain();
     const bool enough = quota.used_up();
     const bool may_receive = rounds < kRoundsWithoutQuiescence && !quiesce_.is_requested();
     if (!enough && may_receive && receive_from_all(quota)) idle = false;
@@ -116,8 +117,11 @@ void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& s
     } else {
       rounds = 0;
       reader.quiescent();
-      if (quiesce_.is_requested()) stand_still(reader);
-      const bool done = open_.empty() && (draining || has_ports_.load(std::memory_order_relaxed));
+      if (quiesce_.is_requested()) {
+        roll.all_done(false, is_done);  // a change may give it something to receive
+        stand_still(reader);
+      }
+      const bool done = open_.empty() && (draining_ || has_ports_.load(std::memory_order_relaxed));
       if (enough || roll.all_done(done, is_done)) break;
     }
     if (!idle) {
@@ -197,6 +201,7 @@ bool Worker::send_from_host() noexcept {
 }
 
 void Worker::drain() noexcept {
+  draining_ = true;
   for (const auto& queue : receive_) queue.queue->drain();
 }
 
@@ -215,6 +220,7 @@ void Worker::add_port(io::TxQueue& queue) {
 }
 
 void Worker::add_queue(const ReceiveQueue& queue) {
+  if (draining_) queue.queue->drain();
   receive_.push_back(queue);
   counters_.received.emplace_back();
   egress_.add_receive_queue();

@@ -100,6 +100,7 @@ class Worker {
   std::vector<std::uint64_t> refused_;  ///< by receive queue: what the host had refused of it when it was charged
   std::vector<std::size_t> open_;       ///< the receive queues that are not exhausted
   std::size_t turn_ = 0;                ///< whose turn among them it is
+  bool draining_ = false;               ///< it receives only what its queues hold back
   Counter began_, ended_;               ///< time stamp counter; 0: not yet
 };
 
