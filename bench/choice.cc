@@ -50,28 +50,29 @@ class Way {
 
   /// Begins again with what the engine has found, as a router does that is started again.
   void begin_as_calibrated() {
-    std::map<std::string, std::vector<EngineFinding>> found;
-    for (const auto& [of, member] : engine_->members()) found[of] = member->findings();
-    auto own = engine_->findings();
+    std::map<std::string, std::vector<EngineCalibration>> found;
+    for (const auto& [of, member] : engine_->members()) found[of] = member->calibrations();
+    auto own = engine_->calibrations();
     queue_.reset();
     engine_ = create_engine(choice_);
     engine_->use_table(*work_.table);
     batch_.shader = engine_->find_shader(work_.table->name());
     engine_->expect(*batch_.shader, *work_.table);
     queue_ = engine_->open_queue_for(first_core());
-    for (const auto& [of, member] : engine_->members()) member->recall(std::move(found[of]));
-    engine_->recall(std::move(own));
+    for (const auto& [of, member] : engine_->members()) member->load_calibrations(std::move(found[of]));
+    engine_->load_calibrations(std::move(own));
   }
 
   /// True once the engine or a member of it has measured batches of this length.
   bool knows(std::uint32_t length) const {
-    auto all = engine_->findings();
+    auto all = engine_->calibrations();
     for (const auto& [of, member] : engine_->members()) {
-      for (EngineFinding& each : member->findings()) all.push_back(std::move(each));
+      for (EngineCalibration& each : member->calibrations()) all.push_back(std::move(each));
     }
     const std::size_t place = 2 * gopt::length_class(length);
-    return std::ranges::any_of(
-        all, [place](const EngineFinding& each) { return each.figures.size() > place && each.figures[place] != 0; });
+    return std::ranges::any_of(all, [place](const EngineCalibration& each) {
+      return each.figures.size() > place && each.figures[place] != 0;
+    });
   }
 
   void run(std::size_t at, std::uint32_t items) {

@@ -280,7 +280,7 @@ void run_churn(const Options& options, Report& report) {
              run_checked(config, kChoosing, kCheckedSeconds, network, truth, options.seed, report),
              kWantedChangesPerSecond, true);
   for (const EngineInfo* engine : engines_here()) {
-    if (engine->at_once || engine->name == kChoosing) continue;
+    if (engine->is_synchronous || engine->name == kChoosing) continue;
     // Whether it is right, not how fast: the thread that makes the changes is the same.
     run_checked(config, engine->name, kCheckedOnGpuSeconds, network, truth, options.seed, report);
   }

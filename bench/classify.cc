@@ -17,7 +17,7 @@
 #include "control/rules/classbench.h"
 #include "pin.h"
 #include "rivals/rte_acl.h"
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::bench {
 namespace {
@@ -84,7 +84,7 @@ Found classify_task(const RuleTask& task, const Options& options, Report& report
     report.note(fmt::format("{}: built in {:.2f} s, {} bytes a rule", structure.name, table.seconds_to_fill(),
                             table.bytes_a_rule()));
     for (const EngineInfo* info : engines_here()) {
-      if (info->at_once) table.add_classifier(info->name, classifiers);
+      if (info->is_synchronous) table.add_classifier(info->name, classifiers);
     }
   }
   std::unique_ptr<HugeHeap> heap;

@@ -22,7 +22,7 @@
 #include "lookup_contender.h"
 #include "pin.h"
 #include "runtime/rcu.h"
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::bench {
 namespace {

@@ -14,7 +14,7 @@
 #include "classifying.h"
 #include "pin.h"
 #include "rule_knobs.h"
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::bench {
 namespace {

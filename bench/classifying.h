@@ -16,8 +16,8 @@
 #include "control/rules/rule_generator.h"
 #include "on_engine.h"
 #include "penumbra/rule.h"
-#include "shaders/rules/rule_lookup.h"
-#include "shaders/rules/rule_table.h"
+#include "tables/rules/rule_lookup.h"
+#include "tables/rules/rule_table.h"
 
 namespace penumbra::bench {
 

@@ -11,7 +11,7 @@
 
 namespace penumbra::bench {
 
-/// Whether an entry of a document has findings, and not a reason why there are none.
+/// Whether an entry of a document has calibrations, and not a reason why there are none.
 bool is_measured(const nlohmann::json& entry);
 
 class Document {

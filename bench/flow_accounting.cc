@@ -22,7 +22,7 @@
 #include "penumbra/table.h"
 #include "pin.h"
 #include "searching.h"
-#include "shaders/flows/flows.shader.h"
+#include "tables/flows/flows.shader.h"
 
 namespace penumbra::bench {
 namespace {

@@ -17,7 +17,7 @@
 #include "numbered_flow.h"
 #include "pin.h"
 #include "searching.h"
-#include "shaders/flows/flow_table.h"
+#include "tables/flows/flow_table.h"
 
 namespace penumbra::bench {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "shaders/ndn_names/name_table.h"
+#include "tables/ndn_names/name_table.h"
 
 namespace penumbra::bench {
 

@@ -12,8 +12,8 @@
 #include "control/routes.h"
 #include "penumbra/ip.h"
 #include "penumbra/ipv6_address.h"
-#include "shaders/dir24_8/dir24_8.h"
-#include "shaders/ipv6/ipv6_prefixes.h"
+#include "tables/dir24_8/dir24_8.h"
+#include "tables/ipv6/ipv6_prefixes.h"
 
 namespace penumbra::bench {
 

@@ -30,7 +30,7 @@ constexpr char kOfLatency[] = "auto / best CPU engine, median latency at the lig
 
 struct Loaded {
   std::unique_ptr<LoadedEngine> on;
-  bool at_once = false;  ///< a CPU engine
+  bool is_synchronous = false;  ///< a CPU engine
 };
 
 class LoadBench {
@@ -42,7 +42,7 @@ class LoadBench {
 
   void against_load() {
     for (const EngineInfo& info : engines()) {
-      if (info.probe().available) open(info.name, info.at_once);
+      if (info.probe().available) open(info.name, info.is_synchronous);
     }
     const double most = rate_of_overloaded_cpu();
     report_.note(
@@ -85,9 +85,9 @@ class LoadBench {
       gpu::report_notes(on.choice, *on.engine, report_);
     }
   }
-  void open(const std::string& choice, bool at_once) {
+  void open(const std::string& choice, bool is_synchronous) {
     auto loaded = load_engine(choice, 1, work_, report_);
-    if (loaded != nullptr) loaded_.push_back({std::move(loaded), at_once});
+    if (loaded != nullptr) loaded_.push_back({std::move(loaded), is_synchronous});
   }
 
   Figures measure(double rate) {
@@ -112,19 +112,19 @@ class LoadBench {
   double rate_of_overloaded_cpu() const {
     double most = 0;
     for (const Loaded& each : loaded_) {
-      if (each.at_once) most = std::max(most, each.on->only().run(LoadedWorker::kNoLimit).rate);
+      if (each.is_synchronous) most = std::max(most, each.on->only().run(LoadedWorker::kNoLimit).rate);
     }
     std::vector<Contender> contenders;
     for (const Loaded& each : loaded_) {
       const auto work = [&each, rate = kSaturating * most] { return each.on->only().run(rate).rate; };
-      if (each.at_once) contenders.push_back({each.on->choice, work});
+      if (each.is_synchronous) contenders.push_back({each.on->choice, work});
     }
     return greatest_median(interleave(contenders, kTimes));
   }
   double greatest_median_on_cpu(const std::vector<Series>& of_all_engines) const {
     std::vector<Series> on_cpu;
     for (std::size_t i = 0; i < loaded_.size(); ++i) {
-      if (loaded_[i].at_once) on_cpu.push_back(of_all_engines[i]);
+      if (loaded_[i].is_synchronous) on_cpu.push_back(of_all_engines[i]);
     }
     return greatest_median(on_cpu);
   }
@@ -146,7 +146,7 @@ class LoadBench {
   double best_cpu(const std::vector<double>& ratios) const {
     double least = 1e9;
     for (std::size_t i = 0; i < loaded_.size(); ++i) {
-      if (loaded_[i].at_once) least = std::min(least, ratios[i]);
+      if (loaded_[i].is_synchronous) least = std::min(least, ratios[i]);
     }
     return least;
   }

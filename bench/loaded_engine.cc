@@ -31,8 +31,8 @@ std::unique_ptr<LoadedEngine> load_engine(const std::string& choice, unsigned wo
   }
   loaded->engine->expect(*loaded->engine->find_shader(work.penumbra_table().name()), work.penumbra_table());
   // What the engine measures before there is traffic.
-  for (const auto& [name, member] : loaded->engine->members()) member->recall({});
-  loaded->engine->recall({});
+  for (const auto& [name, member] : loaded->engine->members()) member->load_calibrations({});
+  loaded->engine->load_calibrations({});
   for (const double rate : {LoadedWorker::kNoLimit, 1e6}) {
     run_team(workers, [&](unsigned member) { loaded->workers[member]->check(rate); });
   }

@@ -26,32 +26,32 @@ LoadedWorker::LoadedWorker(Engine& engine, gpu::LookupWork& work, unsigned core)
   if (work.answer_bytes() > kMostAnswerBytes) throw std::logic_error("a worker has no room for such long answers");
   const Shader& shader = *engine.find_shader(work.penumbra_table().name());
   queue_ = engine.open_queue_for(core);
-  for (Flight& flight : flights_) {
-    flight.shader = &shader;
-    flight.table = &work.penumbra_table();
-    flight.outputs[0] = flight.found.data();
+  for (InFlightBatch& batch : batches_) {
+    batch.shader = &shader;
+    batch.table = &work.penumbra_table();
+    batch.outputs[0] = batch.found.data();
   }
   delays_.reserve(std::size_t{1} << 20);
 }
 
-void LoadedWorker::prepare(std::uint32_t items, double came, bool is_pressed) {
-  Flight& flight = at(tail_++);
+void LoadedWorker::prepare(std::uint32_t items, double came, bool has_backlog) {
+  InFlightBatch& batch = at(tail_++);
   if (next_ + items > work_.size()) next_ = 0;
-  flight.first = next_;
-  flight.inputs[0] = work_.key(next_);
+  batch.first = next_;
+  batch.inputs[0] = work_.key(next_);
   next_ += items;
-  flight.items = items;
-  flight.came = came;
-  flight.is_pressed = is_pressed;
-  flight.is_back = false;
+  batch.items = items;
+  batch.came = came;
+  batch.has_backlog = has_backlog;
+  batch.is_back = false;
 }
 
 void LoadedWorker::submit_waiting() {
   for (; unsubmitted_ != tail_; ++unsubmitted_) {
-    Flight& flight = at(unsubmitted_);
-    const auto taken = queue_->submit(flight);
+    InFlightBatch& batch = at(unsubmitted_);
+    const auto taken = queue_->submit(batch);
     if (taken == EngineQueue::Submitted::full) return;
-    flight.is_back = taken == EngineQueue::Submitted::done;
+    batch.is_back = taken == EngineQueue::Submitted::done;
   }
 }
 
@@ -61,7 +61,7 @@ LoadedWorker::Figures LoadedWorker::go(double rate) {
   const double begin = now(), end = begin + kSeconds;
   double taken = 0, answered = 0, moment = begin;
   while (moment < end || head_ != tail_) {
-    if (Batch* const batch = queue_->poll()) static_cast<Flight*>(batch)->is_back = true;
+    if (Batch* const batch = queue_->poll()) static_cast<InFlightBatch*>(batch)->is_back = true;
     if (moment < end && tail_ - head_ < kMostInFlight) {
       const double arrived = rate == kNoLimit ? taken + kRing : (moment - begin) * rate;
       taken = std::max(taken, arrived - kRing);  // the ring was full

@@ -36,24 +36,24 @@ class LoadedWorker {
 
  private:
   static constexpr std::size_t kMostAnswerBytes = 4;
-  struct Flight : Batch {
+  struct InFlightBatch : Batch {
     std::size_t first = 0;  ///< key
     double came = 0;        ///< its oldest look-up
     bool is_back = false;
     alignas(64) std::array<std::byte, kMost * kMostAnswerBytes> found{};
   };
-  std::span<std::byte> answers_of(Flight& flight) const {
-    return std::span(flight.found).first(flight.items * work_.answer_bytes());
+  std::span<std::byte> answers_of(InFlightBatch& batch) const {
+    return std::span(batch.found).first(batch.items * work_.answer_bytes());
   }
-  Flight& at(std::uint64_t number) { return flights_[number % kMostInFlight]; }
+  InFlightBatch& at(std::uint64_t number) { return batches_[number % kMostInFlight]; }
 
   template <bool kChecked>
   Figures go(double rate);
-  void prepare(std::uint32_t items, double came, bool is_pressed);
+  void prepare(std::uint32_t items, double came, bool has_backlog);
   void submit_waiting();
 
   const gpu::LookupWork& work_;
-  std::array<Flight, kMostInFlight> flights_;
+  std::array<InFlightBatch, kMostInFlight> batches_;
   std::unique_ptr<EngineQueue> queue_;                   ///< ends before what it may still write
   std::uint64_t head_ = 0, unsubmitted_ = 0, tail_ = 0;  ///< chunks; these count on for ever
   std::size_t next_ = 0;                                 ///< key

@@ -14,9 +14,9 @@
 #include "pin.h"
 #include "rivals/rte_fib.h"
 #include "rivals/rte_lpm.h"
-#include "shaders/dir24_8/dir24_8.h"
-#include "shaders/dir24_8/dir24_8.shader.h"
-#include "shaders/ipv4_runs/ipv4_runs.h"
+#include "tables/dir24_8/dir24_8.h"
+#include "tables/dir24_8/dir24_8.shader.h"
+#include "tables/ipv4_runs/ipv4_runs.h"
 
 namespace penumbra::bench {
 namespace {

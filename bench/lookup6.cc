@@ -11,9 +11,9 @@
 #include "lookup_comparison.h"
 #include "pin.h"
 #include "rivals/rte_ipv6.h"
-#include "shaders/ipv6_lengths/ipv6_lengths.h"
-#include "shaders/ipv6_runs/ipv6_runs.h"
-#include "shaders/ipv6_trie/ipv6_trie.h"
+#include "tables/ipv6_lengths/ipv6_lengths.h"
+#include "tables/ipv6_runs/ipv6_runs.h"
+#include "tables/ipv6_trie/ipv6_trie.h"
 
 namespace penumbra::bench {
 namespace {

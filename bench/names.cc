@@ -16,7 +16,7 @@
 #include "lookup_contender.h"
 #include "on_engine.h"
 #include "pin.h"
-#include "shaders/ndn_names/name_table.h"
+#include "tables/ndn_names/name_table.h"
 
 namespace penumbra::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/random.h"
-#include "shaders/flows/flow_key.h"
+#include "tables/flows/flow_key.h"
 
 namespace penumbra::bench {
 

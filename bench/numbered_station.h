@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "shaders/l2/stations.h"
+#include "tables/l2/stations.h"
 
 namespace penumbra::bench {
 

@@ -153,12 +153,12 @@ void Report::bar_not_shown(const std::string& what, const std::string& why) {
 
 BarCount count_bars(const nlohmann::json& results) {
   BarCount count;
-  for (const auto& findings : results) {
+  for (const auto& calibrations : results) {
     for (std::size_t kind = 0; kind < Nothing::kKeys.size(); ++kind) {
-      if (findings.contains(Nothing::kKeys[kind]) && Nothing::is_bar(static_cast<Nothing::Kind>(kind)))
+      if (calibrations.contains(Nothing::kKeys[kind]) && Nothing::is_bar(static_cast<Nothing::Kind>(kind)))
         count.add(std::nullopt);
     }
-    for (const auto& bar : findings.value("bars", nlohmann::json::array())) {
+    for (const auto& bar : calibrations.value("bars", nlohmann::json::array())) {
       count.add(bar["met"].is_null() ? std::nullopt : std::optional(bar["met"].get<bool>()));
     }
   }

@@ -57,7 +57,7 @@ struct Places {
 /// The ratio of two series round by round.
 Series ratio(const Series& of, const Series& to);
 
-/// One benchmark's findings, in the order in which they are told.
+/// One benchmark's calibrations, in the order in which they are told.
 class Report {
  public:
   /// With `quiet` nothing is printed; json() has it all either way.
@@ -93,7 +93,7 @@ class Report {
   nlohmann::json json_;
 };
 
-/// Of the findings of several benchmarks: an array of Report::json(), or of entries without findings.
+/// Of the calibrations of several benchmarks: an array of Report::json(), or of entries without calibrations.
 BarCount count_bars(const nlohmann::json& results);
 
 }  // namespace penumbra::bench

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "shaders/rules_tuple/tuple_rules.h"
+#include "tables/rules_tuple/tuple_rules.h"
 
 namespace penumbra::bench {
 namespace {

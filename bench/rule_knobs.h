@@ -13,7 +13,7 @@
 
 #include "control/rules/rule_generator.h"
 #include "penumbra/table.h"
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::bench {
 

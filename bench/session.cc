@@ -48,17 +48,17 @@ std::string title_of(const Benchmark& benchmark) {
 }
 
 /// Throws if one of these has no use for the files that were given.
-void require_takers(const std::vector<Benchmark>& asked, bool Benchmark::* takes, const char* makes,
-                    const char* files) {
+void require_consumer(const std::vector<Benchmark>& asked, bool Benchmark::* takes, const char* makes,
+                      const char* files) {
   const auto without = std::ranges::find(asked, false, takes);
   if (without == asked.end()) return;
-  std::vector<std::string> takers;
+  std::vector<std::string> consumers;
   for (const Benchmark& benchmark : benchmarks()) {
     if (benchmark.*takes)
-      takers.push_back(benchmark.measurements.empty() ? benchmark.name : benchmark.measurements.front());
+      consumers.push_back(benchmark.measurements.empty() ? benchmark.name : benchmark.measurements.front());
   }
   throw std::invalid_argument(fmt::format("{} makes {} of its own; name those that take {}: {}", title_of(*without),
-                                          makes, files, fmt::join(takers, " ")));
+                                          makes, files, fmt::join(consumers, " ")));
 }
 
 /// Of one name all that have it, and likewise of a measurement; in the order of benchmarks(). Those that are measured
@@ -88,8 +88,8 @@ std::vector<Benchmark> chosen(const Options& options) {
       result.emplace_back(each).probe = others->probe;
     }
   }
-  if (options.routes) require_takers(result, &Benchmark::takes_routes, "a table", "a route file");
-  if (!options.rules.empty()) require_takers(result, &Benchmark::takes_rules, "its rules", "a file of rules");
+  if (options.routes) require_consumer(result, &Benchmark::takes_routes, "a table", "a route file");
+  if (!options.rules.empty()) require_consumer(result, &Benchmark::takes_rules, "its rules", "a file of rules");
   return result;
 }
 

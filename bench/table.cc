@@ -17,7 +17,7 @@
 #include "pin.h"
 #include "rivals/rte_fib.h"
 #include "rivals/rte_lpm.h"
-#include "shaders/dir24_8/dir24_8.h"
+#include "tables/dir24_8/dir24_8.h"
 
 namespace penumbra::bench {
 namespace {

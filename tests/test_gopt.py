@@ -297,7 +297,7 @@ def test_fixed_widths(tmp_path, width):
 
 SOURCES = conftest.ROOT / "src"
 # The others are included by these.
-SHADERS = sorted(path for path in (SOURCES / "shaders").glob("*/*.shader.h") if "foreach (" in path.read_text())
+SHADERS = sorted(path for path in (SOURCES / "tables").glob("*/*.shader.h") if "foreach (" in path.read_text())
 
 
 @pytest.mark.parametrize("shader", SHADERS, ids=lambda path: path.name)

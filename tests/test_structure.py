@@ -34,18 +34,18 @@ OF_ENGINES = r"^(engines|cuda(?!/atomic)|cuda_resident|opportunistic|scalar)/"
 @pytest.mark.parametrize(
     ("folder", "forbidden"),
     [
-        ("include", r"^(base|io|runtime|functions|control|cli|shaders)/|^rte_"),
-        ("src/base", r"^(io|runtime|functions|control|cli|shaders)/|^rte_"),
-        ("src/shaders", r"^(io|runtime|functions|control|cli)/|^rte_|^yaml-cpp|^nlohmann"),
-        ("src/engines", r"^(io|runtime|functions|control|cli|shaders)/|^rte_|^yaml-cpp"),
+        ("include", r"^(base|io|runtime|functions|control|cli|tables)/|^rte_"),
+        ("src/base", r"^(io|runtime|functions|control|cli|tables)/|^rte_"),
+        ("src/tables", r"^(io|runtime|functions|control|cli)/|^rte_|^yaml-cpp|^nlohmann"),
+        ("src/engines", r"^(io|runtime|functions|control|cli|tables)/|^rte_|^yaml-cpp"),
         ("src/functions", r"^(io|runtime|cli)/"),
-        ("src/functions/forwarding", r"^shaders/|^functions/(?!forwarding/)"),
-        ("src/functions/learning", r"^shaders/|^control/|^functions/(?!learning/)"),
+        ("src/functions/forwarding", r"^tables/|^functions/(?!forwarding/)"),
+        ("src/functions/learning", r"^tables/|^control/|^functions/(?!learning/)"),
         ("src/functions/rule_list", r"^control/|^rte_|^functions/(?!rule_list/)"),
-        ("src/control", r"^(io|runtime|functions|shaders|cli)/|^rte_"),
-        ("src/io", r"^(runtime|functions|shaders|cli)/"),
-        ("src/runtime", r"^(functions|shaders|cli)/"),
-        ("src/report", r"^(base|io|runtime|functions|control|cli|shaders)/|^rte_|^yaml-cpp"),
+        ("src/control", r"^(io|runtime|functions|tables|cli)/|^rte_"),
+        ("src/io", r"^(runtime|functions|tables|cli)/"),
+        ("src/runtime", r"^(functions|tables|cli)/"),
+        ("src/report", r"^(base|io|runtime|functions|control|cli|tables)/|^rte_|^yaml-cpp"),
         ("bench", r"^cli/"),
     ],
 )
@@ -131,4 +131,4 @@ def test_echo_stands_nowhere_but_in_its_two_folders():
     files = sources("include", "cmake", "src")
     found = [str(path.relative_to(ROOT)) for path in files if word.search(path.read_text())]
     assert found
-    assert [path for path in found if not path.startswith(("src/functions/echo/", "src/shaders/echo/"))] == []
+    assert [path for path in found if not path.startswith(("src/functions/echo/", "src/tables/echo/"))] == []

@@ -25,7 +25,7 @@ std::uint32_t key_of(std::uint32_t hash) {
 }
 
 /// A full cuckoo table, with seven slots of eight in use and half of the keys in their second bucket. It is not filled
-/// by insertion, which would take minutes, but by finding a key for each slot: a hash's upper bits, the tag, can be
+/// by insertion, which would take minutes, but by calibration a key for each slot: a hash's upper bits, the tag, can be
 /// chosen freely, and with it the lower ones follow from the bucket.
 class Cuckoo final : public Workload {
  public:

@@ -20,7 +20,7 @@
 #include "gpu/rule_work.h"
 #include "gpu/shader_on_gpu.h"
 #include "pin.h"
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::bench::gpu {
 namespace {

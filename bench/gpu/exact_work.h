@@ -9,8 +9,8 @@
 #include "base/random.h"
 #include "bench.h"
 #include "gpu/lookup_work.h"
-#include "shaders/flows/flow_table.h"
-#include "shaders/l2/stations.h"
+#include "tables/flows/flow_table.h"
+#include "tables/l2/stations.h"
 
 namespace penumbra::bench::gpu {
 

@@ -3,7 +3,7 @@
 
 #include "gpu/lookup_work.h"
 #include "inputs.h"
-#include "shaders/dir24_8/dir24_8.h"
+#include "tables/dir24_8/dir24_8.h"
 
 namespace penumbra::bench::gpu {
 

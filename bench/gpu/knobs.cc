@@ -17,7 +17,7 @@
 #include "gpu/rule_work.h"
 #include "pin.h"
 #include "rule_knobs.h"
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::bench::gpu {
 namespace {

@@ -14,10 +14,10 @@ std::uint64_t lines_read = 0;
 #undef g_expensive
 #define g_expensive(...) ((void)++lines_read)
 
-#include "shaders/dir24_8/dir24_8.shader.h"
-#include "shaders/flows/flows.shader.h"
-#include "shaders/ipv6_lengths/ipv6_lengths.shader.h"
-#include "shaders/ipv6_trie/ipv6_trie.shader.h"
+#include "tables/dir24_8/dir24_8.shader.h"
+#include "tables/flows/flows.shader.h"
+#include "tables/ipv6_lengths/ipv6_lengths.shader.h"
+#include "tables/ipv6_trie/ipv6_trie.shader.h"
 
 namespace penumbra::bench::gpu {
 namespace {

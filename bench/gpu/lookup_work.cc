@@ -54,29 +54,29 @@ LookupStream::LookupStream(Engine& engine, LookupWork& work, std::uint32_t items
                            std::size_t place)
     : work_(work),
       found_(std::make_shared<HugeMemory>(std::size_t{most_in_flight} * items * work.answer_bytes())),
-      flights_(most_in_flight),
+      batches_(most_in_flight),
       queue_(engine.open_queue_for(core(static_cast<unsigned>(place % core_count())))),
       next_(place % kParts * (work.size() / kParts)) {
   queue_->share(work.memory());
   queue_->share(found_);
   Table& table = work.penumbra_table();
   std::byte* found = found_->data();
-  for (Flight& flight : flights_) {
-    flight.found = {found, items * work.answer_bytes()};
-    found += flight.found.size();
-    flight.shader = engine.find_shader(table.name());
-    flight.table = &table;
-    flight.items = items;
-    flight.outputs[0] = flight.found.data();
+  for (InFlightBatch& batch : batches_) {
+    batch.found = {found, items * work.answer_bytes()};
+    found += batch.found.size();
+    batch.shader = engine.find_shader(table.name());
+    batch.table = &table;
+    batch.items = items;
+    batch.outputs[0] = batch.found.data();
   }
 }
 
-void LookupStream::prepare(Flight& flight) {
-  if (next_ + flight.items > work_.size()) next_ = 0;
-  flight.first = next_;
-  flight.inputs[0] = work_.key(next_);
-  flight.is_back = false;
-  next_ += flight.items;
+void LookupStream::prepare(InFlightBatch& batch) {
+  if (next_ + batch.items > work_.size()) next_ = 0;
+  batch.first = next_;
+  batch.inputs[0] = work_.key(next_);
+  batch.is_back = false;
+  next_ += batch.items;
 }
 
 template <bool kChecked>
@@ -84,23 +84,23 @@ LookupStream::Back LookupStream::go(std::uint64_t batches, std::uint32_t in_flig
   std::uint64_t submitted = 0, back = 0;
   Back counted;
   bool is_prepared = false, is_over = false;
-  Flight *next = flights_.data(), *oldest = flights_.data();
+  InFlightBatch *next = batches_.data(), *oldest = batches_.data();
   while (back < submitted || (!is_over && submitted < batches)) {
     while (!is_over && submitted < batches && submitted - back < in_flight) {
-      Flight& flight = *next;
+      InFlightBatch& batch = *next;
       if (!is_prepared) {
-        prepare(flight);
-        if (kChecked) work_.spoil(flight.first, flight.found);
+        prepare(batch);
+        if (kChecked) work_.spoil(batch.first, batch.found);
       }
-      const auto taken = queue_->submit(flight);
+      const auto taken = queue_->submit(batch);
       is_prepared = taken == EngineQueue::Submitted::full;
       if (is_prepared) break;
-      flight.is_back = taken == EngineQueue::Submitted::done;
+      batch.is_back = taken == EngineQueue::Submitted::done;
       ++submitted;
       next = behind(next);
-      if (flight.is_back && flight.items >= kLongBatch) break;  // the end may have come meanwhile
+      if (batch.is_back && batch.items >= kLongBatch) break;  // the end may have come meanwhile
     }
-    if (Batch* batch = queue_->poll()) static_cast<Flight*>(batch)->is_back = true;
+    if (Batch* batch = queue_->poll()) static_cast<InFlightBatch*>(batch)->is_back = true;
     for (; back < submitted && oldest->is_back; ++back, oldest = behind(oldest)) {
       if constexpr (kChecked) work_.check(oldest->first, oldest->found);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Look-ups by a shader of one input and one output column, through an engine's public interface, with batches in
-// flight.
+// batch.
 #pragma once
 
 #include <cstddef>
@@ -104,13 +104,13 @@ class LookupStream {
   }
 
  private:
-  struct Flight : Batch {
+  struct InFlightBatch : Batch {
     std::size_t first = 0;  ///< key
     bool is_back = false;
     std::span<std::byte> found;
   };
-  /// The flights are taken in turn, without a division for each.
-  Flight* behind(Flight* flight) { return flight == &flights_.back() ? flights_.data() : flight + 1; }
+  /// The batches are taken in turn, without a division for each.
+  InFlightBatch* behind(InFlightBatch* batch) { return batch == &batches_.back() ? batches_.data() : batch + 1; }
   /// What was back when there was enough.
   struct Back {
     std::uint64_t batches = 0;
@@ -121,11 +121,11 @@ class LookupStream {
 
   template <bool kChecked>
   Back go(std::uint64_t batches, std::uint32_t in_flight, double end);
-  void prepare(Flight& flight);
+  void prepare(InFlightBatch& batch);
 
   const LookupWork& work_;
   std::shared_ptr<const HugeMemory> found_;
-  std::vector<Flight> flights_;
+  std::vector<InFlightBatch> batches_;
   std::unique_ptr<EngineQueue> queue_;  ///< ends before what it may still write
   std::size_t next_;
 };

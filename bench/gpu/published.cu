@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/kernel.cuh"
 #include "gpu/published_rules.h"
-#include "shaders/rules_tuple/rules_bloom.shader.h"
+#include "tables/rules_tuple/rules_bloom.shader.h"
 
 namespace penumbra::bench::gpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::bench::gpu {
 namespace {

@@ -11,8 +11,8 @@
 #include "gpu/ipv4_work.h"
 #include "gpu/lines.h"
 #include "inputs.h"
-#include "shaders/ipv6_lengths/ipv6_lengths.h"
-#include "shaders/ipv6_trie/ipv6_trie.h"
+#include "tables/ipv6_lengths/ipv6_lengths.h"
+#include "tables/ipv6_trie/ipv6_trie.h"
 
 namespace penumbra::bench::gpu {
 namespace {

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "rivals/vector_width.h"
-#include "shaders/ipv6/ipv6_lookup.h"
+#include "tables/ipv6/ipv6_lookup.h"
 
 namespace penumbra::bench {
 namespace {

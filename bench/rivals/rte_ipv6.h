@@ -9,7 +9,7 @@
 
 #include "lookup_contender.h"
 #include "rivals/huge_heap.h"
-#include "shaders/ipv6/ipv6_prefixes.h"
+#include "tables/ipv6/ipv6_prefixes.h"
 
 struct rte_lpm6;
 struct rte_fib6;

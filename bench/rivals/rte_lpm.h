@@ -6,7 +6,7 @@
 
 #include "lookup_contender.h"
 #include "rivals/huge_heap.h"
-#include "shaders/dir24_8/dir24_8.h"
+#include "tables/dir24_8/dir24_8.h"
 
 struct rte_lpm;
 

@@ -44,7 +44,7 @@ struct Batch {
   std::array<void*, kMaxColumns> outputs{};
   penumbra_arena arena{};
   /// More was waiting than the caller takes at a time: it may be falling behind.
-  bool is_pressed = false;
+  bool has_backlog = false;
 };
 
 }  // namespace penumbra

@@ -88,7 +88,7 @@ struct Chunk {
   Batch batch;                                         ///< of the current function
   std::array<std::uint8_t, kCapacity> packet_of_item;  ///< which packet the batch's item i belongs to
   ColumnSpace columns;
-  void* kept = nullptr;  ///< what pre_shade leaves for post_shade beside the batch's columns, in `columns` too
+  void* stage_scratch = nullptr;  ///< what pre_shade leaves for post_shade beside the batch's columns, in `columns` too
 };
 
 }  // namespace penumbra

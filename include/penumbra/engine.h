@@ -55,13 +55,13 @@ class EngineQueue {
 };
 
 /// What an engine has found best for a shader on tables of about one size, by measuring.
-struct EngineFinding {
+struct EngineCalibration {
   std::string shader;
   unsigned size_class = 0;  ///< Table::size_class()
   std::uint64_t value = 0;  ///< what was found best, in the engine's own terms
   double gain = 0;          ///< how many times as fast that is as the plainest way
   // NOLINTBEGIN(readability-redundant-member-init): so g++ lets initialisers leave them out
-  std::string conditions = {};       ///< Engine::conditions() under which that holds
+  std::string calibration_key = {};  ///< Engine::calibration_key() under which that holds
   std::vector<double> figures = {};  ///< more of what was measured, in the engine's own terms
   // NOLINTEND(readability-redundant-member-init)
 };
@@ -80,8 +80,8 @@ class Engine {
   /// it, from the thread that publishes the table, which outlives the engine.
   virtual void use_table(Table& table) = 0;
   /// Batches of this shader, one of its own, on this table, which it uses, will come: what it can find out beforehand
-  /// it finds out in recall().
-  virtual void expect(const Shader& /*shader*/, const Table& /*table*/) {}
+  /// it finds out in load_calibrations().
+  virtual void announce(const Shader& /*shader*/, const Table& /*table*/) {}
   /// A queue for one worker, which the engine outlives. Throws std::runtime_error when the engine has no more.
   virtual std::unique_ptr<EngineQueue> open_queue() = 0;
   /// The same for a worker that will run on this core: an engine with several devices gives it a near one.
@@ -89,15 +89,15 @@ class Engine {
   /// What it has found out and decided, a line each, for people. From any thread.
   virtual std::vector<std::string> notes() const { return {}; }
   /// The same for another run on this machine. From any thread.
-  virtual std::vector<EngineFinding> findings() const { return {}; }
+  virtual std::vector<EngineCalibration> calibrations() const { return {}; }
   /// What an earlier run found, to begin with; what it did not find of the expected may be measured now, on columns of
-  /// any values, for some tenths of a second. Before the first batch. Findings may be of any value.
-  virtual void recall(std::vector<EngineFinding> /*findings*/) {}
-  /// What its findings depend on beside this machine and this build, an accelerator's name, say: those made under other
-  /// conditions are not recalled. Asked when queues are open.
-  virtual std::string conditions() const { return {}; }
-  /// Engines to which it hands batches on, by name. Whoever asks it for notes and findings asks these too, and has them
-  /// recall before it does.
+  /// any values, for some tenths of a second. Before the first batch. Calibrations may be of any value.
+  virtual void load_calibrations(std::vector<EngineCalibration> /*calibrations*/) {}
+  /// What its calibrations depend on beside this machine and this build, an accelerator's name, say: those made under
+  /// other conditions are not recalled. Asked when queues are open.
+  virtual std::string calibration_key() const { return {}; }
+  /// Engines to which it hands batches on, by name. Whoever asks it for notes and calibrations asks these too, and has
+  /// them recall before it does.
   virtual std::vector<std::pair<std::string, Engine*>> members() const { return {}; }
 };
 
@@ -117,7 +117,7 @@ struct EngineInfo {
   std::string name;
   std::string summary;
   int priority = 0;
-  bool at_once = false;  ///< submit() answers `done`: it runs batches on the worker's own core
+  bool is_synchronous = false;  ///< submit() answers `done`: it runs batches on the worker's own core
   std::vector<EngineSetting> settings;
   Availability (*probe)() = nullptr;
   std::unique_ptr<Engine> (*create)(const EngineSettings& settings) = nullptr;
@@ -139,7 +139,7 @@ void check_engine(const std::string& choice);
 /// NAME of such a text.
 std::string engine_name(std::string_view choice);
 /// Why the chosen engine cannot run on this machine; empty if it can. Throws std::invalid_argument for an unknown name.
-std::string lack_of_engine(const std::string& choice);
+std::string why_unavailable(const std::string& choice);
 /// Creates the chosen engine. Throws like check_engine, and std::runtime_error with the probe's reason when it is not
 /// available here.
 std::unique_ptr<Engine> create_engine(const std::string& choice);

@@ -80,7 +80,7 @@ struct FunctionContext {
   /// What functions behind this one in the pipeline take (FunctionInfo::ethertypes): not this function's to drop or
   /// punt, unless it takes it too.
   // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
-  std::span<const std::uint16_t> taken_behind = {};
+  std::span<const std::uint16_t> later_ethertypes = {};
 };
 
 /// A network function. Set-up and show on the control thread; pre_shade and post_shade on any worker at any time, so
@@ -118,7 +118,7 @@ class Function {
   /// A port's link went down (a cable was pulled, say), while packets go through: what is behind it may be elsewhere
   /// when it comes again. Noticed within a tenth of a second, and not at all if it lasts less. On the control thread;
   /// returns soon.
-  virtual void lose_link(std::uint16_t /*port*/) {}
+  virtual void link_down(std::uint16_t /*port*/) {}
 
   /// Judges each packet that is still undecided, and for those that need the shader fills a batch: its columns from
   /// chunk.columns, items, packet_of_item. The runtime sets shader and table and skips the shader if there are no
@@ -177,7 +177,7 @@ class Function {
     return reasons()[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
   }
 
-  /// Set-up: packets of these ethertypes (FunctionContext::taken_behind), if they are not of its own, are others'.
+  /// Set-up: packets of these ethertypes (FunctionContext::later_ethertypes), if they are not of its own, are others'.
   void leave_to_others(std::span<const std::uint16_t> ethertypes, std::uint16_t own = 0) {
     for (const std::uint16_t ethertype : ethertypes) {
       if (ethertype != own) others_.push_back(ethertype);

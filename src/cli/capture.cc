@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kDrops = "drops";
 
-struct Wish {
+struct Request {
   RouterAddress router;
   std::string what, file, filter, direction, reason;
   std::optional<std::uint64_t> count, bytes;
@@ -78,9 +78,9 @@ void print(runtime::CaptureClient& client, const Interruption& interruption) {
   }
 }
 
-void report(const Wish& wish, runtime::CaptureClient& client) {
+void report(const Request& request, runtime::CaptureClient& client) {
   const auto report = client.report();
-  if (wish.router.json) {
+  if (request.router.json) {
     write_output(report.dump() + "\n");
   } else {
     const std::string text = in_words(report);
@@ -90,58 +90,59 @@ void report(const Wish& wish, runtime::CaptureClient& client) {
   throw Failure(ExitCode::failure, fmt::format("the capture ends: {}", report.at("ended").get<std::string>()));
 }
 
-void capture(const Wish& wish) {
-  const bool piped = wish.file == kStandardOutput;
+void capture(const Request& request) {
+  const bool piped = request.file == kStandardOutput;
   if (piped && ::isatty(STDOUT_FILENO) == 1) {
     throw Failure(ExitCode::usage,
                   "a terminal cannot show a capture; pipe it on: penumbra capture ... -w - | tcpdump -r -");
   }
-  if (wish.router.json && (piped || wish.file.empty())) {
+  if (request.router.json && (piped || request.file.empty())) {
     throw Failure(ExitCode::usage, "-j needs standard output; write the capture to a file with -w FILE");
   }
-  if (!wish.file.empty()) refuse_precious(wish.file);
+  if (!request.file.empty()) refuse_precious(request.file);
   const Interruption interruption;
-  connected(wish.router, [&](const std::filesystem::path& socket) {
-    runtime::CaptureClient client(socket, wish.what == kDrops ? "drops" : "port", wish.arguments());
-    if (wish.file.empty()) {
+  connected(request.router, [&](const std::filesystem::path& socket) {
+    runtime::CaptureClient client(socket, request.what == kDrops ? "drops" : "port", request.arguments());
+    if (request.file.empty()) {
       print(client, interruption);
-      return report(wish, client);
+      return report(request, client);
     }
-    io::CaptureFile file(piped ? "/dev/stdout" : wish.file);
+    io::CaptureFile file(piped ? "/dev/stdout" : request.file);
     file.begin();
     write(client, file, interruption);
-    report(wish, client);
+    report(request, client);
   });
 }
 
 void set_up_capture(CLI::App& command) {
-  const auto wish = std::make_shared<Wish>();
-  command.add_option("WHAT", wish->what, "A port's name, or `drops` for the packets that the router drops")
+  const auto request = std::make_shared<Request>();
+  command.add_option("WHAT", request->what, "A port's name, or `drops` for the packets that the router drops")
       ->required()
       ->type_name("PORT|drops");
   command
       .add_option(
-          "-w,--write", wish->file,
+          "-w,--write", request->file,
           "The capture, written anew: pcap with nanoseconds; - for standard output. If not given, a line a packet")
       ->type_name("FILE");
-  command.add_option("--filter", wish->filter, "Only packets that match this pcap filter expression")
+  command.add_option("--filter", request->filter, "Only packets that match this pcap filter expression")
       ->type_name("EXPRESSION");
-  command.add_option("--count", wish->count, "End after so many packets")->transform(as_count())->type_name("N");
-  command.add_option("--snaplen", wish->bytes, "Only the first bytes of each packet")
+  command.add_option("--count", request->count, "End after so many packets")->transform(as_count())->type_name("N");
+  command.add_option("--snaplen", request->bytes, "Only the first bytes of each packet")
       ->transform(as_count())
       ->type_name("BYTES");
-  command.add_option("--direction", wish->direction, "Of a port: received packets (if not given), sent ones, or both")
-      ->check(one_of({"rx", "tx", "both"}));
-  command.add_flag("--punts", wish->punts, "With drops: also packets that go to the host");
   command
-      .add_option("--reason", wish->reason, "With drops: only for this reason, as `show drops` has it: STAGE.REASON")
+      .add_option("--direction", request->direction, "Of a port: received packets (if not given), sent ones, or both")
+      ->check(one_of({"rx", "tx", "both"}));
+  command.add_flag("--punts", request->punts, "With drops: also packets that go to the host");
+  command
+      .add_option("--reason", request->reason, "With drops: only for this reason, as `show drops` has it: STAGE.REASON")
       ->type_name("REASON");
-  add_router_options(command, wish->router);
+  add_router_options(command, request->router);
   command.footer(
       "Ends with --count, on SIGINT and SIGTERM, with the router, or when the port is removed (exit code 1), and then\n"
       "says how many packets it got and lost. It never slows the router: of what comes faster than it is taken,\n"
       "the capture loses packets, not the router.");
-  command.callback([wish] { capture(*wish); });
+  command.callback([request] { capture(*request); });
 }
 
 const bool kCaptureCommand = register_command(

@@ -17,10 +17,10 @@
 #include "control/rules/rule_file.h"
 #include "penumbra/engine.h"
 #include "penumbra/errors.h"
-#include "shaders/rules/rule_choice.h"
-#include "shaders/rules/rule_lookup.h"
-#include "shaders/rules/rule_set.h"
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_choice.h"
+#include "tables/rules/rule_lookup.h"
+#include "tables/rules/rule_set.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::cli {
 namespace {

@@ -89,7 +89,7 @@ void tell_agreement(const report::Context& context) {
     throw Failure(ExitCode::mismatch, "the two runs do not agree");
 }
 
-void check_wishes(const ReportOptions& options) {
+void check_requests(const ReportOptions& options) {
   if (options.output.empty() && options.plots.empty() && !options.agreement) {
     throw Failure(ExitCode::usage, "what is to be made? A page: -o FILE; plots: --plots FOLDER; or --agreement");
   }
@@ -102,7 +102,7 @@ void check_wishes(const ReportOptions& options) {
 }
 
 void write_report(const ReportOptions& options) {
-  check_wishes(options);
+  check_requests(options);
   refuse_what_is_no_page(options);
   constexpr std::size_t kLargestDocument = std::size_t{256} << 20;
   std::vector<report::Document> documents;

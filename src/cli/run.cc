@@ -134,8 +134,8 @@ RunSummary summarise(const control::RouterConfig& config, const runtime::Router&
 }
 
 /// Where a user has no folder to keep that in, nothing is lost but the first trials of the next run.
-void keep_findings(const runtime::Calibration& calibration, const runtime::Router& router) {
-  const auto findings = router.findings();
+void store_calibrations(const runtime::Calibration& calibration, const runtime::Router& router) {
+  const auto findings = router.calibrations();
   if (findings.empty()) return;
   try {
     calibration.keep(findings);
@@ -151,7 +151,7 @@ void run(const RunOptions& options) {
   runtime::Router router(config);
   for (const auto& warning : router.warnings()) log_warning(warning);
   const runtime::Calibration calibration(runtime::Calibration::default_file());
-  router.recall(calibration.load());
+  router.load_calibrations(calibration.load());
   {
     const Stoppable stoppable(router);
     Progress progress(options.progress);
@@ -167,7 +167,7 @@ void run(const RunOptions& options) {
     });
   }
   log_info("ended");
-  keep_findings(calibration, router);
+  store_calibrations(calibration, router);
   const RunSummary summary = summarise(config, router);
   write_output(options.json ? to_json(summary).dump(2) + "\n" : to_text(summary));
   flush_output();

@@ -15,7 +15,7 @@
 namespace penumbra::cli {
 namespace {
 
-struct Wish {
+struct Request {
   std::uint64_t packets = 0;
   std::string port, filter;
 
@@ -45,8 +45,8 @@ void show(const RouterAddress& address) {
   write_output(traces.empty() ? "no packets traced yet; ask for some with `trace add N`\n" : render_traces(traces));
 }
 
-void ask_for(const RouterAddress& address, const Wish& wish) {
-  const auto answer = ask(address, "trace", "add", wish.arguments());
+void ask_for(const RouterAddress& address, const Request& request) {
+  const auto answer = ask(address, "trace", "add", request.arguments());
   if (address.json) return print_answer(answer, true);
   std::string text = fmt::format("waiting for {} packets", answer.at("waiting_for").dump());
   if (const auto replaced = answer.at("replaced").get<std::uint64_t>(); replaced != 0) {
@@ -57,16 +57,16 @@ void ask_for(const RouterAddress& address, const Wish& wish) {
 
 void set_up_trace(CLI::App& command) {
   const auto address = std::make_shared<RouterAddress>();
-  const auto wish = std::make_shared<Wish>();
+  const auto request = std::make_shared<Request>();
   add_router_options(command, *address);
   command.require_subcommand(1);
   CLI::App* add =
       command.add_subcommand("add", "Trace the next packets, in place of those asked for before")->fallthrough();
-  add->add_option("N", wish->packets, "How many packets")->required()->transform(as_count())->type_name("N");
-  add->add_option("--port", wish->port, "Only packets received on this port")->type_name("PORT");
-  add->add_option("--filter", wish->filter, "Only packets that match this pcap filter expression")
+  add->add_option("N", request->packets, "How many packets")->required()->transform(as_count())->type_name("N");
+  add->add_option("--port", request->port, "Only packets received on this port")->type_name("PORT");
+  add->add_option("--filter", request->filter, "Only packets that match this pcap filter expression")
       ->type_name("EXPRESSION");
-  add->callback([address, wish] { ask_for(*address, *wish); });
+  add->callback([address, request] { ask_for(*address, *request); });
   command.add_subcommand("show", "Show the packets traced so far, with each one's way through the stages")
       ->fallthrough()
       ->callback([address] { show(*address); });

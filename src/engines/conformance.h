@@ -74,7 +74,7 @@ class ShaderQueue {
       batch.shader = &shader_;
       batch.table = &table_;
       batch.items = static_cast<std::uint32_t>(std::min<std::size_t>(batch_items, items - begin));
-      batch.is_pressed = items - begin > batch_items;
+      batch.has_backlog = items - begin > batch_items;
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         batch.inputs[i] = static_cast<const std::byte*>(inputs.begin()[i]) + begin * shader_.input_bytes[i];
       }

@@ -39,8 +39,9 @@ TEST(Engines, SayWhyTheyAreOrAreNotAvailable) {
 }
 
 TEST(Engines, AutoIsOneOfItsOwnOnlyWhereThereIsAChoice) {
-  const bool has_others = std::ranges::any_of(
-      engines(), [](const EngineInfo& info) { return info.name != kAuto && !info.at_once && info.probe().available; });
+  const bool has_others = std::ranges::any_of(engines(), [](const EngineInfo& info) {
+    return info.name != kAuto && !info.is_synchronous && info.probe().available;
+  });
   EXPECT_EQ(resolve_engine("auto", "echo"), has_others ? kAuto : engine_at_once("echo"));
   EXPECT_EQ(resolve_engine("auto,max_delay=50", "echo"), has_others ? "auto,max_delay=50" : engine_at_once("echo"));
 }
@@ -48,7 +49,7 @@ TEST(Engines, AutoIsOneOfItsOwnOnlyWhereThereIsAChoice) {
 TEST(Engines, OnTheWorkersCoreTheBestIsNoWorseThanScalar) {
   const auto best = std::ranges::find(engines(), engine_at_once("echo"), &EngineInfo::name);
   ASSERT_NE(best, engines().end());
-  EXPECT_TRUE(best->at_once);
+  EXPECT_TRUE(best->is_synchronous);
   EXPECT_GE(best->priority, std::ranges::find(engines(), "scalar", &EngineInfo::name)->priority);
   EXPECT_THROW(engine_at_once("no such shader"), std::runtime_error);
 }

@@ -93,7 +93,7 @@ std::vector<const EngineInfo*> engines_here() {
   for (const EngineInfo& info : engines()) {
     if (!info.probe().available) continue;
     here.push_back(&info);
-    has_accelerator |= info.name != kAuto && !info.at_once;
+    has_accelerator |= info.name != kAuto && !info.is_synchronous;
   }
   if (!has_accelerator) std::erase_if(here, [](const EngineInfo* info) { return info->name == kAuto; });
   return here;
@@ -117,7 +117,7 @@ void check_engine(const std::string& choice) {
   read_settings(find_engine(engine_name(choice)), choice);
 }
 
-std::string lack_of_engine(const std::string& choice) {
+std::string why_unavailable(const std::string& choice) {
   const EngineInfo& info = find_engine(engine_name(choice));
   const Availability availability = info.probe();
   return availability.available ? "" : "engine '" + info.name + "' is not available here: " + availability.reason;
@@ -126,7 +126,7 @@ std::string lack_of_engine(const std::string& choice) {
 std::unique_ptr<Engine> create_engine(const std::string& choice) {
   const EngineInfo& info = find_engine(engine_name(choice));
   const EngineSettings settings = read_settings(info, choice);
-  if (const std::string lack = lack_of_engine(choice); !lack.empty()) throw std::runtime_error(lack);
+  if (const std::string lack = why_unavailable(choice); !lack.empty()) throw std::runtime_error(lack);
   return info.create(settings);
 }
 
@@ -139,13 +139,13 @@ std::string resolve_engine(const std::string& choice, const std::string& shader)
   check_engine(choice);
   const auto having = engines_with(shader);
   if (having.empty()) refuse(name, shader);
-  const bool has_accelerator = std::ranges::find(having, false, &EngineInfo::at_once) != having.end();
+  const bool has_accelerator = std::ranges::find(having, false, &EngineInfo::is_synchronous) != having.end();
   return has_accelerator && having.size() > 1 ? choice : having.front()->name;
 }
 
 std::string engine_at_once(const std::string& shader) {
   const auto having = engines_with(shader);
-  const auto best = std::ranges::find(having, true, &EngineInfo::at_once);
+  const auto best = std::ranges::find(having, true, &EngineInfo::is_synchronous);
   if (best == having.end()) throw std::runtime_error("no engine here runs the shader '" + shader + "' on a CPU");
   return (*best)->name;
 }

@@ -28,22 +28,22 @@ int MemifGate::change(std::string_view driver, const std::function<int()>& what)
   if (!guards(driver)) return what();
   // What one thread writes before it says so, the other has when it reads that: said here in so many words, for
   // ThreadSanitizer does not see into DPDK's alarms.
-  struct Errand {
+  struct Request {
     const std::function<int()>& what;
     int result = 0;
     std::atomic<bool> is_given{false}, is_done{false};
-  } errand{what};
+  } request{what};
   const auto run = [](void* argument) {
-    Errand& given = *static_cast<Errand*>(argument);
+    Request& given = *static_cast<Request*>(argument);
     while (!given.is_given.load(std::memory_order_acquire)) {
     }
     given.result = given.what();
     given.is_done.store(true, std::memory_order_release);
   };
-  if (const int refusal = rte_eal_alarm_set(1, run, &errand); refusal < 0) return refusal;
-  errand.is_given.store(true, std::memory_order_release);
-  while (!errand.is_done.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  return errand.result;
+  if (const int refusal = rte_eal_alarm_set(1, run, &request); refusal < 0) return refusal;
+  request.is_given.store(true, std::memory_order_release);
+  while (!request.is_done.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  return request.result;
 }
 
 }  // namespace penumbra::io

@@ -21,7 +21,7 @@
 #include "cuda/runtime.h"
 #include "runtime/broken_kernels_test.h"
 #include "runtime/failing_gpu_test.h"
-#include "shaders/echo/echo.shader.h"
+#include "tables/echo/echo.shader.h"
 
 namespace penumbra::runtime {
 namespace {

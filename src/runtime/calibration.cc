@@ -35,34 +35,35 @@ std::string build() {
   return fmt::format("{} bytes of {}.{:09}", program.st_size, program.st_mtim.tv_sec, program.st_mtim.tv_nsec);
 }
 
-std::vector<EngineFinding> findings_of(const ordered_json& list) {
-  std::vector<EngineFinding> findings;
+std::vector<EngineCalibration> calibrations_of(const ordered_json& list) {
+  std::vector<EngineCalibration> calibrations;
   for (const auto& each : list) {
-    findings.push_back({.shader = each.at("shader").get<std::string>(),
-                        .size_class = each.at("table_size_class").get<unsigned>(),
-                        .value = each.at("value").get<std::uint64_t>(),
-                        .gain = each.at("gain").get<double>(),
-                        .conditions = each.at("conditions").get<std::string>(),
-                        .figures = each.at("figures").get<std::vector<double>>()});
+    calibrations.push_back({.shader = each.at("shader").get<std::string>(),
+                            .size_class = each.at("table_size_class").get<unsigned>(),
+                            .value = each.at("value").get<std::uint64_t>(),
+                            .gain = each.at("gain").get<double>(),
+                            .calibration_key = each.at("conditions").get<std::string>(),
+                            .figures = each.at("figures").get<std::vector<double>>()});
   }
-  return findings;
+  return calibrations;
 }
 
-ordered_json to_json(const std::vector<EngineFinding>& findings) {
+ordered_json to_json(const std::vector<EngineCalibration>& calibrations) {
   auto list = ordered_json::array();
-  for (const auto& each : findings) {
+  for (const auto& each : calibrations) {
     list.push_back({{"shader", each.shader},
                     {"table_size_class", each.size_class},
                     {"value", each.value},
                     {"gain", each.gain},
-                    {"conditions", each.conditions},
+                    {"conditions", each.calibration_key},
                     {"figures", each.figures}});
   }
   return list;
 }
 
-bool is_of_same(const EngineFinding& one, const EngineFinding& other) {
-  return one.shader == other.shader && one.size_class == other.size_class && one.conditions == other.conditions;
+bool is_of_same(const EngineCalibration& one, const EngineCalibration& other) {
+  return one.shader == other.shader && one.size_class == other.size_class &&
+         one.calibration_key == other.calibration_key;
 }
 
 [[noreturn]] void fail(const std::filesystem::path& file, int error) {
@@ -85,28 +86,28 @@ std::filesystem::path Calibration::default_file() {
   return {};
 }
 
-Calibration::Findings Calibration::load() const {
+Calibration::Calibrations Calibration::load() const {
   if (file_.empty()) return {};
-  Findings findings;
+  Calibrations calibrations;
   try {
     const auto json = ordered_json::parse(read_text_file(file_, kMostBytes));
     if (json.at("machine") != machine() || json.at("build") != build()) return {};
-    for (const auto& [engine, list] : json.at("engines").items()) findings[engine] = findings_of(list);
+    for (const auto& [engine, list] : json.at("engines").items()) calibrations[engine] = calibrations_of(list);
   } catch (const InputError&) {
     return {};
   } catch (const nlohmann::json::exception&) {
     return {};
   }
-  return findings;
+  return calibrations;
 }
 
-void Calibration::keep(const Findings& findings) const {
+void Calibration::keep(const Calibrations& calibrations) const {
   if (file_.empty()) return;
-  Findings all = load();
-  for (const auto& [engine, added] : findings) {
+  Calibrations all = load();
+  for (const auto& [engine, added] : calibrations) {
     auto& known = all[engine];
-    for (const EngineFinding& each : added) {
-      std::erase_if(known, [&](const EngineFinding& old) { return is_of_same(old, each); });
+    for (const EngineCalibration& each : added) {
+      std::erase_if(known, [&](const EngineCalibration& old) { return is_of_same(old, each); });
       known.push_back(each);
     }
   }

@@ -15,7 +15,7 @@ namespace penumbra::runtime {
 class Calibration {
  public:
   /// By the engine's name.
-  using Findings = std::map<std::string, std::vector<EngineFinding>>;
+  using Calibrations = std::map<std::string, std::vector<EngineCalibration>>;
 
   /// calibration.json in $CACHE_DIRECTORY (a service of systemd), $XDG_CACHE_HOME/penumbra or $HOME/.cache/penumbra,
   /// the first of these that is an absolute path; empty if none is.
@@ -25,11 +25,11 @@ class Calibration {
   explicit Calibration(std::filesystem::path file) : file_(std::move(file)) {}
 
   /// Empty if there is no file, or if it is of another machine, of another build of this program, or not from keep().
-  Findings load() const;
-  /// Adds to what the file has; of findings on the same shader and size of table under the same
+  Calibrations load() const;
+  /// Adds to what the file has; of calibrations on the same shader and size of table under the same
   /// conditions the new one stays. Another process
   /// sees the file as it was or as it will be. Throws std::runtime_error with the reason if it cannot be written.
-  void keep(const Findings& findings) const;
+  void keep(const Calibrations& calibrations) const;
 
  private:
   std::filesystem::path file_;

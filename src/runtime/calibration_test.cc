@@ -18,10 +18,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-auto finding(const std::string& shader, unsigned size_class, std::uint64_t value) {
-  return testing::AllOf(testing::Field(&EngineFinding::shader, shader),
-                        testing::Field(&EngineFinding::size_class, size_class),
-                        testing::Field(&EngineFinding::value, value));
+auto calibration(const std::string& shader, unsigned size_class, std::uint64_t value) {
+  return testing::AllOf(testing::Field(&EngineCalibration::shader, shader),
+                        testing::Field(&EngineCalibration::size_class, size_class),
+                        testing::Field(&EngineCalibration::value, value));
 }
 
 class CalibrationTest : public testing::Test {
@@ -43,18 +43,20 @@ TEST_F(CalibrationTest, KeepsWhatWasFoundAndReplacesWhatIsFoundAgain) {
                      {"other", {{.shader = "a", .size_class = 20, .value = 7, .gain = 1}}}});
   calibration_.keep({{"gopt", {{.shader = "a", .size_class = 20, .value = 4, .gain = 1.25}}}});
   calibration_.keep(
-      {{"other", {{.shader = "a", .size_class = 20, .value = 9, .conditions = "with it", .figures = {1.5, 0.25}}}}});
-  const Calibration::Findings found = calibration_.load();
-  EXPECT_THAT(found.at("gopt"), ElementsAre(finding("a", 25, 16), finding("b", 20, 1), finding("a", 20, 4)));
-  EXPECT_THAT(found.at("other"), ElementsAre(finding("a", 20, 7), finding("a", 20, 9)));
-  EXPECT_EQ(found.at("other").front().conditions, "");
-  EXPECT_EQ(found.at("other").back().conditions, "with it");
+      {{"other",
+        {{.shader = "a", .size_class = 20, .value = 9, .calibration_key = "with it", .figures = {1.5, 0.25}}}}});
+  const Calibration::Calibrations found = calibration_.load();
+  EXPECT_THAT(found.at("gopt"),
+              ElementsAre(calibration("a", 25, 16), calibration("b", 20, 1), calibration("a", 20, 4)));
+  EXPECT_THAT(found.at("other"), ElementsAre(calibration("a", 20, 7), calibration("a", 20, 9)));
+  EXPECT_EQ(found.at("other").front().calibration_key, "");
+  EXPECT_EQ(found.at("other").back().calibration_key, "with it");
   EXPECT_THAT(found.at("other").back().figures, ElementsAre(1.5, 0.25));
   EXPECT_EQ(found.at("gopt").back().gain, 1.25);
 }
 
 TEST_F(CalibrationTest, OfAnotherMachineOrBuildOrNotItsOwnIsNothing) {
-  const Calibration::Findings one{{"gopt", {{.shader = "a", .size_class = 20, .value = 8, .gain = 1.5}}}};
+  const Calibration::Calibrations one{{"gopt", {{.shader = "a", .size_class = 20, .value = 8, .gain = 1.5}}}};
   calibration_.keep(one);
   const std::string good = text();
   for (const char* key : {"\"machine\": \"", "\"build\": \"", "\"engines\"", "\"shader\"", "\"value\": "}) {

@@ -19,7 +19,7 @@ Captures::~Captures() {
 }
 
 void Captures::start(std::string_view what, std::span<const std::string> arguments, FileDescriptor& connection) {
-  CaptureWish wish = parse_capture_wish(what, arguments, pipeline_, ports_);
+  CaptureRequest request = parse_capture_request(what, arguments, pipeline_, ports_);
   std::vector<std::string> reasons;
   reasons.reserve(pipeline_.reasons().size());
   for (std::size_t i = 0; i < pipeline_.reasons().size(); ++i) {
@@ -32,8 +32,9 @@ void Captures::start(std::string_view what, std::span<const std::string> argumen
     throw std::runtime_error(fmt::format("{} captures run already, and that is as many as there can be", kMost));
   }
   Slot& slot = slots_[static_cast<std::size_t>(free - sessions_.begin())];
-  auto session = std::make_unique<CaptureSession>(std::move(wish), std::move(reasons), workers_, std::move(connection),
-                                                  [this, &slot](CaptureSession* shown) { expose(slot, shown); });
+  auto session =
+      std::make_unique<CaptureSession>(std::move(request), std::move(reasons), workers_, std::move(connection),
+                                       [this, &slot](CaptureSession* shown) { expose(slot, shown); });
   session->start();
   *free = std::move(session);
 }

@@ -32,9 +32,9 @@ class Captures {
   Captures& operator=(const Captures&) = delete;
   ~Captures();
 
-  /// Begins a capture (capture_wish.h has the words), and takes the connection, over which capture_session.h says what
-  /// comes. Throws std::invalid_argument for a wish that is wrong, std::runtime_error if there can be no capture now,
-  /// the connection as it was. Any thread.
+  /// Begins a capture (capture_request.h has the words), and takes the connection, over which capture_session.h says
+  /// what comes. Throws std::invalid_argument for a request that is wrong, std::runtime_error if there can be no
+  /// capture now, the connection as it was. Any thread.
   void start(std::string_view what, std::span<const std::string> arguments, FileDescriptor& connection);
   /// The run has ended: each capture hands over what it has, and ends. No worker may run any more.
   void finish() noexcept;

@@ -13,7 +13,7 @@ namespace penumbra::runtime {
 /// A capture of a running router as its client sees it: capture_session.h says what comes.
 class CaptureClient {
  public:
-  /// Asks for a capture (capture_wish.h has the words). Throws as RouterConnection does.
+  /// Asks for a capture (capture_request.h has the words). Throws as RouterConnection does.
   CaptureClient(const std::filesystem::path& socket, std::string_view what, std::span<const std::string> arguments);
 
   /// The next whole records, as they stand in a capture file; none when the capture has ended. Waits for them. When the

@@ -27,25 +27,26 @@ std::uint64_t wall_clock() noexcept {
 
 }  // namespace
 
-CaptureSession::CaptureSession(CaptureWish wish, std::vector<std::string> reason_names, std::uint16_t workers,
+CaptureSession::CaptureSession(CaptureRequest request, std::vector<std::string> reason_names, std::uint16_t workers,
                                FileDescriptor connection, Expose expose)
-    : wish_(std::move(wish)),
+    : request_(std::move(request)),
       reason_names_(std::move(reason_names)),
       connection_(std::move(connection)),
       expose_(std::move(expose)),
       by_reason_(reason_names_.size()) {
-  for (std::uint16_t i = 0; i < workers; ++i) lanes_.push_back(std::make_unique<Lane>());
+  for (std::uint16_t i = 0; i < workers; ++i) buffers_.push_back(std::make_unique<WorkerBuffer>());
 }
 
 CaptureSession::~CaptureSession() {
   end();
 }
 
-bool CaptureSession::copy(Lane& lane, const rte_mbuf& packet, std::uint64_t now, std::uint16_t reason) noexcept {
-  if (wish_.filter != nullptr && !wish_.filter->matches(packet)) return true;
-  const std::uint32_t wire_bytes = rte_pktmbuf_pkt_len(&packet), bytes = std::min(wire_bytes, wish_.bytes);
+bool CaptureSession::copy(WorkerBuffer& buffer, const rte_mbuf& packet, std::uint64_t now,
+                          std::uint16_t reason) noexcept {
+  if (request_.filter != nullptr && !request_.filter->matches(packet)) return true;
+  const std::uint32_t wire_bytes = rte_pktmbuf_pkt_len(&packet), bytes = std::min(wire_bytes, request_.bytes);
   const Head head{time_.has(packet) ? time_.get(packet) : now, wire_bytes, reason, 0};
-  std::uint8_t* const room = lane.ring.reserve(static_cast<std::uint32_t>(sizeof head) + bytes);
+  std::uint8_t* const room = buffer.ring.reserve(static_cast<std::uint32_t>(sizeof head) + bytes);
   if (room == nullptr) return false;
   std::memcpy(room, &head, sizeof head);
   const void* content = rte_pktmbuf_read(&packet, 0, bytes, room + sizeof head);
@@ -54,45 +55,45 @@ bool CaptureSession::copy(Lane& lane, const rte_mbuf& packet, std::uint64_t now,
 }
 
 void CaptureSession::received(const Chunk& chunk) noexcept {
-  if (!wish_.received || chunk.rx_port != wish_.port) return;
-  Lane& lane = *lanes_[chunk.worker];
+  if (!request_.received || chunk.rx_port != request_.port) return;
+  WorkerBuffer& buffer = *buffers_[chunk.worker];
   const std::uint64_t now = wall_clock();
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
-    if (!copy(lane, *chunk.packets[i], now, kNoReason)) lane.lost.add(1);
+    if (!copy(buffer, *chunk.packets[i], now, kNoReason)) buffer.lost.add(1);
   }
-  lane.ring.publish(lane.ring.reserved());
+  buffer.ring.publish(buffer.ring.reserved());
 }
 
 void CaptureSession::refused(std::uint16_t worker, const rte_mbuf& packet, Verdict verdict) noexcept {
-  if (!(verdict.kind == Verdict::Kind::punt ? wish_.punted : wish_.dropped)) return;
-  if (wish_.reason && *wish_.reason != verdict.value) return;
-  Lane& lane = *lanes_[worker];
-  if (!copy(lane, packet, wall_clock(), verdict.value)) lane.lost.add(1);
-  lane.ring.publish(lane.ring.reserved());
+  if (!(verdict.kind == Verdict::Kind::punt ? request_.punted : request_.dropped)) return;
+  if (request_.reason && *request_.reason != verdict.value) return;
+  WorkerBuffer& buffer = *buffers_[worker];
+  if (!copy(buffer, packet, wall_clock(), verdict.value)) buffer.lost.add(1);
+  buffer.ring.publish(buffer.ring.reserved());
 }
 
 void CaptureSession::sending(std::uint16_t worker, std::uint16_t port, rte_mbuf* const* packets,
                              std::uint16_t count) noexcept {
-  if (!wish_.sent || port != wish_.port) return;
-  Lane& lane = *lanes_[worker];
+  if (!request_.sent || port != request_.port) return;
+  WorkerBuffer& buffer = *buffers_[worker];
   const std::uint64_t now = wall_clock();
-  lane.marks[0] = lane.ring.reserved();
-  lane.losses[0] = 0;
+  buffer.marks[0] = buffer.ring.reserved();
+  buffer.losses[0] = 0;
   for (std::uint16_t i = 0; i < count; ++i) {
-    const bool fits = copy(lane, *packets[i], now, kNoReason);
-    lane.losses[i + 1] = static_cast<std::uint16_t>(lane.losses[i] + (fits ? 0 : 1));
-    lane.marks[i + 1] = lane.ring.reserved();
+    const bool fits = copy(buffer, *packets[i], now, kNoReason);
+    buffer.losses[i + 1] = static_cast<std::uint16_t>(buffer.losses[i] + (fits ? 0 : 1));
+    buffer.marks[i + 1] = buffer.ring.reserved();
   }
-  lane.pending = count;
+  buffer.pending = count;
 }
 
 void CaptureSession::sent(std::uint16_t worker, std::uint16_t port, std::uint16_t taken) noexcept {
-  if (!wish_.sent || port != wish_.port) return;
-  Lane& lane = *lanes_[worker];
-  if (lane.pending == 0) return;  // the capture began in between
-  lane.pending = 0;
-  lane.lost.add(lane.losses[taken]);
-  lane.ring.publish(lane.marks[taken]);
+  if (!request_.sent || port != request_.port) return;
+  WorkerBuffer& buffer = *buffers_[worker];
+  if (buffer.pending == 0) return;  // the capture began in between
+  buffer.pending = 0;
+  buffer.lost.add(buffer.losses[taken]);
+  buffer.ring.publish(buffer.marks[taken]);
 }
 
 void CaptureSession::end(std::string reason) {
@@ -149,30 +150,31 @@ bool CaptureSession::wants_end() {
 }
 
 bool CaptureSession::drain() {
-  for (Lane* lane = nullptr; frame_.size() < kFrameBytes && !enough() && (lane = oldest()) != nullptr;) take(*lane);
+  for (WorkerBuffer* buffer = nullptr; frame_.size() < kFrameBytes && !enough() && (buffer = oldest()) != nullptr;)
+    take(*buffer);
   if (frame_.empty()) return false;
   send_frame();
   return true;
 }
 
-/// The lane whose next packet came first: what several workers captured comes out nearly in the order of time.
-CaptureSession::Lane* CaptureSession::oldest() {
-  Lane* first = nullptr;
+/// The buffer whose next packet came first: what several workers captured comes out nearly in the order of time.
+CaptureSession::WorkerBuffer* CaptureSession::oldest() {
+  WorkerBuffer* first = nullptr;
   std::uint64_t earliest = 0;
-  for (const auto& lane : lanes_) {
-    const auto record = lane->ring.front();
+  for (const auto& buffer : buffers_) {
+    const auto record = buffer->ring.front();
     if (record.empty()) continue;
     Head head{};
     std::memcpy(&head, record.data(), sizeof head);
     if (first != nullptr && head.nanoseconds >= earliest) continue;
-    first = lane.get();
+    first = buffer.get();
     earliest = head.nanoseconds;
   }
   return first;
 }
 
-void CaptureSession::take(Lane& lane) {
-  const auto stored = lane.ring.front();
+void CaptureSession::take(WorkerBuffer& buffer) {
+  const auto stored = buffer.ring.front();
   Head head{};
   std::memcpy(&head, stored.data(), sizeof head);
   const auto packet = stored.subspan(sizeof head);
@@ -180,7 +182,7 @@ void CaptureSession::take(Lane& lane) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(&record);
   frame_.insert(frame_.end(), bytes, bytes + sizeof record);
   frame_.insert(frame_.end(), packet.begin(), packet.end());
-  lane.ring.pop();
+  buffer.ring.pop();
   ++captured_;
   if (head.reason != kNoReason) ++by_reason_[head.reason];
 }
@@ -213,7 +215,7 @@ void CaptureSession::send_all(const void* bytes, std::size_t count) {
 
 std::string CaptureSession::report() const {
   std::uint64_t lost = 0;
-  for (const auto& lane : lanes_) lost += lane->lost.get();
+  for (const auto& buffer : buffers_) lost += buffer->lost.get();
   auto reasons = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < by_reason_.size(); ++i) {
     if (by_reason_[i] != 0) reasons[reason_names_[i]] = by_reason_[i];

@@ -16,8 +16,8 @@
 
 #include "io/mbuf_time.h"
 #include "penumbra/chunk.h"
+#include "runtime/capture_request.h"
 #include "runtime/capture_ring.h"
-#include "runtime/capture_wish.h"
 #include "runtime/counters.h"
 #include "runtime/unix_socket.h"
 
@@ -38,7 +38,7 @@ class CaptureSession {
 
   /// `expose` is called by the session's thread: before it tells the client that the capture has begun, and when it has
   /// ended.
-  CaptureSession(CaptureWish wish, std::vector<std::string> reason_names, std::uint16_t workers,
+  CaptureSession(CaptureRequest request, std::vector<std::string> reason_names, std::uint16_t workers,
                  FileDescriptor connection, Expose expose);
   CaptureSession(const CaptureSession&) = delete;
   CaptureSession& operator=(const CaptureSession&) = delete;
@@ -60,7 +60,7 @@ class CaptureSession {
   void end(std::string reason);
   /// The place of the port whose packets it has; nothing if they are those of all ports.
   std::optional<std::uint16_t> port() const {
-    return wish_.received || wish_.sent ? std::optional(wish_.port) : std::nullopt;
+    return request_.received || request_.sent ? std::optional(request_.port) : std::nullopt;
   }
   /// Its thread has nothing more to do.
   bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
@@ -76,7 +76,7 @@ class CaptureSession {
     std::uint16_t padding;
   };
   /// One worker's way in.
-  struct alignas(64) Lane {
+  struct alignas(64) WorkerBuffer {
     CaptureRing ring;
     Counter lost;
     std::array<std::uint64_t, Chunk::kCapacity + 1> marks{};   ///< where the ring stood before each packet of a burst
@@ -85,25 +85,25 @@ class CaptureSession {
   };
 
   /// Whether there was room, or the packet is not wanted.
-  bool copy(Lane& lane, const rte_mbuf& packet, std::uint64_t now, std::uint16_t reason) noexcept;
+  bool copy(WorkerBuffer& buffer, const rte_mbuf& packet, std::uint64_t now, std::uint16_t reason) noexcept;
 
   // The thread's:
   void run() noexcept;
   void stream();
   /// Sends what is there now; whether there was anything.
   bool drain();
-  Lane* oldest();
-  void take(Lane& lane);
-  bool enough() const { return wish_.packets != 0 && captured_ == wish_.packets; }
+  WorkerBuffer* oldest();
+  void take(WorkerBuffer& buffer);
+  bool enough() const { return request_.packets != 0 && captured_ == request_.packets; }
   bool wants_end();
   void send_frame();
   void send_all(const void* bytes, std::size_t count);
   std::string report() const;
 
-  const CaptureWish wish_;
+  const CaptureRequest request_;
   const std::vector<std::string> reason_names_;
   const io::MbufTime time_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  ///< by worker
+  std::vector<std::unique_ptr<WorkerBuffer>> buffers_;  ///< by worker
   FileDescriptor connection_;
   const Expose expose_;
   std::atomic<bool> ended_{false}, done_{false};

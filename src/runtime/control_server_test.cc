@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kTimeout{20};
 
 /// Gives back what it was asked; under the topic "big" a lot, under "error" an exception.
 json echo(std::string_view command, std::string_view topic, Arguments arguments) {
-  if (topic == "error") throw std::invalid_argument("as you wish");
+  if (topic == "error") throw std::invalid_argument("as you request");
   if (topic == "long error") throw std::invalid_argument(std::string(100'000, 'a'));
   if (topic == "big") return std::string(8 << 20, 'x');
   return {{"command", command}, {"topic", topic}, {"arguments", arguments}};
@@ -107,7 +107,7 @@ TEST(Answer, TakesRequestsAndExplainsWhatIsNone) {
   EXPECT_EQ(error(R"({"command":"show","topic":"x","arguments":{}})"), "expected 'arguments' to be a list of strings");
   EXPECT_EQ(error(R"({"command":"show","topic":"x","arguments":[1]})"), "expected each argument to be a string");
   EXPECT_THAT(error(R"({"comand":"show"})"), HasSubstr("unknown key 'comand'"));
-  EXPECT_EQ(error(R"({"command":"show","topic":"error"})"), "as you wish");
+  EXPECT_EQ(error(R"({"command":"show","topic":"error"})"), "as you request");
   EXPECT_EQ(error(std::string(60000, '[')), "not valid JSON");
 }
 
@@ -163,7 +163,7 @@ TEST(Answer, NeverFailsOnAnyBytes) {
 TEST_F(Control, AnswersOverTheSocket) {
   EXPECT_EQ(ask("ports", {"wan"}), echo("show", "ports", std::vector<std::string>{"wan"}));
   EXPECT_EQ(ask("big").get<std::string>().size(), 8U << 20);
-  EXPECT_EQ(message_of([this] { ask("error"); }), "as you wish");
+  EXPECT_EQ(message_of([this] { ask("error"); }), "as you request");
 }
 
 TEST_F(Control, IsItsOwnersOnly) {
@@ -318,7 +318,7 @@ TEST_F(TwoSockets, TellWhoChangedWhat) {
               testing::ElementsAre(
                   who + R"(["set","a\nb"]: done)",
                   testing::StartsWith(who + R"(["set","x"]: refused: "set: this control socket only shows)"),
-                  who + R"(["set","error"]: refused: "as you wish")", who + R"(["stream","wan"]: refused: "busy")"));
+                  who + R"(["set","error"]: refused: "as you request")", who + R"(["stream","wan"]: refused: "busy")"));
 }
 
 TEST_F(TwoSockets, ShortenInTheAuditWhatIsLong) {

@@ -35,26 +35,26 @@ void Egress::add_port(io::TxQueue& queue) {
   if (closed_) queue.close();
 }
 
-void Egress::finish(Flight& flight, std::uint64_t now) noexcept {
+void Egress::finish(InFlightChunk& chunk, std::uint64_t now) noexcept {
   constexpr auto kUndecided = static_cast<std::uint16_t>(RuntimeReason::undecided);
   Group refused;  // to be freed
   refused.count = 0;
   bool host_has_work = false;
   const bool captured = captures_.armed();
-  for (std::uint16_t i = 0; i < flight.size; ++i) {
-    Verdict& verdict = flight.verdicts[i];
+  for (std::uint16_t i = 0; i < chunk.size; ++i) {
+    Verdict& verdict = chunk.verdicts[i];
     if (verdict.kind == Verdict::Kind::send && verdict.value < groups_.size()) {
-      if (add(verdict.value, flight.packets[i])) continue;
+      if (add(verdict.value, chunk.packets[i])) continue;
     } else if (verdict.kind == Verdict::Kind::replicate) {
-      if (replicate(flight, i)) continue;
+      if (replicate(chunk, i)) continue;
       verdict = {};
     }
     // A function that names a port or a reason that does not exist has not decided.
     const bool decided = verdict.kind >= Verdict::Kind::drop && verdict.value < reasons_;
-    rte_mbuf* const packet = flight.packets[i];
-    if (decided && verdict.kind == Verdict::Kind::punt && host_ != nullptr && host_->has_twin(flight.rx_port)) {
+    rte_mbuf* const packet = chunk.packets[i];
+    if (decided && verdict.kind == Verdict::Kind::punt && host_ != nullptr && host_->has_twin(chunk.rx_port)) {
       if (captured) rte_mbuf_refcnt_update(packet, 1);  // what becomes of it is known when it is the host's already
-      verdict = host_->punt(flight.worker, flight.rx_port, verdict.value, packet, now);
+      verdict = host_->punt(chunk.worker, chunk.rx_port, verdict.value, packet, now);
       if (captured) {
         captures_.refused(worker_, *packet, verdict);
         rte_pktmbuf_free(packet);
@@ -64,18 +64,18 @@ void Egress::finish(Flight& flight, std::uint64_t now) noexcept {
         host_has_work = true;
         continue;
       }
-      ++refused_by_host_[flight.rx_queue];
+      ++refused_by_host_[chunk.rx_queue];
     } else {
       counters_.reason(decided ? verdict.value : kUndecided).add(1);
       if (captured) captures_.refused(worker_, *packet, decided ? verdict : drop_as(RuntimeReason::undecided));
     }
-    refused.packets[refused.count++] = flight.packets[i];
+    refused.packets[refused.count++] = chunk.packets[i];
   }
   if (host_has_work) host_->wake();
-  traced_ = flight.traced;
+  traced_ = chunk.traced;
   for (std::uint16_t i = 0; i < busy_count_; ++i) send(busy_[i]);
   busy_count_ = 0;
-  if (flight.traced) note_traces(flight);
+  if (chunk.traced) note_traces(chunk);
   if (refused.count > 0) rte_pktmbuf_free_bulk(refused.packets.data(), refused.count);
 }
 
@@ -90,19 +90,19 @@ bool Egress::add(std::uint16_t port, rte_mbuf* packet) noexcept {
 }
 
 /// Returns false, having done nothing but to free its likeness, if it leaves by no port at all.
-bool Egress::replicate(const Flight& flight, std::uint16_t packet) noexcept {
-  const Replication& replication = flight.replications[packet];
-  std::uint16_t copies = add_copies(flight, replication.ports, *flight.packets[packet]);
+bool Egress::replicate(const InFlightChunk& chunk, std::uint16_t packet) noexcept {
+  const Replication& replication = chunk.replications[packet];
+  std::uint16_t copies = add_copies(chunk, replication.ports, *chunk.packets[packet]);
   const bool itself = copies > 0;
   if (replication.other != nullptr) {
-    const std::uint16_t others = add_copies(flight, replication.other_ports, *replication.other);
+    const std::uint16_t others = add_copies(chunk, replication.other_ports, *replication.other);
     if (others == 0) rte_pktmbuf_free(replication.other);
     copies = static_cast<std::uint16_t>(copies + others);
   }
   if (copies == 0) return false;
   counters_.replicated.add(copies + replication.dropped - 1U);  // before any of them is sent (see Counter)
-  if (replication.dropped > 0) drop_copies(replication, *flight.packets[packet]);
-  if (!itself) rte_pktmbuf_free(flight.packets[packet]);
+  if (replication.dropped > 0) drop_copies(replication, *chunk.packets[packet]);
+  if (!itself) rte_pktmbuf_free(chunk.packets[packet]);
   return true;
 }
 
@@ -120,11 +120,11 @@ Verdict Egress::verdict_of_dropped(const Replication& replication) const noexcep
 }
 
 /// They are references to the packet, which no driver writes to. Returns their number; at 0 the packet is as it was.
-std::uint16_t Egress::add_copies(const Flight& flight, std::span<const std::uint16_t> ports,
+std::uint16_t Egress::add_copies(const InFlightChunk& chunk, std::span<const std::uint16_t> ports,
                                  rte_mbuf& packet) noexcept {
   std::uint16_t copies = 0;
   for (const std::uint16_t port : ports) {
-    if (port == flight.rx_port || port >= groups_.size()) continue;
+    if (port == chunk.rx_port || port >= groups_.size()) continue;
     if (add(port, &packet)) ++copies;
   }
   if (copies > 1) rte_pktmbuf_refcnt_update(&packet, static_cast<std::int16_t>(copies - 1));
@@ -189,20 +189,20 @@ Verdict Egress::outcome(const rte_mbuf* packet, std::uint16_t port) const {
   return at == unsent_.end() ? Verdict::send(port) : drop_as(at->reason);
 }
 
-void Egress::note_traces(Flight& flight) {
-  for (auto& trace : flight.traces) {
-    const rte_mbuf* const packet = flight.packets[trace.packet];
+void Egress::note_traces(InFlightChunk& chunk) {
+  for (auto& trace : chunk.traces) {
+    const rte_mbuf* const packet = chunk.packets[trace.packet];
     const auto note = [&](Verdict verdict, const rte_mbuf* sent) {
       tracer_.note_verdict(trace, verdict.kind == Verdict::Kind::send ? outcome(sent, verdict.value) : verdict);
     };
-    const Verdict verdict = flight.verdicts[trace.packet];
+    const Verdict verdict = chunk.verdicts[trace.packet];
     if (verdict.kind == Verdict::Kind::replicate) {
-      const Replication& replication = flight.replications[trace.packet];
+      const Replication& replication = chunk.replications[trace.packet];
       for (const std::uint16_t port : replication.ports) {
-        if (port != flight.rx_port) note(Verdict::send(port), packet);
+        if (port != chunk.rx_port) note(Verdict::send(port), packet);
       }
       for (const std::uint16_t port : replication.other_ports) {
-        if (port != flight.rx_port) note(Verdict::send(port), replication.other);
+        if (port != chunk.rx_port) note(Verdict::send(port), replication.other);
       }
       for (std::uint16_t i = 0; i < replication.dropped; ++i) note(verdict_of_dropped(replication), packet);
     } else if (verdict.kind == Verdict::Kind::pass) {
@@ -212,7 +212,7 @@ void Egress::note_traces(Flight& flight) {
     }
   }
   unsent_.clear();
-  tracer_.finish(flight.traces);
+  tracer_.finish(chunk.traces);
 }
 
 void Egress::write_out() noexcept {

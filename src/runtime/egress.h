@@ -9,8 +9,8 @@
 #include "penumbra/chunk.h"
 #include "runtime/capture.h"
 #include "runtime/counters.h"
-#include "runtime/flight.h"
 #include "runtime/host_path.h"
+#include "runtime/in_flight_chunk.h"
 #include "runtime/pipeline.h"
 #include "runtime/trace.h"
 
@@ -37,7 +37,7 @@ class Egress {
   void set_host(HostPath* host) { host_ = host; }
 
   /// Afterwards none of the chunk's packets is the worker's.
-  void finish(Flight& flight, std::uint64_t now) noexcept;
+  void finish(InFlightChunk& chunk, std::uint64_t now) noexcept;
   /// Sends what the host wants sent, each out of the port that its mbuf names; at most Chunk::kCapacity packets.
   void send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept;
   /// Packets from that receive queue of the worker that the host was to have and did not take: over a limit, or no
@@ -58,13 +58,13 @@ class Egress {
     RuntimeReason reason;
   };
   bool add(std::uint16_t port, rte_mbuf* packet) noexcept;
-  bool replicate(const Flight& flight, std::uint16_t packet) noexcept;
-  std::uint16_t add_copies(const Flight& flight, std::span<const std::uint16_t> ports, rte_mbuf& packet) noexcept;
+  bool replicate(const InFlightChunk& chunk, std::uint16_t packet) noexcept;
+  std::uint16_t add_copies(const InFlightChunk& chunk, std::span<const std::uint16_t> ports, rte_mbuf& packet) noexcept;
   void drop_copies(const Replication& replication, const rte_mbuf& packet) noexcept;
   Verdict verdict_of_dropped(const Replication& replication) const noexcept;
   void send(std::uint16_t port) noexcept;
   Verdict outcome(const rte_mbuf* packet, std::uint16_t port) const;
-  void note_traces(Flight& flight);
+  void note_traces(InFlightChunk& chunk);
 
   std::uint16_t worker_;
   std::size_t reasons_;

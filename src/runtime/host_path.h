@@ -134,7 +134,7 @@ class HostPath {
   std::vector<Counter> lost_;                        ///< by reason
   std::vector<std::string> warnings_;
   FileDescriptor poll_;
-  control::netlink::AddressKeeper addresses_;
+  control::netlink::AddressReconciler addresses_;
   bool addresses_wanted_ = false;  ///< ports may have others
   Doorbell doorbell_;
   bool blocked_ = false;  ///< there is no room for what the host sends

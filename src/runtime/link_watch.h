@@ -31,7 +31,7 @@ class LinkWatch {
       if (port.info().removed) continue;
       const bool is_up = port.link_up();
       if (was_up_[i] && !is_up) {
-        pipeline.lose_link(port.info().index);
+        pipeline.link_down(port.info().index);
         log_down(port);
       } else if (!was_up_[i] && is_up) {
         log_info(fmt::format("port '{}': link up", port.info().name));

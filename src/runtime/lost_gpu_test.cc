@@ -35,9 +35,10 @@ constexpr milliseconds kRetryAfter{20};
 
 std::unique_ptr<Engine> make_cuda(const EngineSettings& /*settings*/) {
   return std::make_unique<cuda::CudaEngine>(
-      gpu->world.backend(), cuda::MasterOptions{.wish = {.streams = 4, .gather = 8, .access = cuda::Access::mapped},
-                                                .patience = gpu->patience,
-                                                .retry_after = kRetryAfter});
+      gpu->world.backend(),
+      cuda::LaunchOptions{.constraints = {.streams = 4, .gather = 8, .access = cuda::Access::mapped},
+                          .patience = gpu->patience,
+                          .retry_after = kRetryAfter});
 }
 
 std::unique_ptr<Engine> make_resident(const EngineSettings& /*settings*/) {

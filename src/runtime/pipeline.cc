@@ -73,8 +73,8 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
     if (stage.info == nullptr) throw config.config.error("there is no function '" + config.function + "'");
     const unsigned use = ++uses[config.function];
     stage.name = use == 1 ? config.function : fmt::format("{}.{}", config.function, use);
-    const auto taken_behind = ethertypes(configs.subspan(i + 1));
-    stage.function = stage.info->create(config.config, {ports, grace_periods, feed, taken_behind});
+    const auto later_ethertypes = ethertypes(configs.subspan(i + 1));
+    stage.function = stage.info->create(config.config, {ports, grace_periods, feed, later_ethertypes});
     for (std::string& warning : stage.function->warnings()) warnings_.push_back(std::move(warning));
     const auto& reasons = stage.function->reasons();
     if (reasons_.size() + reasons.size() > kMostReasons) {
@@ -108,7 +108,7 @@ void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, c
   stage.configured_engine = engine_name(config.engine);
   try {
     // `auto` is at home on every machine.
-    const std::string lack = stage.configured_engine == kAuto ? "" : lack_of_engine(config.engine);
+    const std::string lack = stage.configured_engine == kAuto ? "" : why_unavailable(config.engine);
     stage.engine_name = lack.empty() ? resolve_engine(config.engine, shader) : engine_at_once(shader);
     if (!lack.empty()) {
       warnings_.push_back(
@@ -124,7 +124,7 @@ void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, c
   stage.table = stage.function->table();
   if (stage.table == nullptr) throw std::logic_error("function " + config.function + " has a shader but no table");
   stage.engine->use_table(*stage.table);
-  stage.engine->expect(*stage.shader, *stage.table);
+  stage.engine->announce(*stage.shader, *stage.table);
 }
 
 std::string Pipeline::reason_name(std::uint16_t reason) const {
@@ -188,8 +188,8 @@ void Pipeline::rebind(std::span<const PortInfo> ports) {
   ports_ = std::move(bound);
 }
 
-void Pipeline::lose_link(std::uint16_t port) {
-  for (auto& stage : stages_) stage.function->lose_link(port);
+void Pipeline::link_down(std::uint16_t port) {
+  for (auto& stage : stages_) stage.function->link_down(port);
 }
 
 std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues(unsigned core) {
@@ -209,26 +209,26 @@ void Pipeline::each_engine(Use use) const {
   }
 }
 
-std::map<std::string, std::vector<EngineFinding>> Pipeline::findings() const {
-  std::map<std::string, std::vector<EngineFinding>> all;
+std::map<std::string, std::vector<EngineCalibration>> Pipeline::calibrations() const {
+  std::map<std::string, std::vector<EngineCalibration>> all;
   each_engine([&](const std::string& name, const Engine& engine) {
-    const auto conditions = conditions_.find(&engine);
-    if (conditions == conditions_.end()) return;
-    for (EngineFinding& each : engine.findings()) {
-      each.conditions = conditions->second;
+    const auto conditions = calibration_key_.find(&engine);
+    if (conditions == calibration_key_.end()) return;
+    for (EngineCalibration& each : engine.calibrations()) {
+      each.calibration_key = conditions->second;
       all[name].push_back(std::move(each));
     }
   });
   return all;
 }
 
-void Pipeline::recall(const std::map<std::string, std::vector<EngineFinding>>& findings) {
+void Pipeline::load_calibrations(const std::map<std::string, std::vector<EngineCalibration>>& calibrations) {
   each_engine([&](const std::string& name, Engine& engine) {
-    const std::string& conditions = conditions_[&engine] = engine.conditions();
-    const auto found = findings.find(name);
-    std::vector<EngineFinding> its = found != findings.end() ? found->second : std::vector<EngineFinding>();
-    std::erase_if(its, [&conditions](const auto& each) { return each.conditions != conditions; });
-    engine.recall(std::move(its));
+    const std::string& conditions = calibration_key_[&engine] = engine.calibration_key();
+    const auto found = calibrations.find(name);
+    std::vector<EngineCalibration> its = found != calibrations.end() ? found->second : std::vector<EngineCalibration>();
+    std::erase_if(its, [&conditions](const auto& each) { return each.calibration_key != conditions; });
+    engine.load_calibrations(std::move(its));
   });
 }
 

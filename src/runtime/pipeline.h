@@ -83,15 +83,15 @@ class Pipeline {
   /// these ports; then all functions have those that they had before.
   void rebind(std::span<const PortInfo> ports);
   /// Tells the functions that a port's link went down.
-  void lose_link(std::uint16_t port);
+  void link_down(std::uint16_t port);
   /// A queue per stage for one worker on this core; null for a stage without a shader. Throws std::runtime_error when
   /// an engine has no more.
   std::vector<std::unique_ptr<EngineQueue>> open_queues(unsigned core);
-  /// What the engines have found out by measuring, by engine's name, under the conditions of recall(); from any thread
-  /// behind that.
-  std::map<std::string, std::vector<EngineFinding>> findings() const;
+  /// What the engines have found out by measuring, by engine's name, under the conditions of load_calibrations(); from
+  /// any thread behind that.
+  std::map<std::string, std::vector<EngineCalibration>> calibrations() const;
   /// What they did in an earlier run, to begin with: before the first packet, once.
-  void recall(const std::map<std::string, std::vector<EngineFinding>>& findings);
+  void load_calibrations(const std::map<std::string, std::vector<EngineCalibration>>& calibrations);
 
  private:
   template <class Use>
@@ -106,7 +106,7 @@ class Pipeline {
   std::vector<PortInfo> ports_;  ///< that the functions are bound to
   std::vector<std::string> warnings_;
   std::map<std::string, std::unique_ptr<Engine>> engines_;  ///< destroyed before the tables that they mirror
-  std::map<const Engine*, std::string> conditions_;         ///< of theirs and their members'
+  std::map<const Engine*, std::string> calibration_key_;    ///< of theirs and their members'
 };
 
 /// The pipeline of a configuration beside the one that runs: tables filled, and no packet ever goes through.

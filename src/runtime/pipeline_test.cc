@@ -170,18 +170,19 @@ TEST(Pipeline, OpensAnEngineQueueAStage) {
   EXPECT_THAT(queues, testing::Each(testing::NotNull()));
 }
 
-TEST(Pipeline, KeepsFindingsUnderTheirEnginesNamesAndConditions) {
+TEST(Pipeline, StoresCalibrationsUnderTheirEnginesNamesAndConditions) {
   for (const std::string engine : {test::kAsync, "auto"}) {
     Pipeline first = make(test::test_config({"a"}, 1, 1, engine)),
              second = make(test::test_config({"a"}, 1, 1, engine));
     const auto queues = first.open_queues(0), others = second.open_queues(0);
-    EXPECT_THAT(first.findings(), testing::IsEmpty()) << "nobody knows yet under which conditions";
-    first.recall({});
-    auto findings = first.findings();
-    ASSERT_THAT(findings[test::kAsync], testing::SizeIs(1)) << engine;
-    EXPECT_EQ(findings[test::kAsync][0].conditions, "made for tests");
-    findings[test::kAsync].push_back({.shader = "test_shader", .value = 4, .conditions = "on another accelerator"});
-    second.recall(findings);
+    EXPECT_THAT(first.calibrations(), testing::IsEmpty()) << "nobody knows yet under which conditions";
+    first.load_calibrations({});
+    auto calibrations = first.calibrations();
+    ASSERT_THAT(calibrations[test::kAsync], testing::SizeIs(1)) << engine;
+    EXPECT_EQ(calibrations[test::kAsync][0].calibration_key, "made for tests");
+    calibrations[test::kAsync].push_back(
+        {.shader = "test_shader", .value = 4, .calibration_key = "on another accelerator"});
+    second.load_calibrations(calibrations);
     EXPECT_THAT(second.stages()[0].engine_of(test::kAsync)->notes(), testing::Contains("recalls 1")) << engine;
   }
 }
@@ -189,7 +190,7 @@ TEST(Pipeline, KeepsFindingsUnderTheirEnginesNamesAndConditions) {
 TEST(Pipeline, TellsAnEngineWhatToExpectBeforeItsQueuesAndWhatWasFoundAfterThem) {
   Pipeline pipeline = make(test::test_config({"a"}, 1, 1, test::kAsync));
   const auto queues = pipeline.open_queues(7);
-  pipeline.recall({});
+  pipeline.load_calibrations({});
   const auto notes = pipeline.stages()[0].engine->notes();
   ASSERT_THAT(notes, testing::SizeIs(4));
   const std::string table = pipeline.stages()[0].table->name();

@@ -103,7 +103,7 @@ std::unique_ptr<HostPath> PortChanges::make_host(const control::RouterConfig& pl
 }
 
 /// Closes the devices that are opened with another MTU. Returns their places: those without a device have nothing to
-/// close, and the PortKeeper opens them when their interfaces are back.
+/// close, and the PortReopener opens them when their interfaces are back.
 std::vector<std::uint16_t> PortChanges::close_reopened(const PortPlan& plan) const {
   std::vector<std::uint16_t> places = plan.reopened;
   std::erase_if(places, [this](std::uint16_t place) { return !slot(place).has_device(); });

@@ -11,8 +11,8 @@
 
 #include "control/netlink/feed.h"
 #include "runtime/capture.h"
-#include "runtime/port_keeper.h"
 #include "runtime/port_plan.h"
+#include "runtime/port_reopener.h"
 #include "runtime/router.h"
 #include "runtime/trace.h"
 
@@ -38,7 +38,7 @@ class PortChanges {
   ///
   /// If it throws, no port, twin or function has changed. A device that takes another MTU is closed before it is opened
   /// with that, as most can be open only once; its port's packets are dropped meanwhile. After an error it is opened
-  /// again as it was. Where that fails too, its port keeps its place and settings, and the PortKeeper goes on trying.
+  /// again as it was. Where that fails too, its port keeps its place and settings, and the PortReopener goes on trying.
   void apply(const PortPlan& plan);
 
  private:

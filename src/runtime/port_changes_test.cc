@@ -108,7 +108,7 @@ TEST_F(PortChangesTest, AFunctionThatCannotHaveThePortsChangesNothing) {
   end();
 }
 
-/// Neither the new MTU nor the old one can be had at first: the PortKeeper opens the device as it was.
+/// Neither the new MTU nor the old one can be had at first: the PortReopener opens the device as it was.
 TEST_F(PortChangesTest, ADeviceThatCannotBeGivenBackComesBackLater) {
   bed_.device("b").opens = false;
   EXPECT_THROW(bed_.change(ChangingRouter::line("a") + ChangingRouter::line("b", "mtu: 1300")), std::runtime_error);

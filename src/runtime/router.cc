@@ -26,7 +26,7 @@
 #include "runtime/link_watch.h"
 #include "runtime/metrics.h"
 #include "runtime/port_changes.h"
-#include "runtime/port_keeper.h"
+#include "runtime/port_reopener.h"
 #include "runtime/port_slot.h"
 #include "runtime/quiesce.h"
 #include "runtime/reload.h"
@@ -124,7 +124,7 @@ struct Router::Parts {
   std::atomic<bool> has_ports{true};
   std::mutex changing;                     ///< held by who changes ports
   mutable std::shared_mutex layout_mutex;  ///< held shared by whoever looks at ports, exclusively to change them
-  std::unique_ptr<PortKeeper> keeper;
+  std::unique_ptr<PortReopener> reopener;
   std::unique_ptr<PortChanges> port_changes;
   std::atomic<bool> stop{false};
   std::atomic<bool> ran{false};
@@ -176,7 +176,7 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
                           .quiesce = quiesce,
                           .changing = changing,
                           .mutex = layout_mutex};
-  keeper = std::make_unique<PortKeeper>(layout);
+  reopener = std::make_unique<PortReopener>(layout);
   port_changes = std::make_unique<PortChanges>(PortChanges::Parts{.layout = layout,
                                                                   .open_ports = open_ports,
                                                                   .feed = feed,
@@ -330,12 +330,12 @@ std::vector<std::pair<std::string, std::string>> Router::engines() const {
   return pairs;
 }
 
-std::map<std::string, std::vector<EngineFinding>> Router::findings() const {
-  return parts_->pipeline.findings();
+std::map<std::string, std::vector<EngineCalibration>> Router::calibrations() const {
+  return parts_->pipeline.calibrations();
 }
 
-void Router::recall(const std::map<std::string, std::vector<EngineFinding>>& findings) {
-  parts_->pipeline.recall(findings);
+void Router::load_calibrations(const std::map<std::string, std::vector<EngineCalibration>>& calibrations) {
+  parts_->pipeline.load_calibrations(calibrations);
 }
 
 Router::~Router() {
@@ -354,7 +354,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   PacketQuota quota(limits.packets);
   RollCall roll(static_cast<unsigned>(parts.workers.size()));
   StartedHost host(parts.host);
-  StartedKeeper keeper(*parts.keeper);
+  StartedReopener reopener(*parts.reopener);
   const EndChangesAtExit end_changes{parts.reloader};
   serve();  // whoever has an answer may send packets: a port that starts forgets what it has heard
   std::vector<std::jthread> threads;
@@ -391,7 +391,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   }
   threads.clear();
   parts.reloader.stop();
-  keeper.stop();
+  reopener.stop();
   host.stop();
   parts.captures.finish();
   parts.ended.store(roll.ended().time_since_epoch().count());

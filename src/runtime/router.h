@@ -108,8 +108,8 @@ class Router {
   std::vector<std::pair<std::string, std::string>> engines() const;
   /// What they have found out by measuring, by engine's name; any thread. And what they did in an earlier run, to begin
   /// with: before run().
-  std::map<std::string, std::vector<EngineFinding>> findings() const;
-  void recall(const std::map<std::string, std::vector<EngineFinding>>& findings);
+  std::map<std::string, std::vector<EngineCalibration>> calibrations() const;
+  void load_calibrations(const std::map<std::string, std::vector<EngineCalibration>>& calibrations);
 
   /// Answers `show TOPIC ARGUMENTS...`: an object, or an array of them. Any thread. Topics are ports [PORT],
   /// workers, functions, drops, engines and those of the pipeline's functions. Throws std::invalid_argument for what it

@@ -10,7 +10,7 @@
 
 #include "control/netlink/feed.h"
 #include "runtime/host_path.h"
-#include "runtime/port_keeper.h"
+#include "runtime/port_reopener.h"
 #include "runtime/reload.h"
 
 namespace penumbra::runtime {
@@ -71,17 +71,17 @@ class StartedHost {
 };
 
 /// Keeps the ports' devices for as long as the workers work.
-class StartedKeeper {
+class StartedReopener {
  public:
-  explicit StartedKeeper(PortKeeper& keeper) : keeper_(keeper) { keeper_.start(); }
-  StartedKeeper(const StartedKeeper&) = delete;
-  StartedKeeper& operator=(const StartedKeeper&) = delete;
-  ~StartedKeeper() { stop(); }
+  explicit StartedReopener(PortReopener& reopener) : reopener_(reopener) { reopener_.start(); }
+  StartedReopener(const StartedReopener&) = delete;
+  StartedReopener& operator=(const StartedReopener&) = delete;
+  ~StartedReopener() { stop(); }
 
-  void stop() noexcept { keeper_.stop(); }
+  void stop() noexcept { reopener_.stop(); }
 
  private:
-  PortKeeper& keeper_;
+  PortReopener& reopener_;
 };
 
 /// Ends changes at the latest before what they change stops.

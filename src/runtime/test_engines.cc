@@ -61,7 +61,7 @@ class WatchQueue final : public EngineQueue {
   Submitted submit(Batch& batch) noexcept override {
     const bool is_whole = batch.items == Chunk::kCapacity;
     ++(is_whole ? watching.whole : watching.smaller);
-    if (batch.is_pressed) ++(is_whole ? watching.whole_pressed : watching.smaller_pressed);
+    if (batch.has_backlog) ++(is_whole ? watching.whole_pressed : watching.smaller_pressed);
     ++batches_;
     shade(batch);
     return Submitted::done;
@@ -151,7 +151,7 @@ class TestEngine final : public Engine {
     return name == kShader.name ? &kShader : nullptr;
   }
   void use_table(Table& table) override { notes_.push_back("uses " + table.name()); }
-  void expect(const Shader& shader, const Table& table) override {
+  void announce(const Shader& shader, const Table& table) override {
     notes_.push_back("expects " + shader.name + " on " + table.name());
   }
   std::unique_ptr<EngineQueue> open_queue() override { return std::make_unique<Queue>(); }
@@ -159,12 +159,12 @@ class TestEngine final : public Engine {
     notes_.push_back("a queue for core " + std::to_string(core));
     return open_queue();
   }
-  void recall(std::vector<EngineFinding> findings) override {
-    notes_.push_back("recalls " + std::to_string(findings.size()));
+  void load_calibrations(std::vector<EngineCalibration> calibrations) override {
+    notes_.push_back("recalls " + std::to_string(calibrations.size()));
   }
   std::vector<std::string> notes() const override { return notes_; }
-  std::vector<EngineFinding> findings() const override { return {{.shader = kShader.name, .value = 3}}; }
-  std::string conditions() const override { return "made for tests"; }
+  std::vector<EngineCalibration> calibrations() const override { return {{.shader = kShader.name, .value = 3}}; }
+  std::string calibration_key() const override { return "made for tests"; }
 
  private:
   std::vector<std::string> notes_;  ///< what it was told
@@ -178,12 +178,12 @@ class EngineWithout final : public Engine {
 };
 
 template <class Made, bool kIsHere = true>
-bool add_engine(const char* name, int priority, bool at_once) {
+bool add_engine(const char* name, int priority, bool is_synchronous) {
   return register_engine(
       {.name = name,
        .summary = "for tests",
        .priority = priority,
-       .at_once = at_once,
+       .is_synchronous = is_synchronous,
        .settings = {},
        .probe =
            [] { return kIsHere ? Availability{true, "always"} : Availability{false, "there is none in this test"}; },

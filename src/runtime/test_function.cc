@@ -47,7 +47,7 @@ class Judge final : public Function {
     prepared_.fetch_or(std::uint64_t{1} << worker);
     ++prepared;
   }
-  void lose_link(std::uint16_t port) override {
+  void link_down(std::uint16_t port) override {
     const std::lock_guard lock(lost_links_mutex);
     lost_links.push_back(port);
   }
@@ -86,7 +86,7 @@ class Judge final : public Function {
           chunk.verdicts[i] = Verdict::replicate();
           break;
         case Order::replicate_other:
-          chunk.replications[i] = {.ports = even_, .other = likeness(*chunk.packets[i]), .other_ports = odd_};
+          chunk.replications[i] = {.ports = even_, .other = header_variant(*chunk.packets[i]), .other_ports = odd_};
           chunk.verdicts[i] = Verdict::replicate();
           break;
         case Order::replicate_some:
@@ -94,7 +94,7 @@ class Judge final : public Function {
           chunk.verdicts[i] = Verdict::replicate();
           break;
         case Order::replicate_nowhere:
-          chunk.replications[i] = {.ports = nowhere_, .other = likeness(*chunk.packets[i])};
+          chunk.replications[i] = {.ports = nowhere_, .other = header_variant(*chunk.packets[i])};
           chunk.verdicts[i] = Verdict::replicate();
           break;
         default:
@@ -136,7 +136,7 @@ class Judge final : public Function {
       for (auto* list : {&all_, i % 2 == 0 ? &even_ : &odd_}) list->push_back(static_cast<std::uint16_t>(i));
     }
   }
-  static rte_mbuf* likeness(rte_mbuf& packet) { return rte_pktmbuf_copy(&packet, packet.pool, 0, UINT32_MAX); }
+  static rte_mbuf* header_variant(rte_mbuf& packet) { return rte_pktmbuf_copy(&packet, packet.pool, 0, UINT32_MAX); }
 
   static std::uint32_t key(const Frame& frame) { return frame.flow * 0x9E3779B9U + frame.sequence; }
   std::uint16_t egress(const Frame& frame) const { return static_cast<std::uint16_t>(frame.egress[stage_] % ports_); }

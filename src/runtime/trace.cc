@@ -34,12 +34,12 @@ Tracer::~Tracer() = default;
 
 nlohmann::ordered_json Tracer::command(std::string_view action, std::span<const std::string> arguments) {
   if (action == "add") {
-    Wish wish = parse_wish(arguments);
+    Request request = parse_request(arguments);
     const std::lock_guard lock(mutex_);
-    const std::uint64_t given_up = wish_.packets;
-    wish_ = std::move(wish);
+    const std::uint64_t given_up = request_.packets;
+    request_ = std::move(request);
     armed_.store(true, std::memory_order_relaxed);
-    return {{"waiting_for", wish_.packets}, {"replaced", given_up}};
+    return {{"waiting_for", request_.packets}, {"replaced", given_up}};
   }
   if (action != "show" && action != "clear") {
     throw std::invalid_argument(fmt::format("trace knows add, show and clear, not '{}'", action));
@@ -48,19 +48,20 @@ nlohmann::ordered_json Tracer::command(std::string_view action, std::span<const 
   const std::lock_guard lock(mutex_);
   if (action == "show") return done_as_json();
   armed_.store(false, std::memory_order_relaxed);
-  wish_ = {};
+  request_ = {};
   const std::size_t cleared = done_.size();
   done_.clear();
   return {{"cleared", cleared}};
 }
 
-Tracer::Wish Tracer::parse_wish(std::span<const std::string> arguments) const {
+Tracer::Request Tracer::parse_request(std::span<const std::string> arguments) const {
   static constexpr std::string_view kUsage = "trace add N [--port PORT] [--filter EXPRESSION]";
   if (arguments.empty() || arguments.size() % 2 == 0) throw std::invalid_argument(fmt::format("usage: {}", kUsage));
-  Wish wish;
+  Request request;
   const std::string& number = arguments[0];
-  const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), wish.packets);
-  if (failure != std::errc{} || end != number.data() + number.size() || wish.packets == 0 || wish.packets > kMost) {
+  const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), request.packets);
+  if (failure != std::errc{} || end != number.data() + number.size() || request.packets == 0 ||
+      request.packets > kMost) {
     throw std::invalid_argument(
         fmt::format("expected a number of packets from 1 to {}, found '{}'; usage: {}", kMost, number, kUsage));
   }
@@ -68,29 +69,29 @@ Tracer::Wish Tracer::parse_wish(std::span<const std::string> arguments) const {
     const std::string& option = arguments[at];
     const std::string& value = arguments[at + 1];
     if (option == "--filter") {
-      wish.filter = std::make_unique<PacketFilter>(value);
+      request.filter = std::make_unique<PacketFilter>(value);
     } else if (option == "--port") {
       const auto found = std::find(ports_.begin(), ports_.end(), value);
       if (found == ports_.end() || found->empty()) {
         throw std::invalid_argument(
             fmt::format("there is no port '{}'; {}", value, did_you_mean_or_list(value, ports_)));
       }
-      wish.port = static_cast<std::uint16_t>(found - ports_.begin());
+      request.port = static_cast<std::uint16_t>(found - ports_.begin());
     } else {
       throw std::invalid_argument(fmt::format("unknown option '{}'; usage: {}", option, kUsage));
     }
   }
-  return wish;
+  return request;
 }
 
 std::vector<PacketTrace> Tracer::select(const Chunk& chunk) {
   std::vector<PacketTrace> traces;
   const std::lock_guard lock(mutex_);
-  if (wish_.port && *wish_.port != chunk.rx_port) return traces;
-  for (std::uint16_t i = 0; i < chunk.size && wish_.packets > 0; ++i) {
+  if (request_.port && *request_.port != chunk.rx_port) return traces;
+  for (std::uint16_t i = 0; i < chunk.size && request_.packets > 0; ++i) {
     const rte_mbuf* packet = chunk.packets[i];
-    if (wish_.filter != nullptr && !wish_.filter->matches(*packet)) continue;
-    --wish_.packets;
+    if (request_.filter != nullptr && !request_.filter->matches(*packet)) continue;
+    --request_.packets;
     PacketTrace trace;
     trace.packet = i;
     trace.number = ++last_number_;
@@ -101,7 +102,7 @@ std::vector<PacketTrace> Tracer::select(const Chunk& chunk) {
                                  rte_pktmbuf_pkt_len(packet));
     traces.push_back(std::move(trace));
   }
-  if (wish_.packets == 0) armed_.store(false, std::memory_order_relaxed);
+  if (request_.packets == 0) armed_.store(false, std::memory_order_relaxed);
   return traces;
 }
 

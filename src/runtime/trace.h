@@ -65,12 +65,12 @@ class Tracer {
   void finish(std::vector<PacketTrace>& traces);
 
  private:
-  struct Wish {
+  struct Request {
     std::uint64_t packets = 0;
     std::optional<std::uint16_t> port;
     std::unique_ptr<PacketFilter> filter;
   };
-  Wish parse_wish(std::span<const std::string> arguments) const;
+  Request parse_request(std::span<const std::string> arguments) const;
   std::string in_words(Verdict verdict) const;
   nlohmann::ordered_json done_as_json() const;
 
@@ -78,7 +78,7 @@ class Tracer {
   std::vector<std::string> ports_;
   std::atomic<bool> armed_{false};
   std::mutex mutex_;
-  Wish wish_;
+  Request request_;
   std::uint64_t last_number_ = 0;
   std::deque<PacketTrace> done_;
 };

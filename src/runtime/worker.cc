@@ -52,9 +52,9 @@ Worker::Worker(WorkerSetup setup)
                 setup.pipeline.reasons().size()),
       egress_(setup.index, setup.pipeline.reasons().size(), std::move(setup.transmit), setup.host, counters_,
               setup.tracer, setup.captures),
-      conveyor_(setup.pipeline, setup.pipeline.open_queues(core_), counters_, setup.tracer, setup.captures, egress_),
+      scheduler_(setup.pipeline, setup.pipeline.open_queues(core_), counters_, setup.tracer, setup.captures, egress_),
       idle_(setup.longest_sleep, queues_of(receive_), counters_.asleep),
-      turns_(receive_.size(), static_cast<std::int64_t>(rte_get_tsc_hz() / kSharesPerSecond)),
+      rx_schedule_(receive_.size(), static_cast<std::int64_t>(rte_get_tsc_hz() / kSharesPerSecond)),
       refused_(receive_.size()),
       open_(receive_.size()) {
   std::iota(open_.begin(), open_.end(), std::size_t{0});
@@ -106,13 +106,13 @@ void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& s
   bool is_done = false;
   unsigned rounds = 0;
   for (;;) {
-    bool idle = conveyor_.in_flight() == 0 || !conveyor_.poll();
+    bool idle = scheduler_.in_flight() == 0 || !scheduler_.poll();
     if (!draining_ && stop.load(std::memory_order_relaxed)) drain();
     const bool enough = quota.used_up();
     const bool may_receive = rounds < kRoundsWithoutQuiescence && !quiesce_.is_requested();
     if (!enough && may_receive && receive_from_all(quota)) idle = false;
     if (host_ != nullptr && send_from_host()) idle = false;
-    if (conveyor_.in_flight() > 0) {
+    if (scheduler_.in_flight() > 0) {
       if (rounds < kRoundsWithoutQuiescence) ++rounds;
     } else {
       rounds = 0;
@@ -126,7 +126,7 @@ void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& s
     }
     if (!idle) {
       idle_.worked();
-    } else if (conveyor_.in_flight() > 0) {
+    } else if (scheduler_.in_flight() > 0) {
       rte_pause();
     } else if (idle_.rest(reader)) {
       egress_.write_out();
@@ -138,10 +138,10 @@ void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& s
 /// Returns whether there was anything to receive, or may be on a queue that was passed over.
 bool Worker::receive_from_all(PacketQuota& quota) noexcept {
   bool received = false;
-  for (std::size_t left = open_.size(); left > 0 && conveyor_.has_room(); --left) {
+  for (std::size_t left = open_.size(); left > 0 && scheduler_.has_room(); --left) {
     if (turn_ >= open_.size()) turn_ = 0;
     const std::size_t queue = open_[turn_];
-    if (!turns_.may_receive(queue)) {
+    if (!rx_schedule_.may_receive(queue)) {
       ++turn_;
     } else if (receive_from(queue, quota)) {
       received = true;
@@ -149,36 +149,36 @@ bool Worker::receive_from_all(PacketQuota& quota) noexcept {
     } else if (receive_[queue].queue->exhausted()) {
       open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(turn_));
     } else {
-      turns_.came_empty(queue);
+      rx_schedule_.was_empty(queue);
       ++turn_;
     }
   }
-  return turns_.end_round(received) || received;
+  return rx_schedule_.end_round(received) || received;
 }
 
 bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
   const std::uint64_t begin = rte_rdtsc();
-  Flight& flight = conveyor_.next();
+  InFlightChunk& chunk = scheduler_.next();
   const std::uint16_t claimed = quota.claim(Chunk::kCapacity);
   if (claimed == 0) return false;
   io::RxQueue& source = *receive_[queue].queue;
   const std::uint64_t lost_before = source.lost();
-  flight.size = source.receive(flight.packets.data(), claimed);
-  quota.settle(claimed, static_cast<std::uint16_t>(flight.size + (source.lost() - lost_before)));
-  if (flight.size == 0) return false;
+  chunk.size = source.receive(chunk.packets.data(), claimed);
+  quota.settle(claimed, static_cast<std::uint16_t>(chunk.size + (source.lost() - lost_before)));
+  if (chunk.size == 0) return false;
   std::uint64_t bytes = 0;
-  for (std::uint16_t i = 0; i < flight.size; ++i) {
-    rte_prefetch0(rte_pktmbuf_mtod(flight.packets[i], const void*));
-    bytes += rte_pktmbuf_pkt_len(flight.packets[i]);
+  for (std::uint16_t i = 0; i < chunk.size; ++i) {
+    rte_prefetch0(rte_pktmbuf_mtod(chunk.packets[i], const void*));
+    bytes += rte_pktmbuf_pkt_len(chunk.packets[i]);
   }
-  flight.rx_port = receive_[queue].port;
-  flight.rx_queue = static_cast<std::uint16_t>(queue);
-  flight.worker = index_;
-  counters_.received[queue].add(flight.size, bytes);
+  chunk.rx_port = receive_[queue].port;
+  chunk.rx_queue = static_cast<std::uint16_t>(queue);
+  chunk.worker = index_;
+  counters_.received[queue].add(chunk.size, bytes);
   const std::uint64_t now = rte_rdtsc();
-  counters_.steps[kReceiveStep].add(now - begin, flight.size);
-  const std::uint16_t size = flight.size;
-  charge(queue, conveyor_.enter(now) - begin, size);
+  counters_.steps[kReceiveStep].add(now - begin, chunk.size);
+  const std::uint16_t size = chunk.size;
+  charge(queue, scheduler_.enter(now) - begin, size);
   return true;
 }
 
@@ -188,7 +188,7 @@ void Worker::charge(std::size_t queue, std::uint64_t ticks, std::uint16_t packet
   constexpr std::uint64_t kTimes = 20;
   const std::uint64_t refused = egress_.refused_by_host(queue);
   const std::uint64_t fresh = refused - std::exchange(refused_[queue], refused);
-  turns_.charge(queue, ticks + ticks * kTimes * fresh / packets);
+  rx_schedule_.charge(queue, ticks + ticks * kTimes * fresh / packets);
 }
 
 bool Worker::send_from_host() noexcept {
@@ -225,7 +225,7 @@ void Worker::add_queue(const ReceiveQueue& queue) {
   counters_.received.emplace_back();
   egress_.add_receive_queue();
   idle_.add_queue(*queue.queue);
-  turns_.add_queue();
+  rx_schedule_.add_queue();
   refused_.push_back(0);
   look_again();
 }

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "io/port.h"
-#include "runtime/conveyor.h"
+#include "runtime/chunk_scheduler.h"
 #include "runtime/counters.h"
+#include "runtime/deficit_round_robin.h"
 #include "runtime/egress.h"
-#include "runtime/fair_turns.h"
 #include "runtime/idle.h"
 #include "runtime/pipeline.h"
 #include "runtime/quiesce.h"
@@ -94,9 +94,9 @@ class Worker {
   HostPath* host_;
   WorkerCounters counters_;
   Egress egress_;
-  Conveyor conveyor_;
+  ChunkScheduler scheduler_;
   Idle idle_;
-  FairTurns turns_;                     ///< of the receive queues
+  DeficitRoundRobin rx_schedule_;       ///< of the receive queues
   std::vector<std::uint64_t> refused_;  ///< by receive queue: what the host had refused of it when it was charged
   std::vector<std::size_t> open_;       ///< the receive queues that are not exhausted
   std::size_t turn_ = 0;                ///< whose turn among them it is

@@ -13,7 +13,7 @@
 #include "gopt/kernels/trie6.shader.h"
 #include "gopt/workload.h"
 #include "penumbra/prefetch.h"
-#include "shaders/dir24_8/dir24_8.shader.h"
+#include "tables/dir24_8/dir24_8.shader.h"
 
 namespace penumbra::bench {
 

@@ -39,7 +39,7 @@ std::size_t Ledger::FlowKeyHash::operator()(const FlowKey& key) const {
   return hash_bytes(words.data(), sizeof words);
 }
 
-std::uint32_t Ledger::lane(std::uint16_t port, const FlowKey& key, const std::vector<Way>& ways) {
+std::uint32_t Ledger::subflow(std::uint16_t port, const FlowKey& key, const std::vector<Way>& ways) {
   const auto [known_flow, new_flow] = flow_index_.emplace(key.of_way(), flows_.size());
   if (new_flow) {
     const auto [known_ways, new_ways] = ways_index_.emplace(ways, ways_.size());
@@ -48,19 +48,19 @@ std::uint32_t Ledger::lane(std::uint16_t port, const FlowKey& key, const std::ve
   }
   const std::uint32_t index = known_flow->second;
   Flow& flow = flows_[index];
-  if (new_flow) flow.first_lane = static_cast<std::uint32_t>(lanes_.size());
+  if (new_flow) flow.first_subflow = static_cast<std::uint32_t>(subflows_.size());
   if (!new_flow) {
-    const Lane& first = lanes_[flow.first_lane];
-    if (first.port == port && first.protocol == key.protocol && first.ports == key.ports) return flow.first_lane;
+    const Subflow& first = subflows_[flow.first_subflow];
+    if (first.port == port && first.protocol == key.protocol && first.ports == key.ports) return flow.first_subflow;
   }
-  const auto new_lane = static_cast<std::uint32_t>(lanes_.size());
-  const auto known_lane =
-      new_flow ? new_lane
-               : other_lanes_.emplace(std::tuple(index, port, key.protocol, key.ports), new_lane).first->second;
-  if (known_lane == new_lane) {
-    lanes_.push_back({.flow = index, .port = port, .protocol = key.protocol, .ports = key.ports});
+  const auto new_subflow = static_cast<std::uint32_t>(subflows_.size());
+  const auto known_subflow =
+      new_flow ? new_subflow
+               : other_subflows_.emplace(std::tuple(index, port, key.protocol, key.ports), new_subflow).first->second;
+  if (known_subflow == new_subflow) {
+    subflows_.push_back({.flow = index, .port = port, .protocol = key.protocol, .ports = key.ports});
   }
-  return known_lane;
+  return known_subflow;
 }
 
 Ledger::Ledger(const Oracle& oracle) : oracle_(oracle) {
@@ -76,8 +76,9 @@ void Ledger::received(std::uint16_t port, std::uint32_t number, Frame frame) {
   }
   const auto index = static_cast<std::uint32_t>(entries_.size());
   const unsigned bytes = ip_bytes(frame);
-  entries_.push_back({.lane = lane(port, flow_key(frame), expectation.ways), .number = number, .ip_bytes = bytes});
-  Flow& flow = flows_[lanes_[entries_.back().lane].flow];
+  entries_.push_back(
+      {.subflow = subflow(port, flow_key(frame), expectation.ways), .number = number, .ip_bytes = bytes});
+  Flow& flow = flows_[subflows_[entries_.back().subflow].flow];
   flow.fewest_bytes = std::min(flow.fewest_bytes, bytes);
 
   const auto contents = routed_contents(without_excess(frame, smallest_mtu_));
@@ -87,7 +88,7 @@ void Ledger::received(std::uint16_t port, std::uint32_t number, Frame frame) {
     group.unseen = index;
   } else {
     entries_[group.last].next = index;
-    group.one_lane = group.one_lane && entries_[group.last].lane == entries_.back().lane;
+    group.one_subflow = group.one_subflow && entries_[group.last].subflow == entries_.back().subflow;
   }
   group.last = index;
 }
@@ -105,9 +106,10 @@ void Ledger::sent(std::uint16_t port, std::uint32_t number, Frame frame) {
   }
   Group& group = found->second;
   if (group.unseen == kNone) {
-    const Lane& lane = lanes_[entries_[group.last].lane];
-    differ(Difference::duplicate, fmt::format("{}: once too often: {}", name(),
-                                              describe(lane.port, entries_[group.last].number, flows_[lane.flow].key)));
+    const Subflow& subflow = subflows_[entries_[group.last].subflow];
+    differ(Difference::duplicate,
+           fmt::format("{}: once too often: {}", name(),
+                       describe(subflow.port, entries_[group.last].number, flows_[subflow.flow].key)));
     return;
   }
   Entry& entry = entries_[group.unseen];
@@ -117,12 +119,12 @@ void Ledger::sent(std::uint16_t port, std::uint32_t number, Frame frame) {
 }
 
 void Ledger::check(std::uint16_t port, std::uint32_t number, Frame frame, const Group& group, const Entry& entry) {
-  Lane& lane = lanes_[entry.lane];
-  Flow& flow = flows_[lane.flow];
+  Subflow& subflow = subflows_[entry.subflow];
+  Flow& flow = flows_[subflow.flow];
   const auto& ways = ways_[flow.ways];
   const auto explain = [&](Difference difference, const std::string& what) {
     differ(difference, fmt::format("{} sent packet {}: {}: {}", oracle_.ports()[port].name, number, what,
-                                   describe(lane.port, entry.number, flow.key)));
+                                   describe(subflow.port, entry.number, flow.key)));
   };
   const std::uint64_t to = read_mac(frame, 0), from = read_mac(frame, 6);
   const auto leads_here = [&](const Way& way) { return way.port == port && way.carries(entry.ip_bytes); };
@@ -140,18 +142,18 @@ void Ledger::check(std::uint16_t port, std::uint32_t number, Frame frame, const 
   const auto chosen = static_cast<std::uint32_t>(way - ways.begin());
   if (flow.chosen == kNone) flow.chosen = chosen;
   if (flow.chosen != chosen) return explain(Difference::split_flow, "its flow took another next hop before");
-  if (group.one_lane) {
-    if (entry.number < lane.latest) {
-      return explain(Difference::reordered, fmt::format("after packet {} of its flow", lane.latest));
+  if (group.one_subflow) {
+    if (entry.number < subflow.latest) {
+      return explain(Difference::reordered, fmt::format("after packet {} of its flow", subflow.latest));
     }
-    lane.latest = entry.number;
+    subflow.latest = entry.number;
   }
   ++findings_.agreed;
 }
 
 /// Of a packet that did not come out. If no packet of its flow did, the flow may have taken a way that carries none.
 bool Ledger::must_be_sent(const Entry& entry) const {
-  const Flow& flow = flows_[lanes_[entry.lane].flow];
+  const Flow& flow = flows_[subflows_[entry.subflow].flow];
   const auto& ways = ways_[flow.ways];
   if (flow.chosen != kNone) return ways[flow.chosen].carries(entry.ip_bytes);
   return std::ranges::all_of(ways, [&](const Way& way) { return way.carries(flow.fewest_bytes); });
@@ -160,11 +162,11 @@ bool Ledger::must_be_sent(const Entry& entry) const {
 Findings Ledger::close() {
   for (const auto& entry : entries_) {
     if (entry.seen) continue;
-    const Lane& lane = lanes_[entry.lane];
+    const Subflow& subflow = subflows_[entry.subflow];
     if (must_be_sent(entry)) {
-      differ(Difference::missing, "never sent: " + describe(lane.port, entry.number, flows_[lane.flow].key));
+      differ(Difference::missing, "never sent: " + describe(subflow.port, entry.number, flows_[subflow.flow].key));
     } else {
-      const char* const too_long = flows_[lane.flow].key.is_ipv6 ? Ipv6Rules::kTooLong : Ipv4Rules::kTooLong;
+      const char* const too_long = flows_[subflow.flow].key.is_ipv6 ? Ipv6Rules::kTooLong : Ipv4Rules::kTooLong;
       ++findings_.unsent[fmt::format("unknown_neighbour or {} at the next hop of its flow", too_long)];
     }
   }

@@ -69,14 +69,14 @@ class Ledger {
     std::size_t operator()(const FlowKey& key) const;
   };
   struct Flow {
-    FlowKey key;                   ///< of_way()
-    std::uint32_t ways = 0;        ///< index into ways_
-    std::uint32_t first_lane = 0;  ///< of the port where it came in first, the only one of most flows
-    std::uint32_t chosen = kNone;  ///< the way that its first packet took
-    unsigned fewest_bytes = ~0U;   ///< of the shortest IP packet of it
+    FlowKey key;                      ///< of_way()
+    std::uint32_t ways = 0;           ///< index into ways_
+    std::uint32_t first_subflow = 0;  ///< of the port where it came in first, the only one of most flows
+    std::uint32_t chosen = kNone;     ///< the way that its first packet took
+    unsigned fewest_bytes = ~0U;      ///< of the shortest IP packet of it
   };
   /// What of a flow came in at one port and carries the same.
-  struct Lane {
+  struct Subflow {
     std::uint32_t flow = 0;
     std::uint16_t port = 0;
     std::uint8_t protocol = 0;
@@ -84,7 +84,7 @@ class Ledger {
     std::uint32_t latest = 0;  ///< highest packet number that has come out
   };
   struct Entry {
-    std::uint32_t lane = 0;
+    std::uint32_t subflow = 0;
     std::uint32_t number = 0;    ///< in the capture
     std::uint32_t next = kNone;  ///< next entry with the same contents
     std::uint32_t ip_bytes = 0;
@@ -93,10 +93,10 @@ class Ledger {
   /// Entries with the same contents, in the order in which they were entered.
   struct Group {
     std::uint32_t unseen = kNone, last = kNone;
-    bool one_lane = true;
+    bool one_subflow = true;
   };
 
-  std::uint32_t lane(std::uint16_t port, const FlowKey& key, const std::vector<Way>& ways);
+  std::uint32_t subflow(std::uint16_t port, const FlowKey& key, const std::vector<Way>& ways);
   void check(std::uint16_t port, std::uint32_t number, Frame frame, const Group& group, const Entry& entry);
   bool must_be_sent(const Entry& entry) const;
   void differ(Difference difference, const std::string& text);
@@ -108,9 +108,9 @@ class Ledger {
   std::vector<std::vector<Way>> ways_;
   std::unordered_map<FlowKey, std::uint32_t, FlowKeyHash> flow_index_;
   std::vector<Flow> flows_;
-  /// By flow, port, protocol and ports; all but the first lanes.
-  std::map<std::tuple<std::uint32_t, std::uint16_t, std::uint8_t, std::uint32_t>, std::uint32_t> other_lanes_;
-  std::vector<Lane> lanes_;
+  /// By flow, port, protocol and ports; all but the first subflows.
+  std::map<std::tuple<std::uint32_t, std::uint16_t, std::uint8_t, std::uint32_t>, std::uint32_t> other_subflows_;
+  std::vector<Subflow> subflows_;
   std::unordered_map<std::uint64_t, Group> groups_;  ///< by hash of the contents
   std::vector<Entry> entries_;
   Findings findings_;

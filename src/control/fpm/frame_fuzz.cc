@@ -64,22 +64,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         batch.apply_fpm(*route, links);
       }
       if (const auto* const object = std::get_if<netlink::ObjectMessage>(&message.content)) {
-        batch.apply(*object, links, netlink::Teller::fpm);
+        batch.apply(*object, links, netlink::RouteSource::fpm);
       }
     }
   }
   // Another client comes, and tells nothing.
   {
     netlink::Subscription::Batch batch(subscription);
-    batch.begin_sync(netlink::Teller::fpm);
+    batch.begin_sync(netlink::RouteSource::fpm);
   }
-  if (subscription.stale(netlink::Teller::fpm) !=
+  if (subscription.stale(netlink::RouteSource::fpm) !=
       subscription.prefixes<Ipv4Prefix>().size() + subscription.prefixes<Ipv6Prefix>().size()) {
     std::abort();
   }
   {
     netlink::Subscription::Batch batch(subscription);
-    batch.end_sync(netlink::Teller::fpm, true);
+    batch.end_sync(netlink::RouteSource::fpm, true);
   }
   if (!subscription.prefixes<Ipv4Prefix>().empty() || !subscription.prefixes<Ipv6Prefix>().empty()) std::abort();
   return 0;

@@ -9,7 +9,7 @@
 namespace penumbra::control::fpm {
 namespace {
 
-using netlink::Teller;
+using netlink::RouteSource;
 
 std::optional<std::uint16_t> port_of(const netlink::Link* link) {
   return link == nullptr ? std::nullopt : link->port;
@@ -60,22 +60,22 @@ Source::Batches& Source::batches() {
 
 std::size_t Source::stale() const {
   std::size_t stale = 0;
-  for (const auto* const subscription : subscriptions_) stale += subscription->stale(Teller::fpm);
+  for (const auto* const subscription : subscriptions_) stale += subscription->stale(RouteSource::fpm);
   return stale;
 }
 
 void Source::withdraw(Resync::Due due) {
   if (due == Resync::Due::nothing) return;
   for (const auto& batch : batches()) {
-    if (due == Resync::Due::withdraw) batch->begin_sync(Teller::fpm);
-    batch->end_sync(Teller::fpm, true);
+    if (due == Resync::Due::withdraw) batch->begin_sync(RouteSource::fpm);
+    batch->end_sync(RouteSource::fpm, true);
   }
 }
 
 void Source::connected(const std::string& address) {
   ports_.clear();
   batches_.clear();  // the next-hop objects that were told last count
-  for (const auto& batch : batches()) batch->begin_sync(Teller::fpm);
+  for (const auto& batch : batches()) batch->begin_sync(RouteSource::fpm);
   batches_.clear();
   resync_.connected(Clock::now(), stale());
   {
@@ -97,7 +97,7 @@ std::string Source::frame(std::span<const std::byte> netlink) {
       for (const auto& batch : batches()) batch->apply_fpm(*route, *links_);
     } else if (const auto* const object = std::get_if<netlink::ObjectMessage>(&message.content)) {
       if (object->hop) note(*object->hop);
-      for (const auto& batch : batches()) batch->apply(*object, *links_, Teller::fpm);
+      for (const auto& batch : batches()) batch->apply(*object, *links_, RouteSource::fpm);
     }
   }
   const std::lock_guard lock(status_mutex_);

@@ -73,18 +73,18 @@ std::vector<HostAddress> host_addresses(const PortInfo& port) {
   return all;
 }
 
-AddressKeeper::AddressKeeper()
+AddressReconciler::AddressReconciler()
     : requests_(open_address_socket(0, 0)),
       events_(open_address_socket(SOCK_NONBLOCK, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR)),
       buffer_(kAnswerBytes) {
   setsockopt(mnl_socket_get_fd(requests_.get()), SOL_SOCKET, SO_RCVTIMEO, &kAnswerTime, sizeof kAnswerTime);
 }
 
-int AddressKeeper::descriptor() const {
+int AddressReconciler::descriptor() const {
   return mnl_socket_get_fd(events_.get());
 }
 
-bool AddressKeeper::changed() {
+bool AddressReconciler::changed() {
   bool any = std::exchange(fresh_, false);
   // What the events say does not matter, nor whether some were lost: everything is asked for.
   while (mnl_socket_recvfrom(events_.get(), buffer_.data(), buffer_.size()) >= 0 || errno == ENOBUFS ||
@@ -94,8 +94,8 @@ bool AddressKeeper::changed() {
   return any;
 }
 
-void AddressKeeper::reconcile(const std::string& interface, const std::vector<HostAddress>& wanted,
-                              std::vector<HostAddress>& given) {
+void AddressReconciler::reconcile(const std::string& interface, const std::vector<HostAddress>& wanted,
+                                  std::vector<HostAddress>& given) {
   const auto is_in = [](const std::vector<HostAddress>& list, const HostAddress& address) {
     return std::ranges::find(list, address) != list.end();
   };
@@ -115,7 +115,7 @@ void AddressKeeper::reconcile(const std::string& interface, const std::vector<Ho
   }
 }
 
-std::vector<AddressKeeper::Found> AddressKeeper::ask(unsigned interface) {
+std::vector<AddressReconciler::Found> AddressReconciler::ask(unsigned interface) {
   alignas(NLMSG_ALIGNTO) std::array<std::byte, NLMSG_HDRLEN + 64> request{};
   nlmsghdr* const header = mnl_nlmsg_put_header(request.data());
   header->nlmsg_type = RTM_GETADDR;
@@ -153,7 +153,7 @@ std::vector<AddressKeeper::Found> AddressKeeper::ask(unsigned interface) {
 }
 
 /// Adds or removes an address. The error `permitted` is none.
-void AddressKeeper::change(std::uint16_t type, unsigned interface, const HostAddress& address, int permitted) {
+void AddressReconciler::change(std::uint16_t type, unsigned interface, const HostAddress& address, int permitted) {
   alignas(NLMSG_ALIGNTO) std::array<std::byte, NLMSG_HDRLEN + 128> request{};
   nlmsghdr* const header = mnl_nlmsg_put_header(request.data());
   header->nlmsg_type = type;

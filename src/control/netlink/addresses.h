@@ -28,10 +28,10 @@ std::vector<HostAddress> host_addresses(const PortInfo& port);
 
 /// Gives interfaces their addresses and finds out when something changes there. Used by one thread at a time. What it
 /// adds is marked as this program's (IFA_PROTO, Linux 5.18), so that a later run knows what it may remove.
-class AddressKeeper {
+class AddressReconciler {
  public:
   /// Throws std::system_error.
-  AddressKeeper();
+  AddressReconciler();
 
   /// Readable when addresses may have changed.
   int descriptor() const;

@@ -53,16 +53,16 @@ std::string in_a_namespace(const Test& test) {
   return why_not;
 }
 
-TEST(AddressKeeper, GivesWhatIsWantedAndTakesBackOnlyWhatItGave) {
+TEST(AddressReconciler, GivesWhatIsWantedAndTakesBackOnlyWhatItGave) {
   const std::string why_not = in_a_namespace([] {
     ASSERT_EQ(std::system("ip address add 192.0.2.7/24 dev held"), 0);
-    AddressKeeper keeper;
+    AddressReconciler reconciler;
     std::vector<HostAddress> given;
-    keeper.reconcile("held", {kA, kB, kSix}, given);
+    reconciler.reconcile("held", {kA, kB, kSix}, given);
     EXPECT_THAT(shown(), AllOf(HasSubstr("10.0.0.1/24"), HasSubstr("10.0.1.1/30"), HasSubstr("fd00::1/64"),
                                HasSubstr("192.0.2.7/24")));
     EXPECT_EQ(given, (std::vector{kA, kB, kSix}));
-    keeper.reconcile("held", {kB}, given);
+    reconciler.reconcile("held", {kB}, given);
     EXPECT_THAT(shown(), AllOf(Not(HasSubstr("10.0.0.1/24")), HasSubstr("10.0.1.1/30"), Not(HasSubstr("fd00::1/64")),
                                HasSubstr("192.0.2.7/24")));
     EXPECT_EQ(given, std::vector{kB});
@@ -70,12 +70,12 @@ TEST(AddressKeeper, GivesWhatIsWantedAndTakesBackOnlyWhatItGave) {
   if (!why_not.empty()) GTEST_SKIP() << why_not;
 }
 
-TEST(AddressKeeper, KnowsWhatAnEarlierRunGave) {
+TEST(AddressReconciler, KnowsWhatAnEarlierRunGave) {
   const std::string why_not = in_a_namespace([] {
     std::vector<HostAddress> given;
-    AddressKeeper().reconcile("held", {kA, kB}, given);
+    AddressReconciler().reconcile("held", {kA, kB}, given);
     std::vector<HostAddress> given_later;
-    AddressKeeper().reconcile("held", {kB}, given_later);
+    AddressReconciler().reconcile("held", {kB}, given_later);
     const std::string text = shown();
     // Linux before 5.18 keeps no mark.
     if (text.find(" proto ") != std::string::npos) {
@@ -86,43 +86,43 @@ TEST(AddressKeeper, KnowsWhatAnEarlierRunGave) {
   if (!why_not.empty()) GTEST_SKIP() << why_not;
 }
 
-TEST(AddressKeeper, LeavesAnAddressThatSomebodyElseAddedToHim) {
+TEST(AddressReconciler, LeavesAnAddressThatSomebodyElseAddedToHim) {
   const std::string why_not = in_a_namespace([] {
     ASSERT_EQ(std::system("ip address add 10.0.0.1/24 dev held"), 0);
-    AddressKeeper keeper;
+    AddressReconciler reconciler;
     std::vector<HostAddress> given;
-    keeper.reconcile("held", {kA}, given);
+    reconciler.reconcile("held", {kA}, given);
     EXPECT_TRUE(given.empty());
-    keeper.reconcile("held", {}, given);
+    reconciler.reconcile("held", {}, given);
     EXPECT_THAT(shown(), HasSubstr("10.0.0.1/24"));
   });
   if (!why_not.empty()) GTEST_SKIP() << why_not;
 }
 
-TEST(AddressKeeper, NoticesChangesAndGivesAgain) {
+TEST(AddressReconciler, NoticesChangesAndGivesAgain) {
   const std::string why_not = in_a_namespace([] {
-    AddressKeeper keeper;
-    EXPECT_TRUE(keeper.changed());
-    EXPECT_FALSE(keeper.changed());
+    AddressReconciler reconciler;
+    EXPECT_TRUE(reconciler.changed());
+    EXPECT_FALSE(reconciler.changed());
     std::vector<HostAddress> given;
-    keeper.reconcile("held", {kA, kSix}, given);
-    EXPECT_TRUE(keeper.changed());
+    reconciler.reconcile("held", {kA, kSix}, given);
+    EXPECT_TRUE(reconciler.changed());
     ASSERT_EQ(std::system("ip address flush dev held"), 0);
-    EXPECT_TRUE(keeper.changed());
-    keeper.reconcile("held", {kA, kSix}, given);
+    EXPECT_TRUE(reconciler.changed());
+    reconciler.reconcile("held", {kA, kSix}, given);
     EXPECT_THAT(shown(), AllOf(HasSubstr("10.0.0.1/24"), HasSubstr("fd00::1/64")));
     EXPECT_EQ(given.size(), 2U);
   });
   if (!why_not.empty()) GTEST_SKIP() << why_not;
 }
 
-TEST(AddressKeeper, SaysWhatTheKernelRefuses) {
+TEST(AddressReconciler, SaysWhatTheKernelRefuses) {
   const std::string why_not = in_a_namespace([] {
-    AddressKeeper keeper;
+    AddressReconciler reconciler;
     std::vector<HostAddress> given;
-    EXPECT_THROW(keeper.reconcile("absent", {kA}, given), std::system_error);
+    EXPECT_THROW(reconciler.reconcile("absent", {kA}, given), std::system_error);
     try {
-      keeper.reconcile("held", {four(0x0A000001, 33)}, given);
+      reconciler.reconcile("held", {four(0x0A000001, 33)}, given);
       ADD_FAILURE() << "no network of IPv4 has 33 bits";
     } catch (const std::system_error& error) {
       EXPECT_THAT(error.what(), HasSubstr("cannot add 10.0.0.1/33"));

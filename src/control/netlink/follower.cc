@@ -195,7 +195,7 @@ void Follower::apply(const Message& message, Batches& batches) {
       if (batch->apply(*route, message.flags, links_)) ask_for_everything(kDebounce);
     }
   } else if (const auto* const object = std::get_if<ObjectMessage>(&message.content)) {
-    for (const auto& batch : batches) batch->apply(*object, links_, Teller::kernel);
+    for (const auto& batch : batches) batch->apply(*object, links_, RouteSource::kernel);
   }
 }
 
@@ -223,7 +223,7 @@ void Follower::synchronize() {
 bool Follower::tell_everything(Batches& batches) {
   bool complete = false;
   const auto end_sync = [&] {
-    for (const auto& batch : batches) batch->end_sync(Teller::kernel, complete);
+    for (const auto& batch : batches) batch->end_sync(RouteSource::kernel, complete);
     neighbours_.end_sync(complete, [this](const auto& word) { tell(word); });
   };
   try {
@@ -244,7 +244,7 @@ bool Follower::dump_everything(Batches& batches) {
   });
   links_.end_sync(complete);
   const Visit visit = [&](const Message& message) { apply(message, batches); };
-  for (const auto& batch : batches) batch->begin_sync(Teller::kernel);
+  for (const auto& batch : batches) batch->begin_sync(RouteSource::kernel);
   neighbours_.begin_sync();
   complete &= dumps_->dump(RTM_GETNEXTHOP, AF_UNSPEC, visit);
   for (const std::uint8_t family : {AF_INET, AF_INET6}) {

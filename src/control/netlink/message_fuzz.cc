@@ -31,12 +31,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       batch.apply(*route, message->flags, links);
     }
     if (const auto* const object = std::get_if<ObjectMessage>(&message->content))
-      batch.apply(*object, links, Teller::kernel);
+      batch.apply(*object, links, RouteSource::kernel);
   }
   {
     Subscription::Batch batch(subscription);
-    batch.begin_sync(Teller::kernel);
-    batch.end_sync(Teller::kernel, true);
+    batch.begin_sync(RouteSource::kernel);
+    batch.end_sync(RouteSource::kernel, true);
   }
   if (!subscription.prefixes<Ipv4Prefix>().empty() || !subscription.prefixes<Ipv6Prefix>().empty()) std::abort();
   return 0;

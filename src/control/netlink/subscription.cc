@@ -253,9 +253,9 @@ bool Subscription::apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& s
   return false;
 }
 
-void Subscription::Batch::apply(const ObjectMessage& object, const Links& links, Teller teller) {
+void Subscription::Batch::apply(const ObjectMessage& object, const Links& links, RouteSource origin) {
   Subscription& self = subscription_;
-  const auto source = teller == Teller::fpm ? self.fpm_ : self.kernel_;
+  const auto source = origin == RouteSource::fpm ? self.fpm_ : self.kernel_;
   if (!source) return;
   const ObjectRef ref{*source, object.id};
   if (object.removed) return self.rib_.remove_object(ref);
@@ -279,30 +279,30 @@ void Subscription::Batch::lose_objects(const Link& link) {
   subscription_.rib_.lose_objects(subscription_.kernel_, [&link](const FeedHop& hop) { return leads_over(hop, link); });
 }
 
-std::vector<RibSource> Subscription::sources_of(Teller teller) const {
-  if (teller == Teller::kernel) return {kLocalTable, kernel_};
+std::vector<RibSource> Subscription::sources_of(RouteSource origin) const {
+  if (origin == RouteSource::kernel) return {kLocalTable, kernel_};
   return fpm_ ? std::vector{*fpm_} : std::vector<RibSource>{};
 }
 
-std::size_t Subscription::stale(Teller teller) const {
+std::size_t Subscription::stale(RouteSource origin) const {
   const std::lock_guard lock(mutex_);
   std::size_t stale = 0;
-  for (const RibSource source : sources_of(teller)) stale += rib_.stale(source);
+  for (const RibSource source : sources_of(origin)) stale += rib_.stale(source);
   return stale;
 }
 
-void Subscription::Batch::begin_sync(Teller teller) {
-  if (teller == Teller::kernel) subscription_.doubled_.clear();
+void Subscription::Batch::begin_sync(RouteSource origin) {
+  if (origin == RouteSource::kernel) subscription_.doubled_.clear();
   Rib& rib = subscription_.rib_;
-  for (const RibSource source : subscription_.sources_of(teller)) {
-    if (teller == Teller::fpm) rib.detach_objects(source);
+  for (const RibSource source : subscription_.sources_of(origin)) {
+    if (origin == RouteSource::fpm) rib.detach_objects(source);
     rib.begin_sync(source);
   }
 }
 
-void Subscription::Batch::end_sync(Teller teller, bool complete) {
+void Subscription::Batch::end_sync(RouteSource origin, bool complete) {
   Rib& rib = subscription_.rib_;
-  for (const RibSource source : subscription_.sources_of(teller)) {
+  for (const RibSource source : subscription_.sources_of(origin)) {
     if (complete) {
       rib.end_sync(source);
     } else {

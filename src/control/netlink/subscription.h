@@ -24,7 +24,7 @@
 namespace penumbra::control::netlink {
 
 /// Who tells.
-enum class Teller : std::uint8_t { kernel, fpm };
+enum class RouteSource : std::uint8_t { kernel, fpm };
 
 /// One thread applies, any thread asks. From the kernel come the host's own addresses and connected networks in any
 /// case, its other routes if they are followed.
@@ -45,15 +45,15 @@ class Subscription {
     bool apply(const RouteMessage& route, unsigned flags, const Links& links);
     /// An FPM client's. It has one route of a prefix, whatever its metric, which comes in place of the one before.
     void apply_fpm(const RouteMessage& route, const Links& links);
-    void apply(const ObjectMessage& object, const Links& links, Teller teller);
+    void apply(const ObjectMessage& object, const Links& links, RouteSource origin);
     /// An interface went down or away, and with it, unheard, the kernel's IPv4 routes and next-hop objects over it.
     void lose(const Link& link);
     /// Its carrier went, and with it, unheard, the kernel's next-hop objects over it.
     void lose_objects(const Link& link);
     /// What is applied between the two is all there is; only if it is `complete`, what is missing is withdrawn. An FPM
     /// client's next-hop objects are forgotten at the beginning: another client gives other objects their numbers.
-    void begin_sync(Teller teller);
-    void end_sync(Teller teller, bool complete);
+    void begin_sync(RouteSource origin);
+    void end_sync(RouteSource origin, bool complete);
 
    private:
     Subscription& subscription_;
@@ -63,8 +63,8 @@ class Subscription {
   RouteListener& listener() { return listener_; }
   bool follows_fpm() const { return fpm_.has_value(); }
 
-  /// How many of the teller's routes have not been told again since begin_sync().
-  std::size_t stale(Teller teller) const;
+  /// How many of the origin's routes have not been told again since begin_sync().
+  std::size_t stale(RouteSource origin) const;
 
   /// See RouteSubscription.
   void replace_own(const FeedRequest& request);
@@ -85,7 +85,7 @@ class Subscription {
   bool is_wanted(const RouteMessage& route) const;
   bool is_followed(std::uint32_t table, const Links& links) const;
   std::optional<RibSource> source_of(const RouteMessage& route, bool direct, const Links& links) const;
-  std::vector<RibSource> sources_of(Teller teller) const;
+  std::vector<RibSource> sources_of(RouteSource origin) const;
   FeedRow to_row(const Rib::Row& row) const;
   bool apply_route(const RibKey<Ipv4Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags, bool direct);
   bool apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags, bool direct);

@@ -19,9 +19,9 @@ class SubscriptionTest : public testing::Test {
   bool deleted() { return told(0, true); }
   void synchronize() {
     Subscription::Batch batch(subscription_);
-    batch.begin_sync(Teller::kernel);
+    batch.begin_sync(RouteSource::kernel);
     batch.apply(route(false), 0, links_);
-    batch.end_sync(Teller::kernel, true);
+    batch.end_sync(RouteSource::kernel, true);
   }
 
  private:

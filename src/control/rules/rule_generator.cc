@@ -21,7 +21,7 @@ unsigned bits_for(std::uint32_t count) {
 }
 
 /// Rules with one mask.
-struct RuleClass {
+struct Subtable {
   std::uint32_t size;
   RuleWords mask{};
 };
@@ -74,11 +74,11 @@ class RuleSetMaker {
     cluster_step_ = random_.next() | 1;
   }
 
-  void make_group(std::uint32_t number, std::span<RuleClass> group) {
+  void make_group(std::uint32_t number, std::span<Subtable> group) {
     const std::uint32_t clusters = group.front().size;  // the largest class is the first
-    const auto is_in_all = [clusters](const RuleClass& each) { return clusters > 1 && each.size == 1; };
+    const auto is_in_all = [clusters](const Subtable& each) { return clusters > 1 && each.size == 1; };
     RuleWords alike{};
-    for (RuleClass& each : group) {
+    for (Subtable& each : group) {
       each.mask = masks_.make(
           {.source_bits = cluster_bits_, .destination_bits = group_bits_, .is_source_wild = is_in_all(each)});
       for (std::size_t word = 0; is_in_all(each) && word < kRuleWords; ++word) alike[word] |= each.mask[word];
@@ -96,11 +96,11 @@ class RuleSetMaker {
   }
 
   template <class IsInAll>
-  void make_cluster(std::uint32_t cluster, const RuleWords& header, std::span<const RuleClass> group,
+  void make_cluster(std::uint32_t cluster, const RuleWords& header, std::span<const Subtable> group,
                     const IsInAll& is_in_all) {
     RuleMatch overlap;
     std::uint32_t meeting = 0;
-    for (const RuleClass& each : group) {
+    for (const Subtable& each : group) {
       if (each.size <= cluster && !is_in_all(each)) continue;
       ++meeting;
       for (std::size_t word = 0; word < kRuleWords; ++word) overlap.mask[word] |= each.mask[word];
@@ -124,7 +124,7 @@ class RuleSetMaker {
   const RuleGeneratorOptions& options_;
   Random random_;
   MaskMaker masks_;
-  std::vector<RuleClass> classes_;  ///< the largest first
+  std::vector<Subtable> classes_;  ///< the largest first
   unsigned group_bits_ = 0, cluster_bits_ = 0;
   std::uint64_t group_step_ = 1, cluster_step_ = 1;
   GeneratedRules result_;

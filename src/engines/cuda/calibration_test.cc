@@ -14,7 +14,7 @@
 #include "cuda/engine.h"
 #include "cuda/fake_device.h"
 #include "cuda/fake_world_test.h"
-#include "cuda/plan.h"
+#include "cuda/launch_plan.h"
 #include "engines/conformance.h"
 
 namespace penumbra::cuda {
@@ -32,7 +32,7 @@ TEST(CudaPlan, SurvivesBeingKept) {
   for (const unsigned streams : {1U, 4U, kMostStreams}) {
     for (const unsigned gather : {1U, 32U, kMostSegments}) {
       for (const Access access : {Access::copied, Access::mapped, Access::by_length}) {
-        const Plan plan{.streams = streams, .gather = gather, .access = access};
+        const LaunchPlan plan{.streams = streams, .gather = gather, .access = access};
         EXPECT_EQ(plan_of(to_value(plan)), plan);
       }
     }
@@ -52,7 +52,7 @@ class CudaCalibration : public testing::Test {
   struct Begun {
     Begun(FakeWorld& world, const EngineSettings& told) : engine(world.backend(), told) {
       engine.use_table(world.modulo);
-      engine.expect(world.modulo_shader(), world.modulo);
+      engine.announce(world.modulo_shader(), world.modulo);
       queue = std::make_unique<ShaderQueue>(engine, world.modulo_shader(), world.modulo);
     }
     CudaEngine engine;
@@ -69,43 +69,43 @@ class CudaCalibration : public testing::Test {
 };
 
 TEST_F(CudaCalibration, IsDoneOnceAndRecalledInTheNextRun) {
-  std::vector<EngineFinding> findings;
+  std::vector<EngineCalibration> calibrations;
   {
     Begun run(world_, {});
-    run.engine.recall({});
+    run.engine.load_calibrations({});
     expect_answers(*run.queue);
-    findings = run.engine.findings();
+    calibrations = run.engine.calibrations();
     EXPECT_THAT(run.engine.notes(), Contains(HasSubstr("echo: ")));
   }
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].shader, "echo");
-  EXPECT_GT(findings[0].gain, 0);
-  const auto plan = plan_of(findings[0].value);
+  ASSERT_THAT(calibrations, SizeIs(1));
+  EXPECT_EQ(calibrations[0].shader, "echo");
+  EXPECT_GT(calibrations[0].gain, 0);
+  const auto plan = plan_of(calibrations[0].value);
   ASSERT_TRUE(plan);
   Begun run(world_, {});
-  run.engine.recall(findings);
+  run.engine.load_calibrations(calibrations);
   expect_answers(*run.queue);
-  EXPECT_THAT(run.engine.findings(), IsEmpty());
+  EXPECT_THAT(run.engine.calibrations(), IsEmpty());
   EXPECT_THAT(run.engine.notes(), Contains(HasSubstr("in an earlier run")));
   EXPECT_THAT(run.engine.notes(), Contains(HasSubstr(describe(*plan))));
 }
 
 TEST_F(CudaCalibration, KeepsToWhatWasTold) {
   Begun run(world_, {{"streams", 3}, {"gather", 5}});
-  const Plan other{.streams = 2, .gather = 5};
-  run.engine.recall(
+  const LaunchPlan other{.streams = 2, .gather = 5};
+  run.engine.load_calibrations(
       {{.shader = "echo", .size_class = world_.modulo.size_class(), .value = to_value(other), .gain = 1}});
-  const auto findings = run.engine.findings();
-  ASSERT_THAT(findings, SizeIs(1)) << "the earlier run's is none that was told";
-  const auto plan = plan_of(findings[0].value);
+  const auto calibrations = run.engine.calibrations();
+  ASSERT_THAT(calibrations, SizeIs(1)) << "the earlier run's is none that was told";
+  const auto plan = plan_of(calibrations[0].value);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->streams, 3U);
   EXPECT_EQ(plan->gather, 5U);
 }
 
 /// What was found among fewer plans is not the best of all.
-TEST_F(CudaCalibration, HoldsForTheSameWishesOnly) {
-  const auto conditions = [this](const EngineSettings& told) { return Begun(world_, told).engine.conditions(); };
+TEST_F(CudaCalibration, HoldsForTheSameConstraintsOnly) {
+  const auto conditions = [this](const EngineSettings& told) { return Begun(world_, told).engine.calibration_key(); };
   EXPECT_EQ(conditions({}), "fake");
   EXPECT_EQ(conditions({{"streams", 3}}), "fake, streams=3");
   EXPECT_EQ(conditions({{"streams", 3}, {"gather", 5}, {"mapped", 0}}), "fake, streams=3,gather=5,mapped=0");
@@ -120,18 +120,18 @@ TEST_F(CudaCalibration, KeepsTheSizeClassOfTheMeasuring) {
   const std::vector<std::byte> more(4096);
   const Grown grown{{FakeWorld::kModulus}, more.data()};
   Begun run(world_, {});
-  run.engine.recall({});
+  run.engine.load_calibrations({});
   const unsigned then = world_.modulo.size_class();
   world_.modulo.publish(grown, {{offsetof(Grown, more), more.data(), more.size()}});
   ASSERT_NE(world_.modulo.size_class(), then);
-  ASSERT_THAT(run.engine.findings(), SizeIs(1));
-  EXPECT_EQ(run.engine.findings()[0].size_class, then);
+  ASSERT_THAT(run.engine.calibrations(), SizeIs(1));
+  EXPECT_EQ(run.engine.calibrations()[0].size_class, then);
 }
 
 TEST_F(CudaCalibration, IsLeftOutWhereEverythingWasTold) {
   Begun run(world_, {{"streams", 3}, {"gather", 5}, {"mapped", 1}});
-  run.engine.recall({});
-  EXPECT_THAT(run.engine.findings(), IsEmpty());
+  run.engine.load_calibrations({});
+  EXPECT_THAT(run.engine.calibrations(), IsEmpty());
   EXPECT_THAT(run.engine.notes(), Contains(HasSubstr("3 streams, up to 5 batches a launch, on the host's memory")));
   expect_answers(*run.queue);
 }
@@ -139,8 +139,8 @@ TEST_F(CudaCalibration, IsLeftOutWhereEverythingWasTold) {
 TEST_F(CudaCalibration, SurvivesTheLossOfTheGpu) {
   Begun run(world_, {});
   world_.faults.launches_until_fault = 100;
-  run.engine.recall({});
-  EXPECT_THAT(run.engine.findings(), IsEmpty());
+  run.engine.load_calibrations({});
+  EXPECT_THAT(run.engine.calibrations(), IsEmpty());
   EXPECT_THAT(run.engine.notes(), Contains(HasSubstr("lost: ")));
   EXPECT_THAT(run.engine.notes(), Not(Contains(AnyOf(HasSubstr("batches in"), HasSubstr("came back")))))
       << "none is a worker's";
@@ -149,24 +149,24 @@ TEST_F(CudaCalibration, SurvivesTheLossOfTheGpu) {
 
 TEST_F(CudaCalibration, IsMeasuredWhileTablesChange) {
   ChangingTable table;
-  CudaEngine engine(world_.backend(), MasterOptions{});
+  CudaEngine engine(world_.backend(), LaunchOptions{});
   engine.use_table(world_.modulo);
   engine.use_table(table.table());
-  engine.expect(world_.modulo_shader(), world_.modulo);
-  engine.expect(world_.lookup_shader(), table.table());
+  engine.announce(world_.modulo_shader(), world_.modulo);
+  engine.announce(world_.lookup_shader(), table.table());
   const auto queue = engine.open_queue();
-  table.change_during([&engine] { engine.recall({}); }, std::chrono::microseconds(50));
-  EXPECT_THAT(engine.findings(), SizeIs(2));
+  table.change_during([&engine] { engine.load_calibrations({}); }, std::chrono::microseconds(50));
+  EXPECT_THAT(engine.calibrations(), SizeIs(2));
 }
 
 TEST_F(CudaCalibration, NeedsATableThatWasPublished) {
   Table empty("empty");
-  CudaEngine engine(world_.backend(), MasterOptions{});
+  CudaEngine engine(world_.backend(), LaunchOptions{});
   engine.use_table(empty);
-  engine.expect(world_.modulo_shader(), empty);
+  engine.announce(world_.modulo_shader(), empty);
   const auto queue = engine.open_queue();
-  engine.recall({});
-  EXPECT_THAT(engine.findings(), IsEmpty());
+  engine.load_calibrations({});
+  EXPECT_THAT(engine.calibrations(), IsEmpty());
   EXPECT_THAT(engine.notes(), Not(Contains(HasSubstr("lost"))));
 }
 

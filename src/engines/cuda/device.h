@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam between the engine `cuda` and the GPU: what its master asks of it. The runtime's form of it is in
+// The seam between the engine `cuda` and the GPU: what its launch_thread asks of it. The runtime's form of it is in
 // runtime_device.cc; the tests have one that works on the CPU, takes its time and fails when it is told to.
 //
-// All calls come from the master's thread. Copies and launches are asynchronous: those of one stream run in the order
-// in which they were given, those of several in any.
+// All calls come from the launch_thread's thread. Copies and launches are asynchronous: those of one stream run in the
+// order in which they were given, those of several in any.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ inline DeviceError endless(const std::string& what, std::chrono::milliseconds pa
   return final_failure(what + " has not come to its end in " + std::to_string(patience.count()) + " ms");
 }
 
-/// A piece of a batch as a launch sees it: where its columns begin, in the order of the shader's arguments.
+/// A range of a batch as a launch sees it: where its columns begin, in the order of the shader's arguments.
 struct Segment {
   std::array<const std::byte*, kMaxColumns> inputs{};
   std::array<std::byte*, kMaxColumns> outputs{};
@@ -60,7 +60,7 @@ struct Launch {
 };
 
 /// A small copy from the host to the device.
-struct Piece {
+struct CopyRange {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   std::size_t bytes = 0;
@@ -85,7 +85,7 @@ class Device {
   /// What it is, for people.
   virtual std::string name() const = 0;
 
-  // Memory. These may wait until nothing runs on the GPU, and bring about a standstill for that.
+  // Memory. These may wait until nothing runs on the GPU, and bring about a pause for that.
 
   /// Memory of the device.
   virtual std::byte* allocate(std::size_t bytes) = 0;
@@ -100,10 +100,10 @@ class Device {
 
   /// `host` is shared memory and stays as it is until the copy is done.
   virtual void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) = 0;
-  /// The same of many small pieces at once. They themselves, and what they are copied from, lie in one memory that was
+  /// The same of many small ranges at once. They themselves, and what they are copied from, lie in one memory that was
   /// shared.
-  virtual void scatter(unsigned stream, std::span<const Piece> pieces) {
-    for (const Piece& piece : pieces) to_device(stream, piece.to, piece.from, piece.bytes);
+  virtual void scatter(unsigned stream, std::span<const CopyRange> ranges) {
+    for (const CopyRange& range : ranges) to_device(stream, range.to, range.from, range.bytes);
   }
   virtual void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) = 0;
   virtual void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) = 0;

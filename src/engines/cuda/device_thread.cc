@@ -59,33 +59,33 @@ void DeviceThread::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void DeviceThread::ask(std::function<void()> errand) {
-  if (!thread_.joinable()) return errand();
-  std::packaged_task<void()> task([this, errand = std::move(errand)] {
+void DeviceThread::ask(std::function<void()> request) {
+  if (!thread_.joinable()) return request();
+  std::packaged_task<void()> task([this, request = std::move(request)] {
     try {
-      errand();
+      request();
     } catch (const DeviceError& error) {
       lose(error);
     }
   });
   std::future<void> done = task.get_future();
   {
-    const std::lock_guard lock(errands_mutex_);
-    errands_.push_back(std::move(task));
+    const std::lock_guard lock(requests_mutex_);
+    requests_.push_back(std::move(task));
   }
   is_asked_.store(true, std::memory_order_release);
   doorbell_.ring();
   done.get();
 }
 
-bool DeviceThread::run_errands() {
+bool DeviceThread::run_requests() {
   if (!is_asked_.exchange(false, std::memory_order_acquire)) return false;
-  std::vector<std::packaged_task<void()>> errands;
+  std::vector<std::packaged_task<void()>> requests;
   {
-    const std::lock_guard lock(errands_mutex_);
-    errands.swap(errands_);
+    const std::lock_guard lock(requests_mutex_);
+    requests.swap(requests_);
   }
-  for (auto& errand : errands) errand();
+  for (auto& request : requests) request();
   return true;
 }
 
@@ -95,7 +95,7 @@ void DeviceThread::run() {
   open();
   unsigned idle_turns = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
-    bool worked = run_errands();
+    bool worked = run_requests();
     try {
       worked = turn() || worked;
     } catch (const DeviceError& error) {

@@ -44,7 +44,7 @@ class DeviceThread {
 
   /// Has the thread do it, and waits until it has; before start() the caller does it. What throws DeviceError loses the
   /// device.
-  void ask(std::function<void()> errand);
+  void ask(std::function<void()> request);
 
   // The thread's own. What of these throws DeviceError, but for lose() and close(), loses the device.
 
@@ -61,7 +61,7 @@ class DeviceThread {
  private:
   void run();
   void move() const;
-  bool run_errands();
+  bool run_requests();
   void rest(unsigned& idle_turns);
   bool may_sleep() const;
 
@@ -69,8 +69,8 @@ class DeviceThread {
   const std::chrono::milliseconds longest_sleep_;
   FileDescriptor epoll_;  ///< in which it sleeps
   std::atomic<bool> stop_{false}, is_asked_{false};
-  std::mutex errands_mutex_;
-  std::vector<std::packaged_task<void()>> errands_;
+  std::mutex requests_mutex_;
+  std::vector<std::packaged_task<void()>> requests_;
   std::thread thread_;
   cpu_set_t workers_{};  ///< cores; the thread's own
 };

@@ -10,15 +10,16 @@
 namespace penumbra::cuda {
 namespace {
 
-MasterOptions options_of(const EngineSettings& settings) {
-  MasterOptions options;
+LaunchOptions options_of(const EngineSettings& settings) {
+  LaunchOptions options;
   const auto told = [&settings](const char* name, unsigned otherwise) {
     const auto found = settings.find(name);
     return found == settings.end() ? otherwise : static_cast<unsigned>(found->second);
   };
-  if (settings.contains("streams")) options.wish.streams = told("streams", 0);
-  if (settings.contains("gather")) options.wish.gather = told("gather", 0);
-  if (settings.contains("mapped")) options.wish.access = told("mapped", 0) != 0 ? Access::mapped : Access::copied;
+  if (settings.contains("streams")) options.constraints.streams = told("streams", 0);
+  if (settings.contains("gather")) options.constraints.gather = told("gather", 0);
+  if (settings.contains("mapped"))
+    options.constraints.access = told("mapped", 0) != 0 ? Access::mapped : Access::copied;
   options.max_delay = std::chrono::microseconds(told("max_delay", 0));
   return options;
 }
@@ -48,11 +49,14 @@ std::vector<EngineSetting> settings() {
            .tested = {50}}};
 }
 
-CudaEngine::CudaEngine(Backend backend, MasterOptions options)
-    : backend_(std::move(backend)), wish_(options.wish), cpu_(create_cpu_engine()), queues_(backend_.nodes.size()) {
+CudaEngine::CudaEngine(Backend backend, LaunchOptions options)
+    : backend_(std::move(backend)),
+      constraints_(options.constraints),
+      cpu_(create_cpu_engine()),
+      queues_(backend_.nodes.size()) {
   for (unsigned i = 0; i < backend_.nodes.size(); ++i) {
     const auto open = [this, i](unsigned streams) { return backend_.open(i, streams); };
-    masters_.push_back(std::make_unique<Master>(open, options));
+    threads_.push_back(std::make_unique<LaunchThread>(open, options));
   }
 }
 
@@ -60,61 +64,61 @@ CudaEngine::CudaEngine(Backend backend, const EngineSettings& settings)
     : CudaEngine(std::move(backend), options_of(settings)) {}
 
 CudaEngine::~CudaEngine() {
-  for (const auto& master : masters_) master->stop();
+  for (const auto& launch_thread : threads_) launch_thread->stop();
 }
 
 void CudaEngine::use_table(Table& table) {
   const auto is_of = [&table](const auto& copies) { return &copies->table() == &table; };
   if (std::ranges::any_of(tables_, is_of)) return;
-  for (const auto& master : masters_) {
-    master->add(*tables_.emplace_back(std::make_unique<TableCopies>(table, master->doorbell())));
+  for (const auto& launch_thread : threads_) {
+    launch_thread->add(*tables_.emplace_back(std::make_unique<TableCopies>(table, launch_thread->doorbell())));
   }
 }
 
 std::unique_ptr<EngineQueue> CudaEngine::open_queue_for(unsigned core) {
-  for (const auto& master : masters_) master->keep_off(core);
+  for (const auto& launch_thread : threads_) launch_thread->keep_off(core);
   return open_queue_near(node_of_core(core));
 }
 
 std::unique_ptr<EngineQueue> CudaEngine::open_queue_near(int node) {
-  for (const auto& master : masters_) master->start();
+  for (const auto& launch_thread : threads_) launch_thread->start();
   const std::size_t gpu = nearest(backend_.nodes, queues_, node);
   ++queues_[gpu];
-  return std::make_unique<CudaQueue>(*masters_[gpu], *cpu_, cpu_->open_queue());
+  return std::make_unique<CudaQueue>(*threads_[gpu], *cpu_, cpu_->open_queue());
 }
 
 /// Measures what is neither told nor known from an earlier run.
-void CudaEngine::recall(std::vector<EngineFinding> findings) {
+void CudaEngine::load_calibrations(std::vector<EngineCalibration> calibrations) {
   for (const Expected& expected : expected_) {
-    if (wish_.decides_all()) continue;
-    const auto is_its = [&expected](const EngineFinding& each) {
+    if (constraints_.decides_all()) continue;
+    const auto is_its = [&expected](const EngineCalibration& each) {
       return each.shader == expected.shader->name && each.size_class == expected.table->size_class();
     };
-    const auto known = std::ranges::find_if(findings, is_its);
-    const auto plan = known == findings.end() ? std::nullopt : plan_of(known->value);
-    for (const auto& master : masters_) {
-      if (plan && wish_.allows(*plan)) {
-        master->use_plan({.shader = expected.shader,
-                          .table = expected.table,
-                          .plan = *plan,
-                          .gain = known->gain,
-                          .is_recalled = true});
+    const auto known = std::ranges::find_if(calibrations, is_its);
+    const auto plan = known == calibrations.end() ? std::nullopt : plan_of(known->value);
+    for (const auto& launch_thread : threads_) {
+      if (plan && constraints_.allows(*plan)) {
+        launch_thread->use_plan({.shader = expected.shader,
+                                 .table = expected.table,
+                                 .plan = *plan,
+                                 .gain = known->gain,
+                                 .is_loaded = true});
       } else {
-        master->calibrate(*expected.shader, *expected.table);
+        launch_thread->calibrate(*expected.shader, *expected.table);
       }
     }
   }
 }
 
 /// What the first GPU found that found it: they are alike.
-std::vector<EngineFinding> CudaEngine::findings() const {
-  std::vector<EngineFinding> found;
-  for (const auto& master : masters_) {
-    for (const Choice& each : master->choices()) {
-      const auto is_same = [&each](const EngineFinding& other) {
+std::vector<EngineCalibration> CudaEngine::calibrations() const {
+  std::vector<EngineCalibration> found;
+  for (const auto& launch_thread : threads_) {
+    for (const Choice& each : launch_thread->choices()) {
+      const auto is_same = [&each](const EngineCalibration& other) {
         return other.shader == each.shader->name && other.size_class == each.size_class;
       };
-      if (each.is_recalled || std::ranges::any_of(found, is_same)) continue;
+      if (each.is_loaded || std::ranges::any_of(found, is_same)) continue;
       found.push_back({.shader = each.shader->name,
                        .size_class = each.size_class,
                        .value = to_value(each.plan),
@@ -124,16 +128,16 @@ std::vector<EngineFinding> CudaEngine::findings() const {
   return found;
 }
 
-std::string CudaEngine::conditions() const {
-  const std::string wish = wish_.text();
-  return first_device_name(masters_) + (wish.empty() ? "" : ", " + wish);
+std::string CudaEngine::calibration_key() const {
+  const std::string constraints = constraints_.text();
+  return first_device_name(threads_) + (constraints.empty() ? "" : ", " + constraints);
 }
 
 std::vector<std::string> CudaEngine::notes() const {
   std::vector<std::string> lines;
-  for (std::size_t i = 0; i < masters_.size(); ++i) {
-    for (const std::string& line : masters_[i]->notes()) {
-      lines.push_back(masters_.size() == 1 ? line : "GPU " + std::to_string(i) + ": " + line);
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    for (const std::string& line : threads_[i]->notes()) {
+      lines.push_back(threads_.size() == 1 ? line : "GPU " + std::to_string(i) + ": " + line);
     }
   }
   return lines;

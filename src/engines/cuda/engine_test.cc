@@ -39,8 +39,8 @@ struct Setup {
 
 class CudaEngineOnAFake : public testing::TestWithParam<Setup> {
  protected:
-  MasterOptions options() const {
-    return {.wish = {.streams = GetParam().streams, .gather = GetParam().gather, .access = GetParam().access},
+  LaunchOptions options() const {
+    return {.constraints = {.streams = GetParam().streams, .gather = GetParam().gather, .access = GetParam().access},
             .patience = std::chrono::minutes(1)};  // a fake device is as slow as the machine that it shares
   }
   FakeWorld world_;
@@ -183,7 +183,7 @@ constexpr std::chrono::minutes kForEver{10};
 
 TEST(CudaMaxDelay, HoldsBatchesBackUntilALaunchIsFull) {
   FakeWorld world;
-  CudaEngine engine(world.backend(), MasterOptions{.wish = {.gather = 8}, .max_delay = kForEver});
+  CudaEngine engine(world.backend(), LaunchOptions{.constraints = {.gather = 8}, .max_delay = kForEver});
   engine.use_table(world.modulo);
   const auto queue = engine.open_queue();
   run_batches(*queue, world, 16, 64);
@@ -192,7 +192,7 @@ TEST(CudaMaxDelay, HoldsBatchesBackUntilALaunchIsFull) {
 
 TEST(CudaMaxDelay, HoldsBackNoLaunchOfManyItems) {
   FakeWorld world;
-  CudaEngine engine(world.backend(), MasterOptions{.wish = {.gather = 8}, .max_delay = kForEver});
+  CudaEngine engine(world.backend(), LaunchOptions{.constraints = {.gather = 8}, .max_delay = kForEver});
   engine.use_table(world.modulo);
   const auto queue = engine.open_queue();
   run_batches(*queue, world, 1, 140'000);
@@ -201,7 +201,8 @@ TEST(CudaMaxDelay, HoldsBackNoLaunchOfManyItems) {
 
 TEST(CudaMaxDelay, EndsAWait) {
   FakeWorld world;
-  CudaEngine engine(world.backend(), MasterOptions{.wish = {.gather = 8}, .max_delay = std::chrono::milliseconds(2)});
+  CudaEngine engine(world.backend(),
+                    LaunchOptions{.constraints = {.gather = 8}, .max_delay = std::chrono::milliseconds(2)});
   engine.use_table(world.modulo);
   const auto queue = engine.open_queue();
   run_batches(*queue, world, 3, 64);
@@ -212,7 +213,7 @@ TEST(CudaMaxDelay, EndsAWait) {
 TEST(CudaEngineOnTwoGpus, SpreadsItsQueuesAndMirrorsTables) {
   FakeWorld world;
   ChangingTable table;
-  CudaEngine engine(world.backend(2), MasterOptions{});
+  CudaEngine engine(world.backend(2), LaunchOptions{});
   engine.use_table(table.table());
   ShaderQueue first(engine, world.lookup_shader(), table.table());
   ShaderQueue second(engine, world.lookup_shader(), table.table());
@@ -234,7 +235,7 @@ TEST(CudaEngineOnTwoGpus, SpreadsItsQueuesAndMirrorsTables) {
 TEST(CudaEngineOnTwoGpus, WorksOnOneWhileTheOtherIsAbsent) {
   FakeWorld world;
   world.faults.absent_device = 0;
-  CudaEngine engine(world.backend(2), MasterOptions{});
+  CudaEngine engine(world.backend(2), LaunchOptions{});
   engine.use_table(world.modulo);
   const std::vector<std::uint32_t> in = world.numbers(5'000);
   for (int i = 0; i < 2; ++i) {
@@ -246,12 +247,12 @@ TEST(CudaEngineOnTwoGpus, WorksOnOneWhileTheOtherIsAbsent) {
   EXPECT_EQ(world.faults.launches[0], 0);
   EXPECT_GT(world.faults.launches[1], 0);
   EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 0: lost: there is none")));
-  EXPECT_EQ(engine.conditions(), "fake") << "what was measured holds for a GPU like the other one";
+  EXPECT_EQ(engine.calibration_key(), "fake") << "what was measured holds for a GPU like the other one";
 }
 
 TEST(CudaEngine, OpensNoDeviceBeforeItsFirstQueue) {
   FakeWorld world;
-  CudaEngine engine(world.backend(), MasterOptions{});
+  CudaEngine engine(world.backend(), LaunchOptions{});
   engine.use_table(world.modulo);
   EXPECT_EQ(world.faults.opened, 0);
   EXPECT_TRUE(engine.notes().empty());
@@ -263,7 +264,7 @@ TEST(CudaEngine, OpensNoDeviceBeforeItsFirstQueue) {
 TEST(CudaEngine, EndsWithWorkInFlight) {
   FakeWorld world;
   for (int i = 0; i < 20; ++i) {
-    CudaEngine engine(world.backend(), MasterOptions{});
+    CudaEngine engine(world.backend(), LaunchOptions{});
     engine.use_table(world.modulo);
     const std::vector<std::uint32_t> in = world.numbers(64);
     std::vector<std::uint16_t> out(in.size());
@@ -281,7 +282,7 @@ TEST(CudaEngine, EndsWhileOwnersGoOnChangingTheirTables) {
   for (int i = 0; i < 20; ++i) {
     FakeWorld world;
     ChangingTable table;
-    auto engine = std::make_unique<CudaEngine>(world.backend(), MasterOptions{});
+    auto engine = std::make_unique<CudaEngine>(world.backend(), LaunchOptions{});
     engine->use_table(table.table());
     engine->open_queue();
     table.change_during([&engine] { engine.reset(); });
@@ -290,7 +291,7 @@ TEST(CudaEngine, EndsWhileOwnersGoOnChangingTheirTables) {
 
 TEST(CudaEngine, SaysThatAQueueIsFull) {
   FakeWorld world;
-  CudaEngine engine(world.backend(), MasterOptions{});
+  CudaEngine engine(world.backend(), LaunchOptions{});
   engine.use_table(world.modulo);
   const std::vector<std::uint32_t> in = world.numbers(64);
   std::vector<std::uint16_t> out(in.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: a device without a GPU. What a stream was given is done when the master asks whether it is done, not
-// before, and the streams take turns at random: so whoever touches memory too early, or gives it away too early, gets
-// wrong answers. The device's memory is not the host's. It fails when it is told to, and goes on with what it was given
-// when it is given up. As with a GPU, no kernel that never ends may run during some of its calls.
+// For tests: a device without a GPU. What a stream was given is done when the launch_thread asks whether it is done,
+// not before, and the streams take turns at random: so whoever touches memory too early, or gives it away too early,
+// gets wrong answers. The device's memory is not the host's. It fails when it is told to, and goes on with what it was
+// given when it is given up. As with a GPU, no kernel that never ends may run during some of its calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "cuda/device.h"
+#include "cuda/device_failure.h"
 #include "cuda/engine.h"
-#include "cuda/loss.h"
-#include "cuda/standstill.h"
+#include "cuda/kernel_pause.h"
 #include "penumbra/shader_entry.h"
 #include "variants.h"
 
@@ -53,7 +53,7 @@ struct FakeFaults {
   std::atomic<std::uint64_t> turns{0};         ///< of a thread, at each of which it asks whether its device is lost
   std::atomic<int> most_segments{0};           ///< of a launch so far
   std::array<std::atomic<int>, 2> launches{};  ///< of each device
-  std::array<Loss, 2> losses{};                ///< likewise
+  std::array<DeviceFailure, 2> losses{};       ///< likewise
   std::atomic<const std::byte*> copied_from{nullptr}, copied_to{nullptr};  ///< on the host, last
 
   /// Has the devices that were abandoned do what they were given before.
@@ -81,7 +81,7 @@ class FakeDevice final : public Device {
     ++faults_.opened;
   }
   ~FakeDevice() override {
-    const Standstill standstill;
+    const KernelPause pause;
     expect_that_it_returns();
     finish();
     faults_.shared -= static_cast<int>(shared_.size());
@@ -100,7 +100,7 @@ class FakeDevice final : public Device {
   std::string name() const override { return "fake"; }
 
   std::byte* allocate(std::size_t bytes) override {
-    const Standstill standstill;
+    const KernelPause pause;
     throw_if_lost();
     expect_that_it_returns();
     if (faults_.no_memory) throw DeviceError("out of memory", false);
@@ -111,13 +111,13 @@ class FakeDevice final : public Device {
     return address;
   }
   void release(std::byte* memory) noexcept override {
-    const Standstill standstill;
+    const KernelPause pause;
     if (is_lost()) return;
     expect_that_it_returns();
     EXPECT_EQ(memory_.erase(memory), 1U);
   }
   std::byte* share(std::byte* host, std::size_t bytes) override {
-    const Standstill standstill;
+    const KernelPause pause;
     throw_if_lost();
     expect_that_it_returns();
     EXPECT_TRUE(shared_.emplace(host, bytes).second);
@@ -125,7 +125,7 @@ class FakeDevice final : public Device {
     return host;
   }
   void unshare(std::byte* host) noexcept override {
-    const Standstill standstill;
+    const KernelPause pause;
     if (is_lost()) return;
     expect_that_it_returns();
     EXPECT_EQ(shared_.erase(host), 1U);
@@ -137,11 +137,11 @@ class FakeDevice final : public Device {
     faults_.copied_from = host;
     give(stream, [=] { std::memcpy(device, host, bytes); });
   }
-  void scatter(unsigned stream, std::span<const Piece> pieces) override {
-    EXPECT_TRUE(is_shared(reinterpret_cast<const std::byte*>(pieces.data()), pieces.size_bytes()));
-    for (const Piece& piece : pieces) EXPECT_TRUE(is_shared(piece.from, piece.bytes));
-    give(stream, [pieces] {
-      for (const Piece& piece : pieces) std::memcpy(piece.to, piece.from, piece.bytes);
+  void scatter(unsigned stream, std::span<const CopyRange> ranges) override {
+    EXPECT_TRUE(is_shared(reinterpret_cast<const std::byte*>(ranges.data()), ranges.size_bytes()));
+    for (const CopyRange& range : ranges) EXPECT_TRUE(is_shared(range.from, range.bytes));
+    give(stream, [ranges] {
+      for (const CopyRange& range : ranges) std::memcpy(range.to, range.from, range.bytes);
     });
   }
   void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {

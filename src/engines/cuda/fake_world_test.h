@@ -22,9 +22,9 @@
 #include "engines/conformance.h"
 #include "penumbra/huge_memory.h"
 #include "penumbra/shader_entry.h"
-#include "shaders/dir24_8/dir24_8.h"
-#include "shaders/dir24_8/dir24_8.shader.h"
-#include "shaders/echo/echo.shader.h"
+#include "tables/dir24_8/dir24_8.h"
+#include "tables/dir24_8/dir24_8.shader.h"
+#include "tables/echo/echo.shader.h"
 
 namespace penumbra::cuda {
 

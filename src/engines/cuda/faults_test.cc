@@ -56,8 +56,8 @@ class CudaFaults : public testing::Test {
   FakeWorld world_;
   FakeFaults& faults_ = world_.faults;
   /// On a busy machine a thread may be kept waiting for long: only what is to be given up is given up soon.
-  const MasterOptions options_{.wish = {}, .patience = std::chrono::minutes(1), .retry_after = milliseconds(20)};
-  const MasterOptions impatient_{.wish = {}, .patience = milliseconds(300), .retry_after = milliseconds(20)};
+  const LaunchOptions options_{.constraints = {}, .patience = std::chrono::minutes(1), .retry_after = milliseconds(20)};
+  const LaunchOptions impatient_{.constraints = {}, .patience = milliseconds(300), .retry_after = milliseconds(20)};
   const std::vector<std::uint32_t> in_ = world_.numbers(5'000);
 
  private:
@@ -319,7 +319,7 @@ class CudaLaunchesInFlight : public CudaFaults {
   Table other_{"other"};
   ChangingTable table_;
   /// Longer than what is to come at once is waited for.
-  CudaEngine engine_{world_.backend(), MasterOptions{.wish = {.streams = 2, .gather = 1},
+  CudaEngine engine_{world_.backend(), LaunchOptions{.constraints = {.streams = 2, .gather = 1},
                                                      .patience = std::chrono::minutes(2),
                                                      .retry_after = milliseconds(20)}};
   Worker one_{world_, engine_, world_.modulo, 1}, another_{world_, engine_, other_, 2},
@@ -370,7 +370,7 @@ TEST_F(CudaLaunchesInFlight, AreAnsweredIfTheyEndBeforeTheGpuIsOpenedAnew) {
 
 /// A table that the GPU has, and whose copies never end from now on.
 struct StuckCopies {
-  StuckCopies(FakeWorld& world, const MasterOptions& options) : engine(world.backend(), options) {
+  StuckCopies(FakeWorld& world, const LaunchOptions& options) : engine(world.backend(), options) {
     engine.use_table(table.table());
     queue = std::make_unique<ShaderQueue>(engine, world.lookup_shader(), table.table());
     table.check(*queue);

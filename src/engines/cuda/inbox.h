@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The master's input queue: many workers put in, the master takes out, first in, first out, without a lock. (The
-// bounded queue of D. Vyukov, with one taker.)
+// The launch_thread's input queue: many workers put in, the launch_thread takes out, first in, first out, without a
+// lock. (The bounded queue of D. Vyukov, with one taker.)
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ class Inbox {
     }
   }
 
-  /// The master. Null: it is empty.
+  /// The launch_thread. Null: it is empty.
   Item* take() noexcept {
     Cell& cell = cells_[head_ & mask_];
     if (cell.turn.load(std::memory_order_acquire) != head_ + 1) return nullptr;
@@ -47,7 +47,7 @@ class Inbox {
   bool empty() const noexcept { return cells_[head_ & mask_].turn.load(std::memory_order_acquire) != head_ + 1; }
 
  private:
-  /// A line each: workers that put into neighbouring cells do not disturb one another, nor the master.
+  /// A line each: workers that put into neighbouring cells do not disturb one another, nor the launch_thread.
   struct alignas(64) Cell {
     std::atomic<std::size_t> turn;  ///< the position that may be filled here, or taken: then one more
     Item* item = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What workers and master share: the inbox, and the ring of places in the staging memory.
+// What workers and launch_thread share: the inbox, and the ring of places in the staging memory.
 #include "cuda/inbox.h"
 
 #include <gtest/gtest.h>

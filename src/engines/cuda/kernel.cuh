@@ -16,7 +16,7 @@
 #include "cuda/device.h"
 #include "cuda/kernels.h"
 #include "penumbra/shader_entry.h"
-#include "shaders/cuda_form.h"
+#include "tables/cuda_form.h"
 
 namespace penumbra::cuda {
 
@@ -47,8 +47,8 @@ void list_columns(const Segment& segment, std::byte** to, detail::ArgumentList<C
    ...);
 }
 
-template <auto Function, class View, class Piece, class... Column, std::size_t... Position>
-__device__ void run(const View& view, const Piece& piece, detail::ArgumentList<Column...>,
+template <auto Function, class View, class CopyRange, class... Column, std::size_t... Position>
+__device__ void run(const View& view, const CopyRange& piece, detail::ArgumentList<Column...>,
                     std::index_sequence<Position...>) {
   Function(view, reinterpret_cast<Column>(piece.columns[Position])..., piece.items);
 }

@@ -47,10 +47,10 @@ struct Kernel {
 /// Filled before main() begins.
 Variants<Kernel>& kernels();
 
-/// Copies pieces; `pieces` is the device's address of them, `shift` what turns a host address in them into the
+/// Copies ranges; `ranges` is the device's address of them, `shift` what turns a host address in them into the
 /// device's.
-cudaError_t launch_scatter(const Piece* pieces, std::uint32_t count, std::ptrdiff_t shift, cudaStream_t stream);
-/// Adds to a graph that kernel, of no pieces.
+cudaError_t launch_scatter(const CopyRange* ranges, std::uint32_t count, std::ptrdiff_t shift, cudaStream_t stream);
+/// Adds to a graph that kernel, of no ranges.
 cudaError_t add_scatter(cudaGraph_t graph, cudaGraphNode_t& node);
 const void* scatter_kernel();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the master makes of batches of narrow and of wide elements: when they are launched, and from where.
+// What the launch_thread makes of batches of narrow and of wide elements: when they are launched, and from where.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -45,7 +45,7 @@ class CudaLaunches : public testing::Test {
     shaders_.add(Wider::describe("wide"), &Wider::call);
     table_.publish(view_, {});
   }
-  void open(MasterOptions options) {
+  void open(LaunchOptions options) {
     options.patience = std::chrono::minutes(1);
     engine_ = std::make_unique<CudaEngine>(fake_backend(faults_, shaders_), options);
     engine_->use_table(table_);
@@ -67,7 +67,7 @@ class CudaLaunches : public testing::Test {
     ASSERT_TRUE(eventually([&] { return (back = queue_->poll()) != nullptr; }));
     ASSERT_EQ(back, &batch);
   }
-  /// The master has taken what was submitted: in its next turn but one it does so before it asks.
+  /// The launch_thread has taken what was submitted: in its next turn but one it does so before it asks.
   void wait_until_taken() {
     ASSERT_TRUE(eventually([&, before = faults_.turns.load()] { return faults_.turns >= before + 2; }));
   }
@@ -84,7 +84,7 @@ class CudaLaunches : public testing::Test {
 };
 
 TEST_F(CudaLaunches, WaitForNoMoreIfAPieceOfALongBatchIsAmongThem) {
-  open({.wish = {.gather = kMostSegments}, .max_delay = std::chrono::minutes(10)});
+  open({.constraints = {.gather = kMostSegments}, .max_delay = std::chrono::minutes(10)});
   Batch waits = batch("wide", 64), hurries = batch("wide", 40'000);
   ASSERT_EQ(queue_->submit(waits), EngineQueue::Submitted::queued);
   ASSERT_EQ(queue_->submit(hurries), EngineQueue::Submitted::queued);
@@ -102,7 +102,7 @@ struct Length {
 class CudaLaunchesByLength : public CudaLaunches, public testing::WithParamInterface<Length> {};
 
 TEST_P(CudaLaunchesByLength, CopyWhatReadingItOverTheBusTakesLongerFor) {
-  open({.wish = {.streams = 1, .gather = kMostSegments, .access = Access::by_length}});
+  open({.constraints = {.streams = 1, .gather = kMostSegments, .access = Access::by_length}});
   queue_->share(memory_);
   Batch first = batch("narrow", 64), columns = batch(GetParam().shader, GetParam().items);
   ASSERT_EQ(queue_->submit(first), EngineQueue::Submitted::queued);

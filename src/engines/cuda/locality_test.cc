@@ -61,7 +61,7 @@ TEST(CudaMaster, StaysOffTheWorkersCores) {
   ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
   if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "there is one core";
   FakeWorld world;
-  CudaEngine engine(world.backend(), MasterOptions{});
+  CudaEngine engine(world.backend(), LaunchOptions{});
   std::vector<std::unique_ptr<EngineQueue>> queues;
   cpu_set_t left = all;
   for (unsigned core = 0; core < CPU_SETSIZE; ++core) {

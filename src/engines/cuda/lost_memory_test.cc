@@ -20,9 +20,10 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-MasterOptions patient(Access access) {
-  return {
-      .wish = {.access = access}, .patience = std::chrono::minutes(1), .retry_after = std::chrono::milliseconds(20)};
+LaunchOptions patient(Access access) {
+  return {.constraints = {.access = access},
+          .patience = std::chrono::minutes(1),
+          .retry_after = std::chrono::milliseconds(20)};
 }
 
 class CudaLostByAnother : public testing::TestWithParam<Access> {};

@@ -6,27 +6,27 @@
 #include <utility>
 
 namespace penumbra::cuda {
-CudaQueue::CudaQueue(Master& master, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue)
-    : master_(master),
+CudaQueue::CudaQueue(LaunchThread& launch_thread, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue)
+    : launch_thread_(launch_thread),
       cpu_(cpu),
       cpu_queue_(std::move(cpu_queue)),
-      staging_(master.share(std::make_shared<HugeMemory>(2 * kStagingHalf), true)) {}
+      staging_(launch_thread.share(std::make_shared<HugeMemory>(2 * kStagingHalf), true)) {}
 
 CudaQueue::~CudaQueue() {
   for (; head_ != tail_; ++head_) {
     while (at(head_).state.load(std::memory_order_acquire) == Job::State::on_gpu) std::this_thread::yield();
   }
-  for (const auto& memory : shared_) master_.unshare(*memory);
-  master_.unshare(*staging_);
+  for (const auto& memory : shared_) launch_thread_.unshare(*memory);
+  launch_thread_.unshare(*staging_);
 }
 
 void CudaQueue::share(std::shared_ptr<const HugeMemory> memory) {
-  shared_.push_back(master_.share(std::move(memory), false));
+  shared_.push_back(launch_thread_.share(std::move(memory), false));
 }
 
 EngineQueue::Submitted CudaQueue::submit(Batch& batch) noexcept {
   if (!cut_all()) return Submitted::full;
-  if (head_ == tail_ && !master_.accepts()) {
+  if (head_ == tail_ && !launch_thread_.accepts()) {
     run_on_cpu(batch);
     return Submitted::done;
   }
@@ -50,7 +50,7 @@ void CudaQueue::begin_cut(Batch& batch) noexcept {
   cut_.outputs = memory_of(batch.outputs, shader.output_bytes, batch.items);
 }
 
-/// Hands as much to the master of what is being cut as there is room for; true: nothing is left.
+/// Hands as much to the launch_thread of what is being cut as there is room for; true: nothing is left.
 bool CudaQueue::cut_all() noexcept {
   while (cut_.batch != nullptr) {
     if (!cut_piece()) return false;
@@ -69,11 +69,11 @@ bool CudaQueue::cut_piece() noexcept {
   job.is_hurried = job.items < job.batch->items;
   job.is_last = job.first + job.items == job.batch->items;
   job.inputs = job.outputs = {};
-  if (master_.accepts()) {
+  if (launch_thread_.accepts()) {
     if (!place(job)) return false;
     copy_inputs(job);
     job.state.store(Job::State::on_gpu, std::memory_order_relaxed);
-    if (!master_.submit(job)) {
+    if (!launch_thread_.submit(job)) {
       if (job.inputs.staged != nullptr) inputs_.undo();
       if (job.outputs.staged != nullptr) outputs_.undo();
       return false;
@@ -150,7 +150,7 @@ Batch* CudaQueue::poll() noexcept {
     }
     take_places_back(job);
     Batch* const batch = job.is_last ? job.batch : nullptr;
-    if (batch != nullptr && std::exchange(is_given_up_, false)) master_.count_given_up();
+    if (batch != nullptr && std::exchange(is_given_up_, false)) launch_thread_.count_given_up();
     ++head_;
     cut_all();
     if (batch != nullptr) return batch;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker's way to the GPU: it hands a batch's columns to the master and gets the results, in the order of submission.
-// Large columns that lie in memory which the caller shared stay where they are; others are copied through the staging
-// memory. A large batch is cut into pieces, so that copies in, kernels and copies out of one batch overlap, and batches
-// may be of any size. What the GPU does not do, because it is not there or was lost meanwhile, runs here on the CPU.
+// A worker's way to the GPU: it hands a batch's columns to the launch_thread and gets the results, in the order of
+// submission. Large columns that lie in memory which the caller shared stay where they are; others are copied through
+// the staging memory. A large batch is cut into pieces, so that copies in, kernels and copies out of one batch overlap,
+// and batches may be of any size. What the GPU does not do, because it is not there or was lost meanwhile, runs here on
+// the CPU.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "cuda/master.h"
+#include "cuda/launch_thread.h"
 #include "cuda/staging.h"
 #include "penumbra/engine.h"
 
@@ -27,7 +28,7 @@ class CudaQueue final : public EngineQueue {
   static constexpr std::size_t kLeastInPlace = std::size_t{32} << 10;
 
   /// `cpu` answers every batch at once.
-  CudaQueue(Master& master, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue);
+  CudaQueue(LaunchThread& launch_thread, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue);
   /// Waits for what is in flight.
   ~CudaQueue() override;
 
@@ -58,7 +59,7 @@ class CudaQueue final : public EngineQueue {
                           const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept;
   void run_on_cpu(Batch& batch) noexcept;
 
-  Master& master_;
+  LaunchThread& launch_thread_;
   const Engine& cpu_;
   const std::unique_ptr<EngineQueue> cpu_queue_;
   const std::shared_ptr<SharedMemory> staging_;

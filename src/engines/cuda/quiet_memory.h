@@ -101,7 +101,7 @@ class QuietMemory final : public Device {
   void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
     device_.to_device(stream, device, host, bytes);
   }
-  void scatter(unsigned stream, std::span<const Piece> pieces) override { device_.scatter(stream, pieces); }
+  void scatter(unsigned stream, std::span<const CopyRange> ranges) override { device_.scatter(stream, ranges); }
   void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
     device_.to_host(stream, host, device, bytes);
   }

@@ -17,13 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/device_failure.h"
 #include "cuda/engine.h"
+#include "cuda/kernel_pause.h"
 #include "cuda/kernels.h"
 #include "cuda/locality.h"
-#include "cuda/loss.h"
 #include "cuda/runtime.h"
 #include "cuda/shared_once.h"
-#include "cuda/standstill.h"
 
 namespace penumbra::cuda {
 namespace {
@@ -33,7 +33,7 @@ constexpr int kLeastMajor = 8;  ///< compute capability: what the kernels are co
 /// Of each GPU that was opened, for as long as the process runs: the others are not lost with one.
 class Losses {
  public:
-  Loss& of(int gpu) {
+  DeviceFailure& of(int gpu) {
     const std::lock_guard lock(mutex_);
     return of_gpus_[gpu];
   }
@@ -49,7 +49,7 @@ class Losses {
 
  private:
   std::mutex mutex_;
-  std::map<int, Loss> of_gpus_;
+  std::map<int, DeviceFailure> of_gpus_;
 };
 
 Losses& losses() {
@@ -108,10 +108,10 @@ class RuntimeDevice final : public Device {
  public:
   /// To be called once; apart from the constructor, so that after a failure the destructor takes back what was made.
   void set_up(int gpu, unsigned streams) {
-    loss_ = &losses().of(gpu);
-    loss_->throw_if_told();
-    const Standstill standstill;
-    loss_->throw_if_told();  // whoever could not end a kernel for this
+    failure_ = &losses().of(gpu);
+    failure_->throw_if_told();
+    const KernelPause pause;
+    failure_->throw_if_told();  // whoever could not end a kernel for this
     check(cudaSetDevice(gpu), "taking the GPU");
     check(cudaGetDeviceProperties(&properties_, gpu), "asking what GPU it is");
     // What would otherwise be loaded in the middle of traffic.
@@ -131,8 +131,8 @@ class RuntimeDevice final : public Device {
     make_graphs();
   }
   ~RuntimeDevice() override {
-    const Standstill standstill;
-    if (loss_ != nullptr && loss_->is_told()) {  // none of these calls may ever return
+    const KernelPause pause;
+    if (failure_ != nullptr && failure_->is_told()) {  // none of these calls may ever return
       for (const Shared& each : shared_) shared_once().forget(each.host);
       return;
     }
@@ -147,26 +147,26 @@ class RuntimeDevice final : public Device {
     if (flags_ != nullptr) cudaFreeHost(flags_);
     for (const Shared& each : shared_) shared_once().remove(each.host);
   }
-  void abandon(const std::string& reason) noexcept override { loss_->tell(reason); }
-  void throw_if_lost() const override { loss_->throw_if_told(); }
+  void abandon(const std::string& reason) noexcept override { failure_->tell(reason); }
+  void throw_if_lost() const override { failure_->throw_if_told(); }
 
   std::string name() const override { return properties_.name; }
 
   std::byte* allocate(std::size_t bytes) override {
-    const Standstill standstill;
+    const KernelPause pause;
     throw_if_lost();
     void* memory = nullptr;
     check(cudaMalloc(&memory, bytes), "taking memory of the GPU");
     return allocated_.emplace_back(static_cast<std::byte*>(memory));
   }
   void release(std::byte* memory) noexcept override {
-    const Standstill standstill;
-    if (loss_->is_told()) return;
+    const KernelPause pause;
+    if (failure_->is_told()) return;
     cudaFree(memory);
     std::erase(allocated_, memory);
   }
   std::byte* share(std::byte* host, std::size_t bytes) override {
-    const Standstill standstill;
+    const KernelPause pause;
     throw_if_lost();
     shared_once().add(host, bytes);
     Shared& shared = shared_.emplace_back(Shared{host, bytes, 0});
@@ -176,8 +176,8 @@ class RuntimeDevice final : public Device {
     return static_cast<std::byte*>(seen);
   }
   void unshare(std::byte* host) noexcept override {
-    const Standstill standstill;
-    if (loss_->is_told()) return;
+    const KernelPause pause;
+    if (failure_->is_told()) return;
     shared_once().remove(host);
     std::erase_if(shared_, [host](const Shared& each) { return each.host == host; });
   }
@@ -185,11 +185,11 @@ class RuntimeDevice final : public Device {
   void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
     check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, copying(stream)), "copying to the GPU");
   }
-  void scatter(unsigned stream, std::span<const Piece> pieces) override {
-    const auto* const begin = reinterpret_cast<const std::byte*>(pieces.data());
+  void scatter(unsigned stream, std::span<const CopyRange> ranges) override {
+    const auto* const begin = reinterpret_cast<const std::byte*>(ranges.data());
     const auto has = [begin](const Shared& each) { return begin >= each.host && begin < each.host + each.bytes; };
     const std::ptrdiff_t shift = std::ranges::find_if(shared_, has)->shift;
-    check(launch_scatter(reinterpret_cast<const Piece*>(begin + shift), static_cast<std::uint32_t>(pieces.size()),
+    check(launch_scatter(reinterpret_cast<const CopyRange*>(begin + shift), static_cast<std::uint32_t>(ranges.size()),
                          shift, copying(stream)),
           "copying to the GPU");
   }
@@ -283,7 +283,7 @@ class RuntimeDevice final : public Device {
     return streams_[stream].stream;
   }
 
-  Loss* loss_ = nullptr;  ///< the GPU's
+  DeviceFailure* failure_ = nullptr;  ///< the GPU's
   cudaDeviceProp properties_{};
   std::vector<Stream> streams_;
   struct Shared {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Many small copies from the host's memory by one kernel: a copy by itself costs the thread that asks for it 1.4 us,
-// and the GPU more. Each piece is a warp's.
+// and the GPU more. Each range is a warp's.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -26,15 +26,15 @@ __device__ bool copy_as(std::byte* to, const std::byte* from, std::size_t bytes,
   return true;
 }
 
-__global__ void scatter(const Piece* pieces, std::uint32_t count, std::ptrdiff_t shift) {
+__global__ void scatter(const CopyRange* ranges, std::uint32_t count, std::ptrdiff_t shift) {
   const unsigned lane = threadIdx.x % kWarp;
   const unsigned warps = gridDim.x * kWarpsPerBlock;
   for (unsigned i = blockIdx.x * kWarpsPerBlock + threadIdx.x / kWarp; i < count; i += warps) {
-    const Piece piece = pieces[i];
-    const std::byte* const from = piece.from + shift;
-    if (copy_as<std::uint32_t>(piece.to, from, piece.bytes, lane)) continue;
-    if (copy_as<std::uint16_t>(piece.to, from, piece.bytes, lane)) continue;
-    copy_as<std::uint8_t>(piece.to, from, piece.bytes, lane);
+    const CopyRange range = ranges[i];
+    const std::byte* const from = range.from + shift;
+    if (copy_as<std::uint32_t>(range.to, from, range.bytes, lane)) continue;
+    if (copy_as<std::uint16_t>(range.to, from, range.bytes, lane)) continue;
+    copy_as<std::uint8_t>(range.to, from, range.bytes, lane);
   }
 }
 
@@ -44,17 +44,17 @@ const void* scatter_kernel() {
   return reinterpret_cast<const void*>(&scatter);
 }
 
-cudaError_t launch_scatter(const Piece* pieces, std::uint32_t count, std::ptrdiff_t shift, cudaStream_t stream) {
+cudaError_t launch_scatter(const CopyRange* ranges, std::uint32_t count, std::ptrdiff_t shift, cudaStream_t stream) {
   const unsigned blocks = std::min((count + kWarpsPerBlock - 1) / kWarpsPerBlock, kMostBlocks);
-  scatter<<<blocks, kWarp * kWarpsPerBlock, 0, stream>>>(pieces, count, shift);
+  scatter<<<blocks, kWarp * kWarpsPerBlock, 0, stream>>>(ranges, count, shift);
   return cudaGetLastError();
 }
 
 cudaError_t add_scatter(cudaGraph_t graph, cudaGraphNode_t& node) {
-  const Piece* pieces = nullptr;
+  const CopyRange* ranges = nullptr;
   std::uint32_t count = 0;
   std::ptrdiff_t shift = 0;
-  std::array<void*, 3> arguments{&pieces, &count, &shift};
+  std::array<void*, 3> arguments{&ranges, &count, &shift};
   cudaKernelNodeParams kernel{};
   kernel.func = const_cast<void*>(scatter_kernel());
   kernel.gridDim = dim3(1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The memory by which batches reach the GPU. What a worker has not shared with it is copied through staging memory, by
-// the worker, where batches stand one behind the other, so that one copy brings several. The master only names places.
+// the worker, where batches stand one behind the other, so that one copy brings several. The launch_thread only names
+// places.
 #pragma once
 
 #include <array>
@@ -66,7 +67,7 @@ struct SharedMemory {
   const bool is_needed;                 ///< the GPU is of no use without it
   std::atomic<bool> is_reached{false};  ///< by the GPU
 
-  // The master's.
+  // The launch_thread's.
   std::byte* mapped = nullptr;  ///< `host` as the device sees it
   std::byte* device = nullptr;  ///< the device's own
   unsigned users = 1;           ///< queues
@@ -93,13 +94,13 @@ struct Places {
 /// A batch between submit() and poll(), or a piece of it: items from `first` on.
 struct alignas(64) Job {
   enum class State : std::uint8_t {
-    on_gpu,  ///< the master's
+    on_gpu,  ///< the launch_thread's
     done,    ///< the outputs stand in their places
     on_cpu,  ///< the worker runs it itself: the GPU is not there, or has not what it needs
     lost,    ///< likewise: the GPU was lost that had it
   };
 
-  // All that the master reads of a short batch, in one line: it comes from another core.
+  // All that the launch_thread reads of a short batch, in one line: it comes from another core.
   const Shader* shader = nullptr;
   const Table* table = nullptr;
   Places inputs, outputs;

@@ -60,11 +60,11 @@ std::size_t TableCopies::Ranges::weight(const Range& range) {
   return padded(range.end - range.begin) + kCopyCosts;
 }
 
-TableCopies::TableCopies(Table& table, Doorbell& master)
+TableCopies::TableCopies(Table& table, Doorbell& launch_thread)
     : table_(table),
-      master_(master),
-      staging_(std::make_shared<HugeMemory>(kStep + kMostPieces * sizeof(Piece))),
-      pieces_(reinterpret_cast<Piece*>(staging_->data() + kStep), kMostPieces) {
+      launch_thread_(launch_thread),
+      staging_(std::make_shared<HugeMemory>(kStep + kMostRanges * sizeof(CopyRange))),
+      copies_to_make_(reinterpret_cast<CopyRange*>(staging_->data() + kStep), kMostRanges) {
   table_.attach(*this);
 }
 
@@ -113,13 +113,13 @@ void TableCopies::commit(std::unique_lock<std::mutex>& lock) {
   if (live_) {
     behind_.store(true, std::memory_order_release);
     if (valid_ && !copies_[current_].lacks.fit_a_step()) {
-      master_.ring();
+      launch_thread_.ring();
       state_or_end_.wait(lock, [this] { return !live_ || copies_[current_].state == committed_; });
     }
   }
   wanted_.store(committed_, std::memory_order_release);
   lock.unlock();
-  master_.ring();
+  launch_thread_.ring();
 }
 
 void TableCopies::begin(Device& device, unsigned stream, std::chrono::milliseconds patience) {
@@ -205,19 +205,19 @@ void TableCopies::copy_what_is_lacking(Copy& spare) {
   fit(spare);
   spare.lacks.join();
   std::size_t used = 0, count = 0;
-  while (!spare.lacks.empty() && used < kStep && count < kMostPieces) {
+  while (!spare.lacks.empty() && used < kStep && count < kMostRanges) {
     const Range range = spare.lacks.take(kStep - used);
     const std::size_t bytes = range.end - range.begin;
-    const Piece piece{spare.regions[range.region] + range.begin, staging_->data() + used, bytes};
+    const CopyRange copied{spare.regions[range.region] + range.begin, staging_->data() + used, bytes};
     std::memcpy(staging_->data() + used, shadow_[range.region].data() + range.begin, bytes);
     if (bytes <= kSmall) {
-      pieces_[count++] = piece;
+      copies_to_make_[count++] = copied;
     } else {
-      device_->to_device(stream_, piece.to, piece.from, bytes);
+      device_->to_device(stream_, copied.to, copied.from, bytes);
     }
     used += padded(bytes);
   }
-  if (count > 0) device_->scatter(stream_, pieces_.first(count));
+  if (count > 0) device_->scatter(stream_, copies_to_make_.first(count));
   step_ = Step::part;
   if (!spare.lacks.empty()) return;
   step_ = Step::last;

@@ -33,11 +33,11 @@ class TableCopies final : public TableMirror {
   /// look-ups go on in the state before.
   static constexpr std::size_t kStep = std::size_t{1} << 20;
   /// Ranges up to so many bytes go together, by one kernel; and so many in a step at most.
-  static constexpr std::size_t kSmall = 1024, kMostPieces = 2048;
+  static constexpr std::size_t kSmall = 1024, kMostRanges = 2048;
 
-  /// Attaches itself to the table; to be made and destroyed by the thread that publishes. `master` is rung when there
-  /// is something to copy.
-  TableCopies(Table& table, Doorbell& master);
+  /// Attaches itself to the table; to be made and destroyed by the thread that publishes. `launch_thread` is rung when
+  /// there is something to copy.
+  TableCopies(Table& table, Doorbell& launch_thread);
   ~TableCopies() override;
 
   const Table& table() const { return table_; }
@@ -47,7 +47,7 @@ class TableCopies final : public TableMirror {
   void changed(std::size_t region, std::size_t offset, std::size_t bytes) override;
   void committed() override;
 
-  // The master's thread.
+  // The launch_thread's thread.
 
   /// The device is there: copies are made in it, on this stream. If a step of that takes longer than `patience`,
   /// advance() throws a final DeviceError.
@@ -114,27 +114,28 @@ class TableCopies final : public TableMirror {
   void lack_everything(Ranges& lacks) const;
 
   Table& table_;
-  Doorbell& master_;
+  Doorbell& launch_thread_;
   Ranges announced_;                  ///< since the last commit; the owner's
   std::vector<TableRegion> sources_;  ///< likewise
   std::atomic<std::uint64_t> wanted_{0};
   std::atomic<bool> behind_{false};
 
-  std::mutex mutex_;  ///< what follows is shared by owner and master
+  std::mutex mutex_;  ///< what follows is shared by owner and launch_thread
   std::condition_variable state_or_end_;
   std::vector<HugeMemory> shadow_;
   std::vector<std::size_t> shadow_bytes_, pointer_offsets_;
   std::vector<std::byte> shadow_view_;
   std::uint64_t committed_ = 0;  ///< states so far; the shadow is of the last one
   bool live_ = false;            ///< between begin() and end()
-  std::array<Copy, 2> copies_;   ///< of these only `lacks`, and `state` while it changes; the rest is the master's
+  std::array<Copy, 2>
+      copies_;  ///< of these only `lacks`, and `state` while it changes; the rest is the launch_thread's
   unsigned current_ = 0;
   bool valid_ = false;  ///< the current copy is of some state
 
   Device* device_ = nullptr;
   unsigned stream_ = 0;
   std::shared_ptr<HugeMemory> staging_;
-  std::span<Piece> pieces_;  ///< at its end
+  std::span<CopyRange> copies_to_make_;  ///< at its end
   Step step_ = Step::none;
   std::chrono::milliseconds patience_{0};
   std::chrono::steady_clock::time_point step_began_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two copies of a table, step by step, with this thread as owner and master.
+// The two copies of a table, step by step, with this thread as owner and launch_thread.
 #include "cuda/table_copies.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "cuda/fake_device.h"
-#include "shaders/flows/flow_table.h"
+#include "tables/flows/flow_table.h"
 
 namespace penumbra::cuda {
 namespace {
@@ -47,9 +47,9 @@ class CountingDevice final : public Device {
     bytes_in += bytes;
     ++copies_in;
   }
-  void scatter(unsigned stream, std::span<const Piece> pieces) override {
-    fake_.scatter(stream, pieces);
-    for (const Piece& piece : pieces) bytes_in += piece.bytes;
+  void scatter(unsigned stream, std::span<const CopyRange> ranges) override {
+    fake_.scatter(stream, ranges);
+    for (const CopyRange& copied : ranges) bytes_in += copied.bytes;
     ++scatters;
   }
   void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
@@ -166,7 +166,7 @@ TEST_F(CudaTableCopies, TakeMoreSmallChangesThanAStepDoes) {
   TableCopies copies(table_, doorbell_);
   copies.begin(device_, 0);
   bring_up_to_date(copies);
-  std::thread master([&] {
+  std::thread launch_thread([&] {
     while (!copies.has_work()) std::this_thread::yield();
     bring_up_to_date(copies);
   });
@@ -174,7 +174,7 @@ TEST_F(CudaTableCopies, TakeMoreSmallChangesThanAStepDoes) {
   for (std::size_t i = 0; i < kSecond; ++i) memory_->second[i] = std::byte{9};
   table_.changed(1, 0, kSecond);
   table_.commit();
-  master.join();
+  launch_thread.join();
   bring_up_to_date(copies);
   expect_equal(copies);
 }
@@ -277,7 +277,7 @@ TEST_F(CudaTableCopies, TakeNoMoreMemoryWhileThereIsNoDevice) {
   copies.end();
 }
 
-/// As a function's thread learns, and grows its table, while a master copies.
+/// As a function's thread learns, and grows its table, while a launch_thread copies.
 TEST(CudaCopiesOfFlows, FollowATableThatLearns) {
   constexpr std::size_t kFlows = 300'000;
   FakeFaults faults;

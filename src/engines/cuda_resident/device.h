@@ -37,7 +37,7 @@ class ResidentDevice {
   /// Groups that it holds at once.
   virtual std::uint32_t most_slots() const = 0;
   /// Starts the kernel, of a group for each of the first `slots` slots in the roster (its address on the device). A
-  /// group goes on with the batch behind the one that its slot's first piece of results is of.
+  /// group goes on with the batch behind the one that its slot's first block of results is of.
   virtual void start(const Roster* roster, std::uint32_t slots) = 0;
   /// Has the groups end, each when it has no batch.
   virtual void stop() = 0;

@@ -48,7 +48,7 @@ EngineInfo description() {
 ResidentEngine::ResidentEngine(Backend backend, ResidentOptions options)
     : backend_(std::move(backend)), cpu_(cuda::create_cpu_engine()), queues_(backend_.nodes.size()) {
   for (unsigned i = 0; i < backend_.nodes.size(); ++i) {
-    keepers_.push_back(std::make_unique<Keeper>(backend_, i, options));
+    threads_.push_back(std::make_unique<ResidentThread>(backend_, i, options));
   }
 }
 
@@ -56,35 +56,35 @@ ResidentEngine::ResidentEngine(Backend backend, const EngineSettings& settings)
     : ResidentEngine(std::move(backend), options_of(settings)) {}
 
 void ResidentEngine::use_table(Table& table) {
-  for (const auto& keeper : keepers_) keeper->add(table);
+  for (const auto& thread : threads_) thread->add(table);
 }
 
 std::unique_ptr<EngineQueue> ResidentEngine::open_queue_for(unsigned core) {
-  for (const auto& keeper : keepers_) keeper->keep_off(core);
+  for (const auto& thread : threads_) thread->keep_off(core);
   return open_queue_near(cuda::node_of_core(core));
 }
 
 std::unique_ptr<EngineQueue> ResidentEngine::open_queue_near(int node) {
   const std::size_t gpu = cuda::nearest(backend_.nodes, queues_, node);
-  Keeper& keeper = *keepers_[gpu];
-  keeper.start();
-  auto queue = std::make_unique<ResidentQueue>(keeper, keeper.add_row(), *cpu_, cpu_->open_queue());
+  ResidentThread& thread = *threads_[gpu];
+  thread.start();
+  auto queue = std::make_unique<ResidentQueue>(thread, thread.add_row(), *cpu_, cpu_->open_queue());
   ++queues_[gpu];
   return queue;
 }
 
 std::vector<std::string> ResidentEngine::notes() const {
-  if (keepers_.size() == 1) return keepers_.front()->notes();
+  if (threads_.size() == 1) return threads_.front()->notes();
   std::vector<std::string> lines;
-  for (std::size_t i = 0; i < keepers_.size(); ++i) {
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
     if (queues_[i] == 0) continue;
-    for (const std::string& line : keepers_[i]->notes()) lines.push_back("GPU " + std::to_string(i) + ": " + line);
+    for (const std::string& line : threads_[i]->notes()) lines.push_back("GPU " + std::to_string(i) + ": " + line);
   }
   return lines;
 }
 
-std::string ResidentEngine::conditions() const {
-  return cuda::first_device_name(keepers_);
+std::string ResidentEngine::calibration_key() const {
+  return cuda::first_device_name(threads_);
 }
 
 }  // namespace penumbra::cuda_resident

@@ -322,8 +322,8 @@ TEST_F(Resident, MakesWayForCallsThatWaitForAllKernels) {
   std::atomic<bool> over{false};
   std::thread other([&] {
     for (int i = 0; i < 50; ++i) {
-      const cuda::Standstill standstill;
-      EXPECT_FALSE(cuda::Residence::is_allowed());
+      const cuda::KernelPause pause;
+      EXPECT_FALSE(cuda::ResidentKernel::is_allowed());
     }
     over = true;
   });
@@ -353,7 +353,7 @@ TEST_F(ResidentOnTwoGpus, SpreadsItsQueuesAndHasTablesOnBoth) {
   EXPECT_EQ(table.wrong_state, 0U);
   EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 0: fake")));
   EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 1: fake")));
-  EXPECT_EQ(engine.conditions(), "fake");
+  EXPECT_EQ(engine.calibration_key(), "fake");
 }
 
 TEST_F(ResidentOnTwoGpus, WorksOnOneWhileTheOtherIsAbsent) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // For tests: a resident kernel without a GPU. Its groups are served by threads of the CPU, which see the same slots,
-// write the pieces of their results in any order, and fail when they are told to.
+// write the blocks of their results in any order, and fail when they are told to.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 #include "cuda/fake_device.h"
 #include "cuda/fake_world_test.h"
 #include "cuda_resident/device.h"
-#include "cuda_resident/piece.h"
+#include "cuda_resident/numbered_block.h"
 
 namespace penumbra::cuda_resident {
 
@@ -58,7 +58,7 @@ struct KernelFaults {
   std::shared_ptr<Telling> telling = std::make_shared<Telling>();
   std::atomic<int> elsewhere{0};                       ///< batches, or parts, whose columns stood elsewhere
   std::array<std::atomic<int>, kMostSlots> answers{};  ///< of each group
-  std::atomic<int> patient{0};                         ///< after which a group reads the slot's first piece alone
+  std::atomic<int> patient{0};                         ///< after which a group reads the slot's first block alone
 };
 
 class FakeResident final : public ResidentDevice {
@@ -141,19 +141,19 @@ class FakeResident final : public ResidentDevice {
   }
   bool is_mute(const Group& group) const { return faults_.mute || faults_.mute_group == static_cast<int>(group.index); }
   static Head head_of(const Group& group) {
-    const __m128i piece = load_piece(group.slot->in[0]);
+    const __m128i block = load_block(group.slot->in[0]);
     Head head;
-    std::memcpy(&head, &piece, sizeof head);
+    std::memcpy(&head, &block, sizeof head);
     return head;
   }
   static bool has_batch(const Group& group) {
     if (number_in(group.slot->in[0]) != group.number) return false;
     const Head head = head_of(group);
-    return std::all_of(group.slot->in, group.slot->in + head.pieces,
-                       [&](const Piece& piece) { return number_in(piece) == group.number; });
+    return std::all_of(group.slot->in, group.slot->in + head.blocks,
+                       [&](const NumberedBlock& block) { return number_in(block) == group.number; });
   }
   /// Leaves `from` behind what the batch begins with.
-  const std::vector<std::byte>& take_view(Group& group, const Head& head, const Piece*& from,
+  const std::vector<std::byte>& take_view(Group& group, const Head& head, const NumberedBlock*& from,
                                           std::uint32_t number) const {
     const std::size_t view_bytes = shaders_.at(head.shader)->view_bytes;
     if (head.form == Form::columns_only) {
@@ -173,11 +173,11 @@ class FakeResident final : public ResidentDevice {
     if (head.ahead == 1) {
       ++faults_.patient;
     } else {
-      EXPECT_EQ(head.ahead, head.pieces);
+      EXPECT_EQ(head.ahead, head.blocks);
     }
     const Shader& shader = *shaders_.at(head.shader);
     const std::uint32_t number = std::exchange(group.number, next_number(group.number));
-    const Piece* from = group.slot->in;
+    const NumberedBlock* from = group.slot->in;
     const std::vector<std::byte>& view = take_view(group, head, from, number);
     if (faults_.late_microseconds > 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(faults_.late_microseconds));
@@ -193,7 +193,7 @@ class FakeResident final : public ResidentDevice {
       std::copy_n(addresses.begin() + inputs, outputs, batch.outputs.begin());
       cuda::FakeShaders::call_of(shader)(view.data(), batch);
       ++faults_.elsewhere;
-      store_piece(group.slot->out[0], _mm_set_epi32(static_cast<int>(number), 0, 0, 0));
+      store_block(group.slot->out[0], _mm_set_epi32(static_cast<int>(number), 0, 0, 0));
       return;
     }
     std::vector<std::vector<std::byte>> columns;
@@ -201,18 +201,18 @@ class FakeResident final : public ResidentDevice {
       auto& column = columns.emplace_back(bytes * head.items);
       EXPECT_TRUE(unpack(from, column.data(), column.size(), number));
     }
-    EXPECT_EQ(from, group.slot->in + head.pieces);
+    EXPECT_EQ(from, group.slot->in + head.blocks);
     for (const std::size_t bytes : shader.output_bytes) columns.emplace_back(bytes * head.items);
     for (std::size_t i = 0; i < inputs; ++i) batch.inputs[i] = columns[i].data();
     for (std::size_t i = 0; i < outputs; ++i) batch.outputs[i] = columns[inputs + i].data();
     cuda::FakeShaders::call_of(shader)(view.data(), batch);
-    std::array<Piece, kSlotPieces> pieces{};
-    Piece* end = pieces.data();
+    std::array<NumberedBlock, kSlotPieces> blocks{};
+    NumberedBlock* end = blocks.data();
     for (std::size_t i = inputs; i < columns.size(); ++i) end = pack(end, columns[i].data(), columns[i].size(), number);
-    std::vector<std::size_t> order(static_cast<std::size_t>(end - pieces.data()));
+    std::vector<std::size_t> order(static_cast<std::size_t>(end - blocks.data()));
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random);
-    for (const std::size_t i : order) store_piece(group.slot->out[i], load_piece(pieces.at(i)));
+    for (const std::size_t i : order) store_block(group.slot->out[i], load_block(blocks.at(i)));
   }
 
   cuda::FakeDevice memory_;

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cuda/eventually_test.h"
-#include "cuda/standstill.h"
+#include "cuda/kernel_pause.h"
 #include "cuda_resident/engine.h"
 #include "cuda_resident/fake_resident_test.h"
 #include "cuda_resident/queue.h"
@@ -120,8 +120,7 @@ TEST_F(ImpatientResidentFaults, ABatchOfWhichOnePartComesBackIsCountedAsGivenUp)
   const int before = faults_.elsewhere;
   ASSERT_NO_FATAL_FAILURE(run_batch());
   EXPECT_EQ(faults_.elsewhere, before + 3) << "the last part is answered";
-  EXPECT_THAT(engine.notes(),
-              Contains("1 batches came back from a lost GPU, or from one at a standstill, for the CPU"));
+  EXPECT_THAT(engine.notes(), Contains("1 batches came back from a lost GPU, or from one at a pause, for the CPU"));
 }
 
 INSTANTIATE_TEST_SUITE_P(How, ResidentStuck, testing::Bool(),
@@ -140,7 +139,7 @@ TEST_F(ImpatientResidentFaults, ADriverThatDoesNotComeBackKeepsNobodyWaiting) {
   faults_.dead = true;
   run([this] { return faults_.abandoned == 1; });
   {
-    const cuda::Standstill others_call;
+    const cuda::KernelPause others_call;
   }
   queue_.reset();
   run([] { return true; });
@@ -152,7 +151,7 @@ TEST_F(ImpatientResidentFaults, ADriverThatDoesNotComeBackKeepsNobodyWaiting) {
 TEST_F(ImpatientResidentFaults, AKernelThatDoesNotEndWhenItIsToldToIsNotWaitedForTwice) {
   run_until_the_kernel_answers();
   faults_.stays = true;
-  std::thread other([] { const cuda::Standstill others_call; });
+  std::thread other([] { const cuda::KernelPause others_call; });
   const bool is_told = cuda::eventually([this] { return faults_.telling->is_done.load(); });
   run([this] { return faults_.abandoned == 1; });
   other.join();
@@ -162,10 +161,10 @@ TEST_F(ImpatientResidentFaults, AKernelThatDoesNotEndWhenItIsToldToIsNotWaitedFo
   EXPECT_THAT(notes(), HasSubstr("the kernel has not ended in 300 ms"));
 }
 
-TEST_F(ImpatientResidentFaults, AStandstillThatDoesNotEndKeepsNobodyWaiting) {
+TEST_F(ImpatientResidentFaults, AKernelPauseThatDoesNotEndKeepsNobodyWaiting) {
   run_until_the_kernel_answers();
   {
-    const cuda::Standstill others_call;
+    const cuda::KernelPause others_call;
     run([this] { return notes().find("the kernel has stood still for 300 ms") != std::string::npos; });
   }
   run_until_the_kernel_answers();
@@ -191,7 +190,7 @@ TEST_F(ResidentFaults, AKernelThatEndsIsStartedAnewOnWipedSlots) {
 }
 
 /// As under `auto`, whose workers may have no batch for the GPU for long.
-TEST_F(ResidentFaults, AKeeperWhoseWorkersWipeNoSlotsSleeps) {
+TEST_F(ResidentFaults, AThreadWhoseWorkersWipeNoSlotsSleeps) {
   run_until_the_kernel_answers();
   faults_.ends = true;
   ASSERT_TRUE(cuda::eventually([this] { return world_.faults.opened > 1; }));
@@ -240,7 +239,7 @@ TEST_F(ResidentFaults, AKernelThatMayBeRunningIsGivenUp) {
   run_until_the_kernel_answers();
   faults_.telling->fails = std::numeric_limits<int>::max();
   {
-    const cuda::Standstill others_call;
+    const cuda::KernelPause others_call;
   }
   EXPECT_EQ(faults_.abandoned, 1);
   EXPECT_EQ(world_.faults.destroyed, 0);
@@ -273,7 +272,7 @@ TEST_F(ResidentFaults, ATableThatChangedMeanwhileIsThereWhenTheGpuIsBack) {
     std::uint16_t next_hop = 0;
     for (int opened = 1; opened <= 3; ++opened) {
       ASSERT_TRUE(cuda::eventually([&] {
-        faults_.ends = true;  // again and again: what ends while the keeper has it end anyway is no failure
+        faults_.ends = true;  // again and again: what ends while the thread has it end anyway is no failure
         table_.change(++next_hop);
         std::this_thread::sleep_for(milliseconds(1));
         return world_.faults.opened > opened;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernel that stays on the GPU (APUNet, section 4.4; Intel's continuous threads). A block is a group and serves one
-// slot. Its first warp reads the slot until a batch is there, each lane a piece or two, and does what 32 threads can
+// slot. Its first warp reads the slot until a batch is there, each lane a block or two, and does what 32 threads can
 // do; for more it wakes the other warps, which wait at a barrier meanwhile.
 #pragma once
 
@@ -32,7 +32,7 @@ __device__ __forceinline__ void dispatch(std::uint32_t index, Use use) {
   ((at++ == index ? (use(ShadingFor<Functions>{}), true) : false) || ...);
 }
 
-/// What the first warp reads of its slot. A thread holds two pieces.
+/// What the first warp reads of its slot. A thread holds two blocks.
 class Reader {
  public:
   __device__ Reader(const Slot* slot, volatile std::uint32_t* beat, const volatile std::uint32_t* stop,
@@ -54,10 +54,10 @@ class Reader {
       const uint4 head = {__shfl_sync(~0U, first_.x, 0), __shfl_sync(~0U, first_.y, 0), 0,
                           __shfl_sync(~0U, first_.w, 0)};
       if (head.w == number_) {
-        pieces_ = head.y >> 16 & 0xFF;
-        const bool lacks = (lane < pieces_ && (lane >= ahead_ || first_.w != number_)) ||
-                           (lane + kWarp < pieces_ && (lane + kWarp >= ahead_ || second_.w != number_));
-        ahead_ = pieces_;
+        blocks_ = head.y >> 16 & 0xFF;
+        const bool lacks = (lane < blocks_ && (lane >= ahead_ || first_.w != number_)) ||
+                           (lane + kWarp < blocks_ && (lane + kWarp >= ahead_ || second_.w != number_));
+        ahead_ = blocks_;
         if (__any_sync(~0U, lacks)) continue;
         ahead_ = head.y >> 24;
         work_ = {head.x, number_, static_cast<std::uint8_t>(head.y), static_cast<Form>(head.y >> 8 & 0xFF), false};
@@ -82,13 +82,13 @@ class Reader {
       __syncwarp();
     }
     has_view_ = true;
-    if (lane < pieces_) Shading::unpack(room, lane, first_, work_.form, work_.items);
-    if (lane + kWarp < pieces_) Shading::unpack(room, lane + kWarp, second_, work_.form, work_.items);
+    if (lane < blocks_) Shading::unpack(room, lane, first_, work_.form, work_.items);
+    if (lane + kWarp < blocks_) Shading::unpack(room, lane + kWarp, second_, work_.form, work_.items);
   }
 
  private:
   /// Readings without a batch, some milliseconds, after which the group rests between them, and reads the slot's first
-  /// piece alone: the bus is others' meanwhile, and the next batch waits for a rest and takes one reading more.
+  /// block alone: the bus is others' meanwhile, and the next batch waits for a rest and takes one reading more.
   static constexpr std::uint32_t kQuiet = 1U << 12;
   static constexpr unsigned kRestNanoseconds = 4000;
   static constexpr long long kBeatClocks = 1LL << 24;
@@ -105,13 +105,13 @@ class Reader {
     if (threadIdx.x == 0) *beat_ = *beat_ + 1;
   }
 
-  const Piece* in_;
+  const NumberedBlock* in_;
   const std::byte* view_;
   volatile std::uint32_t* beat_;
   const volatile std::uint32_t* stop_;
   std::uint32_t run_, number_;
-  std::uint32_t ahead_ = 1;   ///< pieces that are read at once: as many as the last batch said
-  std::uint32_t pieces_ = 0;  ///< of the batch
+  std::uint32_t ahead_ = 1;   ///< blocks that are read at once: as many as the last batch said
+  std::uint32_t blocks_ = 0;  ///< of the batch
   std::uint32_t quiet_ = 0;   ///< readings since the last one
   bool has_view_ = false;
   uint4 first_{}, second_{};

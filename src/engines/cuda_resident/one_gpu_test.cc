@@ -34,7 +34,7 @@ constexpr milliseconds kPatient = std::chrono::minutes(1), kImpatient{300}, kRet
 struct TwoEngines {
   explicit TwoEngines(milliseconds launches_patience = kPatient, milliseconds kernels_patience = kPatient) {
     engines.push_back(std::make_unique<cuda::CudaEngine>(
-        world.backend(), cuda::MasterOptions{.wish = {}, .patience = launches_patience, .retry_after = kRetry}));
+        world.backend(), cuda::LaunchOptions{.constraints = {}, .patience = launches_patience, .retry_after = kRetry}));
     engines.push_back(std::make_unique<ResidentEngine>(
         fake_backend(world, kernel), ResidentOptions{.patience = kernels_patience, .retry_after = kRetry}));
     for (const auto& engine : engines) {

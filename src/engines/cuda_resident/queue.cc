@@ -8,16 +8,16 @@
 #include <utility>
 
 #include "batch_part.h"
-#include "cuda_resident/piece.h"
+#include "cuda_resident/numbered_block.h"
 #include "penumbra/prefetch.h"
 
 namespace penumbra::cuda_resident {
 namespace {
 
-std::uint32_t column_pieces(const std::vector<std::size_t>& element_bytes, std::uint64_t items) noexcept {
-  std::uint64_t pieces = 0;
-  for (const std::size_t bytes : element_bytes) pieces += (bytes * items + kPieceBytes - 1) / kPieceBytes;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(pieces, UINT32_MAX));
+std::uint32_t column_blocks(const std::vector<std::size_t>& element_bytes, std::uint64_t items) noexcept {
+  std::uint64_t blocks = 0;
+  for (const std::size_t bytes : element_bytes) blocks += (bytes * items + kBlockBytes - 1) / kBlockBytes;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, UINT32_MAX));
 }
 
 void count(std::atomic<std::uint64_t>& counter) noexcept {
@@ -26,9 +26,9 @@ void count(std::atomic<std::uint64_t>& counter) noexcept {
 
 }  // namespace
 
-ResidentQueue::ResidentQueue(Keeper& keeper, std::shared_ptr<SlotRow> row, const Engine& cpu,
+ResidentQueue::ResidentQueue(ResidentThread& thread, std::shared_ptr<SlotRow> row, const Engine& cpu,
                              std::unique_ptr<EngineQueue> cpu_queue)
-    : keeper_(keeper),
+    : thread_(thread),
       cpu_(cpu),
       cpu_queue_(std::move(cpu_queue)),
       row_(std::move(row)),
@@ -37,7 +37,7 @@ ResidentQueue::ResidentQueue(Keeper& keeper, std::shared_ptr<SlotRow> row, const
       free_(count_),
       parts_(count_),
       view_numbers_(count_) {
-  keeper.settle(*row_);
+  thread.settle(*row_);
 }
 
 ResidentQueue::~ResidentQueue() {
@@ -48,19 +48,19 @@ ResidentQueue::~ResidentQueue() {
     };
     while (is_at_it()) std::this_thread::yield();
   }
-  for (const auto& range : shared_) keeper_.unshare(*range);
-  keeper_.remove(*row_);
+  for (const auto& range : shared_) thread_.unshare(*range);
+  thread_.remove(*row_);
 }
 
 void ResidentQueue::share(std::shared_ptr<const HugeMemory> memory) {
-  shared_.push_back(keeper_.share(std::move(memory)));
+  shared_.push_back(thread_.share(std::move(memory)));
 }
 
 void ResidentQueue::know(const Shader& shader) noexcept {
   known_.shader = &shader;
   taken_ = {};
-  known_.index = static_cast<std::uint8_t>(keeper_.backend().index_of(shader));
-  known_.head_pieces = pieces_for(static_cast<std::uint32_t>(sizeof(Head) + shader.view_bytes));
+  known_.index = static_cast<std::uint8_t>(thread_.backend().index_of(shader));
+  known_.head_blocks = blocks_for(static_cast<std::uint32_t>(sizeof(Head) + shader.view_bytes));
   know_size(0);
   known_.columns = shader.input_bytes.size() + shader.output_bytes.size();
   std::ranges::copy(shader.output_bytes, std::ranges::copy(shader.input_bytes, known_.element_bytes.begin()).out);
@@ -68,22 +68,22 @@ void ResidentQueue::know(const Shader& shader) noexcept {
 
 void ResidentQueue::know_size(std::uint32_t items) noexcept {
   known_.items = items;
-  known_.input_pieces = column_pieces(known_.shader->input_bytes, items);
-  known_.output_pieces = column_pieces(known_.shader->output_bytes, items);
+  known_.input_blocks = column_blocks(known_.shader->input_bytes, items);
+  known_.output_blocks = column_blocks(known_.shader->output_bytes, items);
 }
 
 /// Whether groups read the slots. When a new generation has begun, and nothing is in flight any more, the slots are
 /// wiped for it.
 bool ResidentQueue::is_served() noexcept {
   if (row_->is_served.load(std::memory_order_acquire)) return true;
-  const std::uint32_t generation = keeper_.generation();
+  const std::uint32_t generation = thread_.generation();
   if (in_flight_ == 0 && row_->fresh_for.load(std::memory_order_relaxed) != generation) {
     std::memset(static_cast<void*>(slots_), 0, count_ * sizeof(Slot));
     for (SlotLine& line : row_->lines) line.number.store(0, std::memory_order_relaxed);
     std::ranges::fill(view_numbers_, 0);
     taken_ = {};
     row_->fresh_for.store(generation, std::memory_order_release);
-    keeper_.ring();
+    thread_.ring();
   }
   return false;
 }
@@ -92,7 +92,7 @@ EngineQueue::Submitted ResidentQueue::submit(Batch& batch) noexcept {
   if (in_flight_ == count_) return Submitted::full;
   if (batch.shader != known_.shader) know(*batch.shader);
   if (lease_ == nullptr || &lease_->table() != batch.table) {
-    lease_ = keeper_.tables().find(*batch.table);
+    lease_ = thread_.tables().find(*batch.table);
     taken_ = {};
   }
   const bool can_go = lease_ != nullptr && batch.items > 0 && known_.shader->view_bytes <= view_.size();
@@ -104,7 +104,7 @@ EngineQueue::Submitted ResidentQueue::submit(Batch& batch) noexcept {
 
 /// Takes the table's current copy, and its view into the head; false if the GPU lacks what was committed.
 bool ResidentQueue::take_copy() noexcept {
-  const TableLease::Taken taken = lease_->take();
+  const ResidentTable::Taken taken = lease_->take();
   if (taken.view == nullptr) return false;
   if (taken.state != taken_.state || taken.view != taken_.view) {
     std::memcpy(view_.data(), taken.view, known_.shader->view_bytes);
@@ -120,8 +120,8 @@ std::uint32_t ResidentQueue::begin(std::uint32_t slot) noexcept {
   SlotLine& line = row_->lines[slot];
   const std::uint32_t number = next_number(line.number.load(std::memory_order_relaxed));
   if (number == 1) [[unlikely]] {
-    for (Piece& piece : slots_[slot].in) store_piece(piece, _mm_setzero_si128());
-    for (Piece& piece : slots_[slot].out) store_piece(piece, _mm_setzero_si128());
+    for (NumberedBlock& block : slots_[slot].in) store_block(block, _mm_setzero_si128());
+    for (NumberedBlock& block : slots_[slot].out) store_block(block, _mm_setzero_si128());
   }
   line.number.store(number, std::memory_order_relaxed);
   line.reads.store(taken_.id, std::memory_order_release);
@@ -130,17 +130,17 @@ std::uint32_t ResidentQueue::begin(std::uint32_t slot) noexcept {
 
 /// Packs what a batch begins with, but for what stands in the slot's first line, which write_head() writes last;
 /// returns where the next data go.
-Piece* ResidentQueue::pack_behind_first_line(std::uint32_t slot, std::span<const std::byte> data,
-                                             std::uint32_t number) const noexcept {
-  Piece* const first = slots_[slot].in + 1;
-  if (data.size() <= kDataBehindFirst) return first + pieces_for(static_cast<std::uint32_t>(data.size()));
+NumberedBlock* ResidentQueue::pack_behind_first_line(std::uint32_t slot, std::span<const std::byte> data,
+                                                     std::uint32_t number) const noexcept {
+  NumberedBlock* const first = slots_[slot].in + 1;
+  if (data.size() <= kDataBehindFirst) return first + blocks_for(static_cast<std::uint32_t>(data.size()));
   return way_.pack(first + (kLinePieces - 1), data.data() + kDataBehindFirst, data.size() - kDataBehindFirst, number);
 }
 
-/// Writes the view beside the pieces, for a group that will have missed this batch; returns what of it does not stand
-/// in the head's piece.
+/// Writes the view beside the blocks, for a group that will have missed this batch; returns what of it does not stand
+/// in the head's block.
 std::span<const std::byte> ResidentQueue::bring_view(std::uint32_t slot) noexcept {
-  constexpr std::size_t kBeside = kPieceBytes - sizeof(Head);  // of the view, in the head's piece
+  constexpr std::size_t kBeside = kBlockBytes - sizeof(Head);  // of the view, in the head's block
   const std::span<const std::byte> view = std::span(view_).first(known_.shader->view_bytes);
   view_numbers_[slot] = view_number_;
   std::memcpy(slots_[slot].view, view.data(), view.size());
@@ -148,15 +148,15 @@ std::span<const std::byte> ResidentQueue::bring_view(std::uint32_t slot) noexcep
   return view.subspan(std::min(kBeside, view.size()));
 }
 
-/// Writes the slot's first line, its head and the data behind it; then the batch, whose pieces end there, is the
+/// Writes the slot's first line, its head and the data behind it; then the batch, whose blocks end there, is the
 /// group's.
-void ResidentQueue::write_head(std::uint32_t slot, Form form, std::uint32_t items, const Piece* end,
+void ResidentQueue::write_head(std::uint32_t slot, Form form, std::uint32_t items, const NumberedBlock* end,
                                std::span<const std::byte> data, std::uint32_t number) noexcept {
-  Piece* const line = slots_[slot].in;
+  NumberedBlock* const line = slots_[slot].in;
   std::uint32_t view_begin = 0;
   std::memcpy(&view_begin, view_.data(), sizeof view_begin);
-  const auto pieces = static_cast<std::uint8_t>(end - line);
-  const Head head{items, known_.index, form, pieces, in_flight_ < kMany ? pieces : std::uint8_t{1}};
+  const auto blocks = static_cast<std::uint8_t>(end - line);
+  const Head head{items, known_.index, form, blocks, in_flight_ < kMany ? blocks : std::uint8_t{1}};
   const __m128i first = _mm_set_epi64x(static_cast<long long>(std::uint64_t{number} << 32 | view_begin),
                                        static_cast<long long>(std::bit_cast<std::uint64_t>(head)));
   way_.put_first_line(line, first, data.data(), std::min<std::size_t>(data.size(), kDataBehindFirst), number);
@@ -171,7 +171,7 @@ ResidentQueue::Part& ResidentQueue::next_part() noexcept {
 /// False: it is too large.
 bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
   if (batch.items != known_.items) know_size(batch.items);
-  if (known_.input_pieces > kSlotPieces - known_.head_pieces || known_.output_pieces > kSlotPieces) return false;
+  if (known_.input_blocks > kSlotPieces - known_.head_blocks || known_.output_blocks > kSlotPieces) return false;
   const std::uint32_t slot = free_.take();
   const std::uint32_t number = begin(slot);
   const auto& element_bytes = known_.shader->input_bytes;
@@ -181,7 +181,7 @@ bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
   const Form form = has_view(slot) && !element_bytes.empty() ? Form::columns_only : Form::columns;
   std::size_t next = 0;
   const std::span<const std::byte> data = form == Form::columns_only ? column(next++) : bring_view(slot);
-  Piece* to = pack_behind_first_line(slot, data, number);
+  NumberedBlock* to = pack_behind_first_line(slot, data, number);
   for (; next < element_bytes.size(); ++next) {
     const std::span<const std::byte> each = column(next);
     to = way_.pack(to, each.data(), each.size(), number);
@@ -212,8 +212,8 @@ EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
     for (std::size_t i = 0; i < known_.columns; ++i) from[i] += first * known_.element_bytes[i];
     const std::uint32_t number = begin(slot);
     const std::span<const std::byte> view = bring_view(slot);
-    Piece* const to = pack_behind_first_line(slot, view, number);
-    const Piece* const end = way_.pack(to, static_cast<const void*>(from.data()), bytes, number);
+    NumberedBlock* const to = pack_behind_first_line(slot, view, number);
+    const NumberedBlock* const end = way_.pack(to, static_cast<const void*>(from.data()), bytes, number);
     write_head(slot, Form::addresses, items, end, view, number);
     next_part() = {&batch, first, items, slot, Place::elsewhere, part + 1 == parts, inputs, outputs};
   }
@@ -320,7 +320,7 @@ Batch* ResidentQueue::poll() noexcept {
 /// Whether all of the results have come; then they are the batch's.
 bool ResidentQueue::take_answer(const Part& part) const noexcept {
   const std::uint32_t number = row_->lines[part.slot].number.load(std::memory_order_relaxed);
-  const Piece* from = slots_[part.slot].out;
+  const NumberedBlock* from = slots_[part.slot].out;
   if (number_in(*from) != number) return false;
   if (part.place == Place::elsewhere) {
     std::atomic_signal_fence(std::memory_order_acquire);
@@ -333,16 +333,16 @@ bool ResidentQueue::take_answer(const Part& part) const noexcept {
   }
   if (const std::uint32_t parts = parts_ahead(); in_flight_ > parts) {
     fetch(slots_[part_ahead(parts).slot].out, static_cast<std::uint32_t>(from - slots_[part.slot].out),
-          [](const Piece* piece) { __builtin_prefetch(piece); });
-    if (!slots_lie_aside()) fetch(slots_[part_ahead(kInputsAhead).slot].in, pieces_of_next(), prefetch_to_write);
+          [](const NumberedBlock* block) { __builtin_prefetch(block); });
+    if (!slots_lie_aside()) fetch(slots_[part_ahead(kInputsAhead).slot].in, blocks_of_next(), prefetch_to_write);
   }
   return true;
 }
 
-/// Asks for so many pieces, which the GPU has read or written last, before they are needed.
+/// Asks for so many blocks, which the GPU has read or written last, before they are needed.
 template <class Fetch>
-void ResidentQueue::fetch(const Piece* pieces, std::uint32_t count, Fetch line) noexcept {
-  for (std::uint32_t i = 0; i < count; i += kLinePieces) line(pieces + i);
+void ResidentQueue::fetch(const NumberedBlock* blocks, std::uint32_t count, Fetch line) noexcept {
+  for (std::uint32_t i = 0; i < count; i += kLinePieces) line(blocks + i);
 }
 
 /// Copies the part's results from the staging memory, if they are there.
@@ -362,7 +362,7 @@ void ResidentQueue::end(const Part& part) noexcept {
   if (part.place != Place::cpu) {
     row_->lines[part.slot].reads.store(0, std::memory_order_release);
     if (part.place == Place::slot && slots_lie_aside())
-      fetch(slots_[part.slot].in, pieces_of_next(), prefetch_to_write);
+      fetch(slots_[part.slot].in, blocks_of_next(), prefetch_to_write);
     free_.give_back(part.slot);
   }
   if (!part.is_last) return;

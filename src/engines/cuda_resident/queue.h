@@ -16,8 +16,8 @@
 
 #include "cuda/staging.h"
 #include "cuda_resident/free_slots.h"
-#include "cuda_resident/keeper.h"
-#include "cuda_resident/piece_lines.h"
+#include "cuda_resident/numbered_block_lines.h"
+#include "cuda_resident/resident_thread.h"
 #include "cuda_resident/slots.h"
 #include "penumbra/engine.h"
 
@@ -28,8 +28,8 @@ class ResidentQueue final : public EngineQueue {
   /// Items of a part at least, so that a group has something to do for each of its ways over the bus.
   static constexpr std::uint32_t kLeastPart = 2048;
 
-  /// `row` is the keeper's, `cpu` answers every batch at once.
-  ResidentQueue(Keeper& keeper, std::shared_ptr<SlotRow> row, const Engine& cpu,
+  /// `row` is the thread's, `cpu` answers every batch at once.
+  ResidentQueue(ResidentThread& thread, std::shared_ptr<SlotRow> row, const Engine& cpu,
                 std::unique_ptr<EngineQueue> cpu_queue);
   /// Waits for what is in flight.
   ~ResidentQueue() override;
@@ -59,8 +59,8 @@ class ResidentQueue final : public EngineQueue {
   struct Known {
     const Shader* shader = nullptr;
     std::uint8_t index = 0;
-    std::uint32_t head_pieces = 0;
-    std::uint32_t items = 0, input_pieces = 0, output_pieces = 0;  ///< of the last batch
+    std::uint32_t head_blocks = 0;
+    std::uint32_t items = 0, input_blocks = 0, output_blocks = 0;  ///< of the last batch
     std::size_t columns = 0;
     std::array<std::size_t, 2 * kMaxColumns> element_bytes{};  ///< as Addresses
   };
@@ -76,7 +76,7 @@ class ResidentQueue final : public EngineQueue {
   /// Found by trying 2, 4 and 12 with 144 in flight (E18).
   static constexpr std::uint32_t kInputsAhead = 2;
   static_assert(kInputsAhead <= kLeastAhead, "as many parts are known to be there");
-  /// With so many in flight a slot's next batch comes microseconds later, and its group reads the slot's first piece
+  /// With so many in flight a slot's next batch comes microseconds later, and its group reads the slot's first block
   /// alone meanwhile: readings of all of them by that many groups hold up the core that writes them. Found by trying 0
   /// and more than there are slots (E18): the first is better with 144 in flight, the second with 72.
   static constexpr std::uint32_t kMany = 120;
@@ -92,18 +92,18 @@ class ResidentQueue final : public EngineQueue {
   /// Whether a slot that is given back is not taken at once; then there is time to ask for its lines.
   bool slots_lie_aside() const noexcept { return count_ - in_flight_ >= FreeSlots::kAside; }
   /// Of the next batch, if it is like the last one and stands in a slot.
-  std::uint32_t pieces_of_next() const noexcept { return 1 + std::min(known_.input_pieces, kSlotPieces - 1); }
+  std::uint32_t blocks_of_next() const noexcept { return 1 + std::min(known_.input_blocks, kSlotPieces - 1); }
   void know(const Shader& shader) noexcept;
   void know_size(std::uint32_t items) noexcept;
   bool is_served() noexcept;
   bool take_copy() noexcept;
   bool has_view(std::uint32_t slot) const noexcept { return view_numbers_[slot] == view_number_; }
   std::uint32_t begin(std::uint32_t slot) noexcept;
-  Piece* pack_behind_first_line(std::uint32_t slot, std::span<const std::byte> data,
-                                std::uint32_t number) const noexcept;
+  NumberedBlock* pack_behind_first_line(std::uint32_t slot, std::span<const std::byte> data,
+                                        std::uint32_t number) const noexcept;
   std::span<const std::byte> bring_view(std::uint32_t slot) noexcept;
-  void write_head(std::uint32_t slot, Form form, std::uint32_t items, const Piece* end, std::span<const std::byte> data,
-                  std::uint32_t number) noexcept;
+  void write_head(std::uint32_t slot, Form form, std::uint32_t items, const NumberedBlock* end,
+                  std::span<const std::byte> data, std::uint32_t number) noexcept;
   bool submit_in_slot(Batch& batch) noexcept;
   Submitted submit_elsewhere(Batch& batch) noexcept;
   Submitted submit_to_cpu(Batch& batch) noexcept;
@@ -117,12 +117,12 @@ class ResidentQueue final : public EngineQueue {
                               const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept;
   bool take_answer(const Part& part) const noexcept;
   template <class Fetch>
-  static void fetch(const Piece* pieces, std::uint32_t count, Fetch line) noexcept;
+  static void fetch(const NumberedBlock* blocks, std::uint32_t count, Fetch line) noexcept;
   void take_staged(const Part& part) const noexcept;
   void end(const Part& part) noexcept;
   void run_on_cpu(const Part& part) noexcept;
 
-  Keeper& keeper_;
+  ResidentThread& thread_;
   const Engine& cpu_;
   const std::unique_ptr<EngineQueue> cpu_queue_;
   const std::shared_ptr<SlotRow> row_;
@@ -136,8 +136,8 @@ class ResidentQueue final : public EngineQueue {
   std::uint32_t head_ = 0, tail_ = 0;  ///< the oldest part, and where the next one will stand
   std::uint32_t in_flight_ = 0;
   Known known_;
-  TableLease* lease_ = nullptr;                   ///< of the table whose batches come
-  TableLease::Taken taken_;                       ///< of it, by the last batch
+  ResidentTable* lease_ = nullptr;                ///< of the table whose batches come
+  ResidentTable::Taken taken_;                    ///< of it, by the last batch
   std::array<std::byte, kMostViewBytes> view_{};  ///< that of `taken_`
   std::uint64_t view_number_ = 0;                 ///< another one whenever that is another view
   std::vector<std::uint64_t> view_numbers_;       ///< of each slot: of its last batch; 0: of none

@@ -99,15 +99,15 @@ struct Shading {
   using Positions = std::make_index_sequence<sizeof...(Column)>;
   static constexpr std::uint32_t kColumns = sizeof...(Column);
   static constexpr std::uint32_t kHeadBytes = sizeof(Head) + sizeof(View);
-  static constexpr std::uint32_t kHeadPieces = pieces_for(kHeadBytes);
-  static constexpr std::uint32_t kHeadRoom = aligned(kHeadPieces * kPieceBytes);
+  static constexpr std::uint32_t kHeadPieces = blocks_for(kHeadBytes);
+  static constexpr std::uint32_t kHeadRoom = aligned(kHeadPieces * kBlockBytes);
   static constexpr std::uint32_t kItemBytes = (std::uint32_t{ShaderArgument<Column>::element_bytes} + ...);
   static constexpr std::uint32_t kInputBytes =
       ((ShaderArgument<Column>::is_input ? std::uint32_t{ShaderArgument<Column>::element_bytes} : 0) + ...);
   /// Bytes of a part's inputs from which on the fence that ordinary loads want costs less than they gain.
   static constexpr std::uint32_t kLeastByLines = 4096;
   /// Items at once of a batch that stands elsewhere. Whole lines, so that aligned columns stay so.
-  static constexpr std::uint32_t kTileRoom = kHeadRoom + aligned(pieces_for(8 * kColumns) * kPieceBytes);
+  static constexpr std::uint32_t kTileRoom = kHeadRoom + aligned(blocks_for(8 * kColumns) * kBlockBytes);
   static constexpr std::uint32_t kTile = (kRoom - kTileRoom) / kItemBytes / 64 * 64;
   static_assert(kTile > 0, "an item fits into the room");
 
@@ -122,13 +122,13 @@ struct Shading {
     }
   }
 
-  /// Where a piece's data belong in the room, of the columns in one direction, which begin there at `room`.
-  static __device__ std::uint32_t place_of(std::uint32_t piece, bool inputs, std::uint32_t items, std::uint32_t room) {
-    std::uint32_t place = room + piece * kPieceBytes, first = 0;
+  /// Where a block's data belong in the room, of the columns in one direction, which begin there at `room`.
+  static __device__ std::uint32_t place_of(std::uint32_t block, bool inputs, std::uint32_t items, std::uint32_t room) {
+    std::uint32_t place = room + block * kBlockBytes, first = 0;
     for_each_column(inputs, items, [&](std::uint32_t, std::uint32_t bytes) {
-      if (piece >= first) place = room + (piece - first) * kPieceBytes;
-      first += pieces_for(bytes);
-      room += aligned(pieces_for(bytes) * kPieceBytes);
+      if (block >= first) place = room + (block - first) * kBlockBytes;
+      first += blocks_for(bytes);
+      room += aligned(blocks_for(bytes) * kBlockBytes);
     });
     return place;
   }
@@ -136,7 +136,7 @@ struct Shading {
   static __device__ std::uint32_t room_before(std::uint32_t position, bool inputs, std::uint32_t items) {
     std::uint32_t room = 0;
     for_each_column(inputs, items, [&](std::uint32_t each, std::uint32_t bytes) {
-      if (each < position) room += aligned(pieces_for(bytes) * kPieceBytes);
+      if (each < position) room += aligned(blocks_for(bytes) * kBlockBytes);
     });
     return room;
   }
@@ -155,13 +155,13 @@ struct Shading {
     return *reinterpret_cast<const View*>(room + sizeof(Head));
   }
 
-  /// Takes a piece's data into the room.
-  static __device__ void unpack(std::byte* room, std::uint32_t piece, uint4 value, Form form, std::uint32_t items) {
-    const std::uint32_t head_pieces = form == Form::columns_only ? 1 : kHeadPieces;
-    std::uint32_t place = piece * kPieceBytes;
-    if (piece >= head_pieces) {
-      const std::uint32_t behind = piece - head_pieces;
-      place = form == Form::addresses ? kHeadRoom + behind * kPieceBytes : place_of(behind, true, items, kHeadRoom);
+  /// Takes a block's data into the room.
+  static __device__ void unpack(std::byte* room, std::uint32_t block, uint4 value, Form form, std::uint32_t items) {
+    const std::uint32_t head_blocks = form == Form::columns_only ? 1 : kHeadPieces;
+    std::uint32_t place = block * kBlockBytes;
+    if (block >= head_blocks) {
+      const std::uint32_t behind = block - head_blocks;
+      place = form == Form::addresses ? kHeadRoom + behind * kBlockBytes : place_of(behind, true, items, kHeadRoom);
     }
     auto* const to = reinterpret_cast<std::uint32_t*>(room + place);
     to[0] = value.x;
@@ -177,14 +177,14 @@ struct Shading {
   }
 
   /// Writes the results into the slot, by one warp.
-  static __device__ void pack(const std::byte* room, Piece* out, std::uint32_t items, std::uint32_t number) {
-    std::uint32_t pieces = 0;
-    for_each_column(false, items, [&](std::uint32_t, std::uint32_t bytes) { pieces += pieces_for(bytes); });
-    if (pieces == 0) pieces = 1;
-    for (std::uint32_t piece = threadIdx.x; piece < pieces; piece += kWarp) {
+  static __device__ void pack(const std::byte* room, NumberedBlock* out, std::uint32_t items, std::uint32_t number) {
+    std::uint32_t blocks = 0;
+    for_each_column(false, items, [&](std::uint32_t, std::uint32_t bytes) { blocks += blocks_for(bytes); });
+    if (blocks == 0) blocks = 1;
+    for (std::uint32_t block = threadIdx.x; block < blocks; block += kWarp) {
       const auto* const from =
-          reinterpret_cast<const std::uint32_t*>(room + place_of(piece, false, items, outputs_room(items)));
-      store_vector(out + piece, make_uint4(from[0], from[1], from[2], number));
+          reinterpret_cast<const std::uint32_t*>(room + place_of(block, false, items, outputs_room(items)));
+      store_vector(out + block, make_uint4(from[0], from[1], from[2], number));
     }
   }
 

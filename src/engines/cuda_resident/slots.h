@@ -13,7 +13,7 @@
 
 #include "cuda/device.h"
 #include "cuda_resident/layout.h"
-#include "cuda_resident/leases.h"
+#include "cuda_resident/resident_tables.h"
 #include "penumbra/huge_memory.h"
 
 namespace penumbra::cuda_resident {
@@ -25,7 +25,7 @@ struct SharedRange {
   const std::shared_ptr<const HugeMemory> host;
   const bool is_needed;                   ///< the GPU is of no use without it
   std::atomic<std::byte*> seen{nullptr};  ///< `host` as the GPU sees it; null: it does not
-  unsigned users = 1;                     ///< the keeper's
+  unsigned users = 1;                     ///< the thread's
 
   bool has(const std::byte* begin, std::size_t bytes) const noexcept {
     return begin >= host->data() && begin + bytes <= host->data() + host->bytes();
@@ -54,11 +54,11 @@ struct SlotRow {
   const std::shared_ptr<SharedRange> range;
   std::vector<SlotLine> lines;  ///< of each slot
 
-  /// The generation that the slots are fresh for, see Keeper; the worker's word.
+  /// The generation that the slots are fresh for, see ResidentThread; the worker's word.
   std::atomic<std::uint32_t> fresh_for{0};
   /// The worker submits, see Submitting.
   std::atomic<bool> is_submitting{false};
-  /// Groups read the slots; the keeper's word.
+  /// Groups read the slots; the thread's word.
   std::atomic<bool> is_served{false};
   std::atomic<std::uint64_t> by_gpu{0}, by_cpu{0}, given_up{0};  ///< batches; the worker counts
 

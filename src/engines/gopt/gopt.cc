@@ -42,7 +42,7 @@ std::uint64_t ticks_of_reading() {
 struct Found {
   std::atomic<std::uint32_t> width{0};  ///< 0: not known yet
   std::atomic<double> gain{0};          ///< over width 1
-  std::atomic<bool> recalled{false};    ///< both are from an earlier run
+  std::atomic<bool> loaded{false};      ///< both are from an earlier run
 };
 
 /// How batches of one class of lengths go until their choice is asked again.
@@ -53,7 +53,7 @@ struct Steering {
 };
 
 /// What a queue has found out of a shader and a table.
-struct Finding {
+struct Calibration {
   std::atomic<const Shader*> shader{nullptr};  ///< null: the place is free
   std::atomic<const Table*> table{nullptr};
   std::array<Steering, kLengthClasses> steering;
@@ -72,20 +72,20 @@ class GoptEngine final : public Engine {
   void use_table(Table& /*table*/) override {}  // host memory is where it runs
   std::unique_ptr<EngineQueue> open_queue() override;
   std::vector<std::string> notes() const override;
-  std::vector<EngineFinding> findings() const override;
-  void recall(std::vector<EngineFinding> findings) override { recalled_ = std::move(findings); }
+  std::vector<EngineCalibration> calibrations() const override;
+  void load_calibrations(std::vector<EngineCalibration> calibrations) override { loaded_ = std::move(calibrations); }
 
   void add(const GoptQueue* queue);
   void remove(const GoptQueue* queue);
   /// Of an earlier run; null: none.
-  const EngineFinding* recalled(const Shader& shader, const Table& table) const noexcept;
+  const EngineCalibration* loaded(const Shader& shader, const Table& table) const noexcept;
 
  private:
   template <class Use>
-  void each_finding(Use use) const;
+  void each_calibration(Use use) const;
 
   const std::uint32_t width_;
-  std::vector<EngineFinding> recalled_;
+  std::vector<EngineCalibration> loaded_;
   mutable std::mutex mutex_;
   std::set<const GoptQueue*> queues_;
 };
@@ -110,7 +110,7 @@ class GoptQueue final : public EngineQueue {
   bool fetches_ahead() const noexcept override { return true; }
   Batch* poll() noexcept override { return nullptr; }
 
-  const std::array<Finding, 8>& findings() const { return findings_; }
+  const std::array<Calibration, 8>& calibrations() const { return calibrations_; }
 
  private:
   /// After so many items the table's size is looked at.
@@ -169,25 +169,25 @@ class GoptQueue final : public EngineQueue {
     shader_ = &shader;
     table_ = &table;
     forms_ = Variants<Forms>::call_of(shader);
-    for (Finding& each : findings_) {
+    for (Calibration& each : calibrations_) {
       if (each.shader.load(std::memory_order_relaxed) == &shader &&
           each.table.load(std::memory_order_relaxed) == &table) {
         current_ = &each;
         return;
       }
     }
-    current_ = &findings_[next_++ % findings_.size()];
+    current_ = &calibrations_[next_++ % calibrations_.size()];
     current_->size_class.store(table.size_class(), std::memory_order_relaxed);
-    const EngineFinding* const earlier = engine_.recalled(shader, table);
+    const EngineCalibration* const earlier = engine_.loaded(shader, table);
     for (std::size_t i = 0; i < kLengthClasses; ++i) {
       WidthChoice& choice = current_->choices[i] = WidthChoice(i);
       current_->steering[i] = {};
       Found& found = current_->found[i];
       const bool begins_there =
-          earlier != nullptr && i < earlier->figures.size() / 2 && choice.recall(earlier->figures[2 * i]);
+          earlier != nullptr && i < earlier->figures.size() / 2 && choice.load_calibrations(earlier->figures[2 * i]);
       found.width.store(begins_there ? choice.chosen() : 0, std::memory_order_relaxed);
       found.gain.store(begins_there ? earlier->figures[2 * i + 1] : 0, std::memory_order_relaxed);
-      found.recalled.store(begins_there, std::memory_order_relaxed);
+      found.loaded.store(begins_there, std::memory_order_relaxed);
     }
     current_->shader.store(&shader, std::memory_order_relaxed);
     current_->table.store(&table, std::memory_order_relaxed);
@@ -197,7 +197,7 @@ class GoptQueue final : public EngineQueue {
     Found& found = current_->found[of];
     found.gain.store(choice.plain_cost() / std::max(choice.cost(), 1e-9), std::memory_order_relaxed);
     found.width.store(choice.chosen(), std::memory_order_relaxed);
-    found.recalled.store(false, std::memory_order_relaxed);
+    found.loaded.store(false, std::memory_order_relaxed);
   }
 
   GoptEngine& engine_;
@@ -206,8 +206,8 @@ class GoptQueue final : public EngineQueue {
   const Shader* shader_ = nullptr;  ///< the last batch's, and so on
   const Table* table_ = nullptr;
   Forms forms_;
-  Finding* current_ = nullptr;
-  std::array<Finding, 8> findings_;
+  Calibration* current_ = nullptr;
+  std::array<Calibration, 8> calibrations_;
   std::size_t next_ = 0;
 };
 
@@ -235,21 +235,21 @@ void GoptEngine::remove(const GoptQueue* queue) {
   queues_.erase(queue);
 }
 
-const EngineFinding* GoptEngine::recalled(const Shader& shader, const Table& table) const noexcept {
+const EngineCalibration* GoptEngine::loaded(const Shader& shader, const Table& table) const noexcept {
   const unsigned size_class = table.size_class();
-  for (const EngineFinding& each : recalled_) {
+  for (const EngineCalibration& each : loaded_) {
     if (each.size_class == size_class && each.shader == shader.name) return &each;
   }
   return nullptr;
 }
 
 template <class Use>
-void GoptEngine::each_finding(Use use) const {
+void GoptEngine::each_calibration(Use use) const {
   const std::lock_guard lock(mutex_);
   for (const GoptQueue* queue : queues_) {
-    for (const Finding& finding : queue->findings()) {
-      const Shader* const shader = finding.shader.load(std::memory_order_relaxed);
-      if (shader != nullptr) use(*shader, finding);
+    for (const Calibration& calibration : queue->calibrations()) {
+      const Shader* const shader = calibration.shader.load(std::memory_order_relaxed);
+      if (shader != nullptr) use(*shader, calibration);
     }
   }
 }
@@ -257,16 +257,16 @@ void GoptEngine::each_finding(Use use) const {
 std::vector<std::string> GoptEngine::notes() const {
   if (width_ != 0) return {"width " + std::to_string(width_) + ", as it was told"};
   std::vector<std::string> lines;
-  each_finding([&lines](const Shader& shader, const Finding& finding) {
+  each_calibration([&lines](const Shader& shader, const Calibration& calibration) {
     const std::size_t before = lines.size();
     for (std::size_t i = 0; i < kLengthClasses; ++i) {
-      const Found& found = finding.found[i];
+      const Found& found = calibration.found[i];
       const std::uint32_t width = found.width.load(std::memory_order_relaxed);
       if (width == 0) continue;
       std::array<char, 96> said{};
       std::snprintf(said.data(), said.size(), ", batches of %s: width %u, %.2f times width 1%s", in_words(i).c_str(),
                     width, found.gain.load(std::memory_order_relaxed),
-                    found.recalled.load(std::memory_order_relaxed) ? " in an earlier run" : "");
+                    found.loaded.load(std::memory_order_relaxed) ? " in an earlier run" : "");
       lines.push_back(shader.name + said.data());
     }
     if (lines.size() == before) lines.push_back(shader.name + ": no width chosen yet");
@@ -275,30 +275,30 @@ std::vector<std::string> GoptEngine::notes() const {
   return lines;
 }
 
-std::vector<EngineFinding> GoptEngine::findings() const {
-  std::vector<EngineFinding> all;
-  each_finding([&all](const Shader& shader, const Finding& finding) {
-    const unsigned size_class = finding.size_class.load(std::memory_order_relaxed);
-    const auto is_of_same = [&](const EngineFinding& each) {
+std::vector<EngineCalibration> GoptEngine::calibrations() const {
+  std::vector<EngineCalibration> all;
+  each_calibration([&all](const Shader& shader, const Calibration& calibration) {
+    const unsigned size_class = calibration.size_class.load(std::memory_order_relaxed);
+    const auto is_of_same = [&](const EngineCalibration& each) {
       return each.shader == shader.name && each.size_class == size_class;
     };
     auto place = std::ranges::find_if(all, is_of_same);
     const bool is_new = place == all.end();
-    EngineFinding one{.shader = shader.name, .size_class = size_class};
+    EngineCalibration one{.shader = shader.name, .size_class = size_class};
     one.figures.resize(2 * kLengthClasses);
-    EngineFinding& merged = is_new ? one : *place;
+    EngineCalibration& merged = is_new ? one : *place;
     bool has_news = false;
     for (std::size_t i = 0; i < kLengthClasses; ++i) {
-      const Found& found = finding.found[i];
+      const Found& found = calibration.found[i];
       const std::uint32_t width = found.width.load(std::memory_order_relaxed);
-      has_news |= width != 0 && !found.recalled.load(std::memory_order_relaxed);
+      has_news |= width != 0 && !found.loaded.load(std::memory_order_relaxed);
       if (width == 0 || merged.figures[2 * i] != 0) continue;
       merged.figures[2 * i] = width;
       merged.figures[2 * i + 1] = found.gain.load(std::memory_order_relaxed);
     }
     if (is_new && has_news) all.push_back(std::move(one));
   });
-  for (EngineFinding& each : all) {
+  for (EngineCalibration& each : all) {
     // The usual batches stand for all: whole chunks, or what comes next to them.
     for (std::size_t i = 0; i < kLengthClasses && (each.value == 0 || i <= kChunkClass); ++i) {
       if (each.figures[2 * i] == 0) continue;
@@ -313,7 +313,7 @@ std::vector<EngineFinding> GoptEngine::findings() const {
     {.name = "gopt",
      .summary = "CPU code whose items take turns while memory is waited for, run by the worker itself",
      .priority = 20,
-     .at_once = true,
+     .is_synchronous = true,
      .settings = {{.name = "width",
                    .least = 1,
                    .most = 256,

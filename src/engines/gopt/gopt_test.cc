@@ -9,7 +9,7 @@
 
 #include "gopt/width_choice.h"
 #include "penumbra/engine.h"
-#include "shaders/echo/echo.shader.h"
+#include "tables/echo/echo.shader.h"
 
 namespace penumbra::gopt {
 namespace {
@@ -42,15 +42,15 @@ class GoptEngine : public testing::Test {
 
 TEST_F(GoptEngine, TriesAllWidthsInOneLongBatch) {
   echo(*queue_, shader_, table_, 2 * 4096);
-  EXPECT_TRUE(engine_->findings().empty()) << "a trial takes more";
+  EXPECT_TRUE(engine_->calibrations().empty()) << "a trial takes more";
   echo(*queue_, shader_, table_, kTrialItems);
-  EXPECT_EQ(engine_->findings().size(), 1U) << "and the rest of the batch goes with what was found";
+  EXPECT_EQ(engine_->calibrations().size(), 1U) << "and the rest of the batch goes with what was found";
 }
 
 TEST_F(GoptEngine, ChoosesForEachLengthOfBatches) {
   for (std::uint32_t i = 0; i < kTrialItems / 64; ++i) echo(*queue_, shader_, table_, 64);
   const auto knows = [this](std::uint32_t items) {
-    return engine_->findings().at(0).figures.at(2 * length_class(items)) != 0;
+    return engine_->calibrations().at(0).figures.at(2 * length_class(items)) != 0;
   };
   EXPECT_TRUE(knows(64));
   EXPECT_FALSE(knows(8));
@@ -60,12 +60,12 @@ TEST_F(GoptEngine, ChoosesForEachLengthOfBatches) {
 }
 
 TEST_F(GoptEngine, BeginsWithWhatAnEarlierRunFoundForEachLength) {
-  EngineFinding earlier{.shader = "echo", .size_class = table_.size_class()};
+  EngineCalibration earlier{.shader = "echo", .size_class = table_.size_class()};
   earlier.figures.resize(2 * kLengthClasses);
   earlier.figures[2 * length_class(64)] = 24;
   earlier.figures[2 * length_class(64) + 1] = 1.5;
   earlier.figures[2 * length_class(8)] = -3e300;
-  engine_->recall({earlier});
+  engine_->load_calibrations({earlier});
   echo(*queue_, shader_, table_, 64);
   echo(*queue_, shader_, table_, 8);
   EXPECT_EQ(engine_->notes(),

@@ -45,7 +45,7 @@ void WidthChoice::begin() noexcept {
   trial_ticks_ = 0;
 }
 
-bool WidthChoice::recall(double width) noexcept {
+bool WidthChoice::load_calibrations(double width) noexcept {
   const auto* const found = std::ranges::find_if(kWidths, [width](std::uint32_t each) { return width == each; });
   const auto index = static_cast<std::size_t>(found - kWidths.begin());
   if (index >= widths_) return false;

@@ -63,7 +63,7 @@ class WidthChoice {
   bool measured(std::uint64_t ticks, std::uint32_t items) noexcept;
 
   /// Starts with a width of an earlier run, and with a pause. False, without effect, if `width` is none of kWidths.
-  bool recall(double width) noexcept;
+  bool load_calibrations(double width) noexcept;
   /// Lets the next batch begin a trial, because the table has become another one; pauses are short again.
   void restart() noexcept;
 

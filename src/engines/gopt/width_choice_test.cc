@@ -107,7 +107,7 @@ TEST(WidthChoice, OfBatchesOfALengthTriesNoWidthsFarBeyondIt) {
   WidthChoice alone(length_class(1));
   EXPECT_EQ(trial(alone, cheapest(4, 1.15), 1), 1U);
   EXPECT_EQ(trial(alone, cheapest(4, 1.5), 1), 4U);
-  EXPECT_FALSE(alone.recall(8));
+  EXPECT_FALSE(alone.load_calibrations(8));
   WidthChoice few(length_class(8));
   std::uint32_t widest = 0;
   trial(
@@ -132,10 +132,10 @@ TEST(WidthChoice, OfBatchesOfALengthTriesNoWidthsFarBeyondIt) {
 TEST(WidthChoice, BeginsWithWhatAnEarlierRunFoundAndStillFollows) {
   WidthChoice choice(kOfChunks);
   for (const double wrong : {17.0, 0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_FALSE(choice.recall(wrong)) << wrong;
+    EXPECT_FALSE(choice.load_calibrations(wrong)) << wrong;
   }
   EXPECT_TRUE(choice.is_trial());
-  EXPECT_TRUE(choice.recall(24));
+  EXPECT_TRUE(choice.load_calibrations(24));
   EXPECT_EQ(choice.chosen(), 24U);
   EXPECT_FALSE(choice.is_trial());
   EXPECT_EQ(trial(choice, cheapest(8, 1.25)), 8U);

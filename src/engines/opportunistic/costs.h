@@ -25,7 +25,7 @@ struct Costs {
 
   bool operator==(const Costs&) const = default;
 };
-/// As EngineFinding::figures has them.
+/// As EngineCalibration::figures has them.
 inline constexpr std::size_t kCostFigures = 4;
 
 std::array<double, kCostFigures> to_figures(const Costs& costs);

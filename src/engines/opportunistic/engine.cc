@@ -29,10 +29,10 @@ void AutoEngine::use_table(Table& table) {
   for (const Member& member : members_) member.engine->use_table(table);
 }
 
-void AutoEngine::expect(const Shader& shader, const Table& table) {
+void AutoEngine::announce(const Shader& shader, const Table& table) {
   const auto& shared = static_cast<const SharedShader&>(shader);
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (shared.of_members[i] != nullptr) members_[i].engine->expect(*shared.of_members[i], table);
+    if (shared.of_members[i] != nullptr) members_[i].engine->announce(*shared.of_members[i], table);
   }
   std::vector<std::size_t> ways;
   find_ways(shared, table, ways);
@@ -43,9 +43,9 @@ void AutoEngine::expect(const Shader& shader, const Table& table) {
 /// Of the members that answer at once only the best that has the shader.
 bool AutoEngine::is_candidate(const SharedShader& shader, std::size_t member) const noexcept {
   if (shader.of_members[member] == nullptr) return false;
-  if (!members_[member].at_once) return true;
+  if (!members_[member].is_synchronous) return true;
   for (std::size_t i = 0; i < member; ++i) {
-    if (members_[i].at_once && shader.of_members[i] != nullptr) return false;
+    if (members_[i].is_synchronous && shader.of_members[i] != nullptr) return false;
   }
   return true;
 }
@@ -62,8 +62,9 @@ void AutoEngine::find_ways(const SharedShader& shader, const Table& table,
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (is_candidate(shader, i)) ways.push_back(i);
   }
-  const auto at_once = std::ranges::find_if(ways, [this](std::size_t each) { return members_[each].at_once; });
-  if (at_once != ways.end()) std::rotate(ways.begin(), at_once, at_once + 1);
+  const auto is_synchronous =
+      std::ranges::find_if(ways, [this](std::size_t each) { return members_[each].is_synchronous; });
+  if (is_synchronous != ways.end()) std::rotate(ways.begin(), is_synchronous, is_synchronous + 1);
 }
 
 std::size_t AutoEngine::in_its_place(const SharedShader& shader,
@@ -71,7 +72,7 @@ std::size_t AutoEngine::in_its_place(const SharedShader& shader,
   std::size_t found = members_.size();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (queues[i] == nullptr || shader.of_members[i] == nullptr) continue;
-    if (members_[i].at_once) return i;
+    if (members_[i].is_synchronous) return i;
     found = std::min(found, i);
   }
   return found;
@@ -89,7 +90,7 @@ std::unique_ptr<EngineQueue> AutoEngine::open(std::optional<unsigned> core) {
     try {
       queue = core ? member.engine->open_queue_for(*core) : member.engine->open_queue();
     } catch (const std::runtime_error& error) {
-      if (member.at_once) throw;
+      if (member.is_synchronous) throw;
       const std::lock_guard lock(mutex_);
       const std::string word = member.name + ": not for every worker: " + error.what();
       if (std::ranges::find(words_, word) == words_.end()) words_.push_back(word);
@@ -126,32 +127,32 @@ bool AutoEngine::has_queue_into(std::size_t member) const {
 std::optional<Costs> AutoEngine::measure_member(const Route& route, std::size_t member) const {
   std::vector<std::unique_ptr<EngineQueue>> fresh;  // what they find out of random columns is not for the workers'
   std::vector<WorkersQueue> queues;
-  const bool at_once = members_[member].at_once;
+  const bool is_synchronous = members_[member].is_synchronous;
   for (const AutoQueue* const each : one_queue_a_core()) {
     EngineQueue* queue = each->queue_into(member);
-    if (at_once) queue = fresh.emplace_back(members_[member].engine->open_queue()).get();
+    if (is_synchronous) queue = fresh.emplace_back(members_[member].engine->open_queue()).get();
     if (queue != nullptr) queues.push_back({queue, each->core()});
   }
   if (queues.empty()) return std::nullopt;
-  return measure(*route.shader->of_members[member], *route.table, queues, at_once, now_);
+  return measure(*route.shader->of_members[member], *route.table, queues, is_synchronous, now_);
 }
 
-void AutoEngine::choose(Route& route, const std::vector<EngineFinding>& findings) {
+void AutoEngine::choose(Route& route, const std::vector<EngineCalibration>& calibrations) {
   route.size_class = route.table->size_class();
-  const auto is_its = [&](const EngineFinding& each) {
+  const auto is_its = [&](const EngineCalibration& each) {
     return each.shader == route.shader->name && each.size_class == route.size_class &&
            each.figures.size() == kCostFigures * members_.size();
   };
-  const auto known = std::ranges::find_if(findings, is_its);
-  route.is_recalled = known != findings.end();
+  const auto known = std::ranges::find_if(calibrations, is_its);
+  route.is_loaded = known != calibrations.end();
   std::vector<std::size_t> silent;  // their accelerators may come back
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (!is_candidate(*route.shader, i)) continue;
     std::optional<Costs> costs;
-    if (route.is_recalled) costs = costs_of(std::span(known->figures).subspan(kCostFigures * i, kCostFigures));
+    if (route.is_loaded) costs = costs_of(std::span(known->figures).subspan(kCostFigures * i, kCostFigures));
     if (!costs) {
       costs = measure_member(route, i);
-      if (costs) route.is_recalled = false;
+      if (costs) route.is_loaded = false;
     }
     if (costs) {
       route.costs.push_back({i, *costs});
@@ -164,11 +165,11 @@ void AutoEngine::choose(Route& route, const std::vector<EngineFinding>& findings
   route.taken.heavy.insert(route.taken.heavy.end(), silent.begin(), silent.end());
 }
 
-void AutoEngine::recall(std::vector<EngineFinding> findings) {
+void AutoEngine::load_calibrations(std::vector<EngineCalibration> calibrations) {
   if (queues_.empty() || routes_.empty()) return;
   for (Route& route : routes_) {
     const bool can_be_measured = !route.shader->has_arena && route.table->view() != nullptr;
-    if (can_be_measured) choose(route, findings);
+    if (can_be_measured) choose(route, calibrations);
   }
   const std::lock_guard lock(mutex_);
   for (const Route& route : routes_) add_words(route);
@@ -180,7 +181,7 @@ void AutoEngine::close_what_is_not_taken() {
     const auto takes = [i](const Route& route) {
       return route.taken.light == i || std::ranges::find(route.taken.heavy, i) != route.taken.heavy.end();
     };
-    if (members_[i].at_once || std::ranges::any_of(routes_, takes)) continue;
+    if (members_[i].is_synchronous || std::ranges::any_of(routes_, takes)) continue;
     for (AutoQueue* const queue : queues_) queue->close(i);
   }
 }
@@ -194,7 +195,7 @@ void AutoEngine::add_words(const Route& route) {
   }
   for (const auto& [member, costs] : route.costs) {
     words_.push_back(of + " on " + members_[member].name + ": " + describe(costs) +
-                     (route.is_recalled ? ", in an earlier run" : ""));
+                     (route.is_loaded ? ", in an earlier run" : ""));
   }
 }
 
@@ -207,34 +208,34 @@ std::vector<std::string> AutoEngine::notes() const {
   return lines;
 }
 
-std::vector<EngineFinding> AutoEngine::findings() const {
-  std::vector<EngineFinding> found;
+std::vector<EngineCalibration> AutoEngine::calibrations() const {
+  std::vector<EngineCalibration> found;
   for (const Route& route : routes_) {
-    if (route.is_recalled || route.costs.empty()) continue;
+    if (route.is_loaded || route.costs.empty()) continue;
     const auto costs_of_member = [&route](std::size_t member) {
       return std::ranges::find(route.costs, member, &MemberCosts::member);
     };
     const auto& heavy = route.taken.heavy;
     const bool is_worth_a_trial = !heavy.empty() && costs_of_member(heavy.front()) != route.costs.end();
     const std::size_t likeliest = is_worth_a_trial ? heavy.front() : route.taken.light;
-    EngineFinding& finding = found.emplace_back();
-    finding.shader = route.shader->name;
-    finding.size_class = route.size_class;
-    finding.value = likeliest;
-    finding.gain = gain(costs_of_member(route.taken.light)->costs, costs_of_member(likeliest)->costs);
-    finding.figures.resize(kCostFigures * members_.size());  // zeros: not known
+    EngineCalibration& calibration = found.emplace_back();
+    calibration.shader = route.shader->name;
+    calibration.size_class = route.size_class;
+    calibration.value = likeliest;
+    calibration.gain = gain(costs_of_member(route.taken.light)->costs, costs_of_member(likeliest)->costs);
+    calibration.figures.resize(kCostFigures * members_.size());  // zeros: not known
     for (const auto& [member, costs] : route.costs) {
       std::ranges::copy(to_figures(costs),
-                        finding.figures.begin() + static_cast<std::ptrdiff_t>(kCostFigures * member));
+                        calibration.figures.begin() + static_cast<std::ptrdiff_t>(kCostFigures * member));
     }
   }
   return found;
 }
 
-std::string AutoEngine::conditions() const {
+std::string AutoEngine::calibration_key() const {
   std::string text;
   for (const Member& member : members_) {
-    const std::string own = member.engine->conditions();
+    const std::string own = member.engine->calibration_key();
     text += member.name + (own.empty() ? "" : " on " + own) + ", ";
   }
   const std::lock_guard lock(mutex_);
@@ -254,7 +255,7 @@ std::unique_ptr<Engine> create(const EngineSettings& settings) {
   std::vector<Member> members;
   for (const auto& info : engines()) {
     if (info.name == kAuto || !info.probe().available) continue;
-    members.push_back({info.name, info.at_once, info.create({})});
+    members.push_back({info.name, info.is_synchronous, info.create({})});
   }
   const auto told = settings.find("max_delay");
   const std::uint64_t max_delay = told == settings.end() ? 0 : told->second * 1000;

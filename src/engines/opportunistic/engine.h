@@ -22,7 +22,7 @@ namespace penumbra::opportunistic {
 /// An engine that `auto` can hand batches to.
 struct Member {
   std::string name;
-  bool at_once = false;  ///< EngineInfo::at_once
+  bool is_synchronous = false;  ///< EngineInfo::is_synchronous
   std::unique_ptr<Engine> engine;
 };
 
@@ -38,7 +38,7 @@ struct Route {
   Taken taken;
   std::vector<MemberCosts> costs;  ///< as far as they are known
   unsigned size_class = 0;         ///< of the table, when these were measured
-  bool is_recalled = false;
+  bool is_loaded = false;
 };
 
 class AutoQueue;
@@ -51,15 +51,15 @@ class AutoEngine final : public Engine {
 
   const Shader* find_shader(const std::string& name) const override;
   void use_table(Table& table) override;
-  void expect(const Shader& shader, const Table& table) override;
+  void announce(const Shader& shader, const Table& table) override;
   std::unique_ptr<EngineQueue> open_queue() override { return open({}); }
   std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override { return open(core); }
   std::vector<std::string> notes() const override;
-  std::vector<EngineFinding> findings() const override;
+  std::vector<EngineCalibration> calibrations() const override;
   /// Chooses for what is expected, and closes its queues into members that are not chosen for any of it.
-  void recall(std::vector<EngineFinding> findings) override;
+  void load_calibrations(std::vector<EngineCalibration> calibrations) override;
   /// The accelerators, and for how many workers it was measured.
-  std::string conditions() const override;
+  std::string calibration_key() const override;
   std::vector<std::pair<std::string, Engine*>> members() const override;
 
   // Its queues.
@@ -83,7 +83,7 @@ class AutoEngine final : public Engine {
   std::vector<AutoQueue*> one_queue_a_core() const;
   bool has_queue_into(std::size_t member) const;
   std::optional<Costs> measure_member(const Route& route, std::size_t member) const;
-  void choose(Route& route, const std::vector<EngineFinding>& findings);
+  void choose(Route& route, const std::vector<EngineCalibration>& calibrations);
   void close_what_is_not_taken();
   void add_words(const Route& route);
 

@@ -36,8 +36,8 @@ using testing::SizeIs;
 
 constexpr Timing kCpu{.of_item = 10, .of_batch = 20};
 constexpr Timing kSlowCpu{.of_item = 20, .of_batch = 20};
-constexpr Timing kGpu{.at_once = false, .of_item = 1, .of_batch = 50, .latency = 3000, .period = 100};
-constexpr Timing kFarGpu{.at_once = false, .of_item = 1, .of_batch = 60, .latency = 120'000, .period = 250};
+constexpr Timing kGpu{.is_synchronous = false, .of_item = 1, .of_batch = 50, .latency = 3000, .period = 100};
+constexpr Timing kFarGpu{.is_synchronous = false, .of_item = 1, .of_batch = 60, .latency = 120'000, .period = 250};
 
 /// `auto` over members called cpu, slow, gpu and far, as far as they are wanted.
 class AutoWorld {
@@ -53,19 +53,19 @@ class AutoWorld {
     for (const Wanted& each : wanted) {
       Seen& its = seen.emplace_back();
       members.push_back(
-          {each.name, each.timing.at_once, std::make_unique<TimedEngine>(each.timing, its, each.shaders)});
+          {each.name, each.timing.is_synchronous, std::make_unique<TimedEngine>(each.timing, its, each.shaders)});
     }
     engine = std::make_unique<AutoEngine>(std::move(members), max_delay, &test_now);
     engine->use_table(table);
     shader = engine->find_shader("one");
   }
   void expect_and_open() {
-    engine->expect(*shader, table);
+    engine->announce(*shader, table);
     queue = engine->open_queue_for(0);
   }
-  void calibrate(const std::vector<EngineFinding>& findings = {}) {
+  void calibrate(const std::vector<EngineCalibration>& calibrations = {}) {
     expect_and_open();
-    engine->recall(findings);
+    engine->load_calibrations(calibrations);
     for (Seen& each : seen) each.batches = 0;
   }
   std::string notes() const {
@@ -90,7 +90,7 @@ class Traffic {
     while (!flying_.empty()) take_back();
   }
 
-  void send(std::uint32_t items, bool is_pressed, const Shader& shader) {
+  void send(std::uint32_t items, bool has_backlog, const Shader& shader) {
     while (flying_.size() == places_.size()) take_back();
     Place& place = places_[next_++ % places_.size()];
     place.in.resize(items);
@@ -100,7 +100,7 @@ class Traffic {
     place.batch = {.shader = &shader, .table = &world_.table, .items = items};
     place.batch.inputs = {place.in.data()};
     place.batch.outputs = {place.out.data()};
-    place.batch.is_pressed = is_pressed;
+    place.batch.has_backlog = has_backlog;
     for (;;) {
       const auto answer = queue_.submit(place.batch);
       if (answer == EngineQueue::Submitted::done) {
@@ -190,14 +190,14 @@ TEST(Auto, LetsFunctionsFetchAheadWhileTheCpuIsUsed) {
 TEST(Auto, MeasuresWhatEachMemberCosts) {
   AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu}});
   world.expect_and_open();
-  world.engine->recall({});
-  const auto findings = world.engine->findings();
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].shader, "one");
-  EXPECT_EQ(findings[0].size_class, world.table.size_class());
-  ASSERT_THAT(findings[0].figures, SizeIs(2 * kCostFigures));
-  const auto cpu = costs_of(std::span(findings[0].figures).first(kCostFigures));
-  const auto gpu = costs_of(std::span(findings[0].figures).last(kCostFigures));
+  world.engine->load_calibrations({});
+  const auto calibrations = world.engine->calibrations();
+  ASSERT_THAT(calibrations, SizeIs(1));
+  EXPECT_EQ(calibrations[0].shader, "one");
+  EXPECT_EQ(calibrations[0].size_class, world.table.size_class());
+  ASSERT_THAT(calibrations[0].figures, SizeIs(2 * kCostFigures));
+  const auto cpu = costs_of(std::span(calibrations[0].figures).first(kCostFigures));
+  const auto gpu = costs_of(std::span(calibrations[0].figures).last(kCostFigures));
   ASSERT_TRUE(cpu && gpu);
   const auto of_cpu = [](std::uint32_t items) { return 20 + 10.0 * items; };
   const auto of_gpu = [](std::uint32_t items) { return 50 + 1.0 * items; };
@@ -220,30 +220,30 @@ TEST(Auto, ChoosesByWhatAnEarlierRunMeasured) {
   first.calibrate();
   AutoWorld second({{"cpu", kCpu}, {"gpu", kGpu}});
   second.expect_and_open();
-  second.engine->recall(first.engine->findings());
+  second.engine->load_calibrations(first.engine->calibrations());
   EXPECT_EQ(second.seen[0].batches + second.seen[1].batches, 0U) << "nothing was measured";
-  EXPECT_THAT(second.engine->findings(), IsEmpty());
+  EXPECT_THAT(second.engine->calibrations(), IsEmpty());
   EXPECT_THAT(second.notes(), AllOf(HasSubstr("one: cpu under light load, tried under heavy load: gpu"),
                                     HasSubstr("in an earlier run")));
-  EXPECT_EQ(second.engine->conditions(), first.engine->conditions());
+  EXPECT_EQ(second.engine->calibration_key(), first.engine->calibration_key());
 }
 
 TEST(Auto, MeasuresAnewWhatAnEarlierRunCannotHaveMeasured) {
   AutoWorld first({{"cpu", kCpu}, {"gpu", kGpu}});
   first.calibrate();
-  const auto good = first.engine->findings();
-  std::vector<std::vector<EngineFinding>> wrong(5, good);
+  const auto good = first.engine->calibrations();
+  std::vector<std::vector<EngineCalibration>> wrong(5, good);
   wrong[0][0].shader = "two";
   wrong[1][0].size_class += 1;
   wrong[2][0].figures.pop_back();
   wrong[3][0].figures.assign(2 * kCostFigures, 0);
   wrong[4][0].figures[3] = -1;
-  for (const auto& findings : wrong) {
+  for (const auto& calibrations : wrong) {
     AutoWorld second({{"cpu", kCpu}, {"gpu", kGpu}});
     second.expect_and_open();
-    second.engine->recall(findings);
+    second.engine->load_calibrations(calibrations);
     EXPECT_GT(second.seen[0].batches, 0U);
-    EXPECT_THAT(second.engine->findings(), SizeIs(1));
+    EXPECT_THAT(second.engine->calibrations(), SizeIs(1));
   }
 }
 
@@ -251,14 +251,14 @@ TEST(Auto, NamesItsMembersTheirConditionsAndTheWorkers) {
   AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu}});
   const auto one = world.engine->open_queue_for(0), same = world.engine->open_queue_for(0),
              other = world.engine->open_queue_for(3);
-  EXPECT_EQ(world.engine->conditions(), "cpu on a clock, gpu on a clock, 2 workers");
+  EXPECT_EQ(world.engine->calibration_key(), "cpu on a clock, gpu on a clock, 2 workers");
   ASSERT_THAT(world.engine->members(), SizeIs(2));
   EXPECT_EQ(world.engine->members()[1].first, "gpu");
 }
 
 TEST(Auto, TellsMembersOfTheTableAndOfTheirOwnShader) {
   AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu, {"two"}}});
-  world.engine->expect(*world.shader, world.table);
+  world.engine->announce(*world.shader, world.table);
   EXPECT_THAT(world.seen[0].told, ElementsAre("uses numbers", "expects one on numbers"));
   EXPECT_THAT(world.seen[1].told, ElementsAre("uses numbers"));
 }
@@ -276,7 +276,7 @@ TEST(Auto, OfSeveralTakesTheBestForEachLoadAndLetsTheOthersGo) {
 }
 
 TEST(Auto, UsesNoGpuThatIsFarFromAsFast) {
-  constexpr Timing kPoorGpu{.at_once = false, .of_item = 60, .of_batch = 50, .latency = 3000, .period = 100};
+  constexpr Timing kPoorGpu{.is_synchronous = false, .of_item = 60, .of_batch = 50, .latency = 3000, .period = 100};
   AutoWorld world({{"cpu", kCpu}, {"gpu", kPoorGpu}});
   world.calibrate();
   Traffic traffic(world, *world.queue);
@@ -303,7 +303,7 @@ TEST(Auto, FallsBackOnTheCpuWhereTheGpuIsTakenForEverything) {
   AutoWorld world({{"cpu", kHeavyCpu}, {"gpu", scarce}});
   world.expect_and_open();
   const auto second = world.engine->open_queue_for(1);
-  world.engine->recall({});
+  world.engine->load_calibrations({});
   for (Seen& each : world.seen) each.batches = 0;
   Traffic traffic(world, *second);
   traffic.trickle(10);
@@ -318,9 +318,9 @@ TEST(Auto, MeasuresWhatCanBeMeasuredBesideWhatCannot) {
   AutoWorld world({{"cpu", kCpu}, {"gpu", kGpu}});
   Table empty{"nothing yet"};
   world.engine->use_table(empty);
-  world.engine->expect(*world.engine->find_shader("two"), empty);
+  world.engine->announce(*world.engine->find_shader("two"), empty);
   world.calibrate();
-  EXPECT_THAT(world.engine->findings(), SizeIs(1));
+  EXPECT_THAT(world.engine->calibrations(), SizeIs(1));
   EXPECT_THAT(world.notes(), HasSubstr("two: cpu under light load, tried under heavy load: gpu"));
 }
 
@@ -340,7 +340,7 @@ TEST(Auto, DoesWithoutAMemberThatHasNoQueueLeft) {
   AutoWorld world({{"cpu", kCpu}, {"gpu", scarce}});
   world.expect_and_open();
   const auto second = world.engine->open_queue_for(1);
-  world.engine->recall({});
+  world.engine->load_calibrations({});
   EXPECT_THAT(world.engine->notes(), Contains("gpu: not for every worker: no queue is left"));
   for (EngineQueue* queue : {world.queue.get(), second.get()}) {
     const std::uint64_t before = world.seen[1].batches;
@@ -367,8 +367,8 @@ TEST(Auto, MeasuresAGpuWhenItIsReady) {
   AutoWorld ready({{"cpu", kCpu}, {"gpu", kGpu}}), world({{"cpu", kCpu}, {"gpu", late}});
   ready.calibrate();
   world.calibrate();
-  ASSERT_THAT(world.engine->findings(), SizeIs(1));
-  EXPECT_EQ(world.engine->findings()[0].figures, ready.engine->findings().at(0).figures);
+  ASSERT_THAT(world.engine->calibrations(), SizeIs(1));
+  EXPECT_EQ(world.engine->calibrations()[0].figures, ready.engine->calibrations().at(0).figures);
 }
 
 TEST(Auto, TriesAGpuThatCouldNotBeMeasured) {
@@ -378,9 +378,9 @@ TEST(Auto, TriesAGpuThatCouldNotBeMeasured) {
   world.calibrate();
   EXPECT_THAT(world.notes(), HasSubstr("one: cpu under light load, tried under heavy load: gpu, late\n"));
   EXPECT_THAT(world.notes(), Not(HasSubstr("one on late")));
-  const auto findings = world.engine->findings();
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_FALSE(costs_of(std::span(findings[0].figures).last(kCostFigures)));
+  const auto calibrations = world.engine->calibrations();
+  ASSERT_THAT(calibrations, SizeIs(1));
+  EXPECT_FALSE(costs_of(std::span(calibrations[0].figures).last(kCostFigures)));
   Traffic traffic(world, *world.queue);
   traffic.press(1000);
   EXPECT_GT(world.seen[2].batches, 0U);
@@ -389,19 +389,19 @@ TEST(Auto, TriesAGpuThatCouldNotBeMeasured) {
 /// What was measured is off by up to 30%, and as good as the same for all.
 TEST(Auto, FindsTheBestOfSeveralGpusWhateverWasMeasured) {
   const auto gpu_of = [](std::uint64_t of_item) {
-    return Timing{.at_once = false, .of_item = of_item, .of_batch = 50, .latency = 800, .period = 50};
+    return Timing{.is_synchronous = false, .of_item = of_item, .of_batch = 50, .latency = 800, .period = 50};
   };
   const std::array<Timing, 4> timings{kCpu, gpu_of(4), gpu_of(1), gpu_of(2)};
   for (const auto& measured : std::vector<std::array<double, 4>>{
            {4600, 3220, 5980, 4600}, {4600, 4000, 4080, 4160}, {4600, 4160, 4080, 4000}, {3220, 4600, 5980, 3220}}) {
     AutoWorld world({{"cpu", kCpu}, {"a", timings[1]}, {"b", timings[2]}, {"c", timings[3]}});
     world.expect_and_open();
-    EngineFinding finding{.shader = "one", .size_class = world.table.size_class(), .value = 1, .gain = 1};
+    EngineCalibration calibration{.shader = "one", .size_class = world.table.size_class(), .value = 1, .gain = 1};
     for (std::size_t i = 0; i < measured.size(); ++i) {
       const double few = i == 0 ? 100 : 3000, period = measured.at(i);
-      finding.figures.insert(finding.figures.end(), {few, 4000, period - 2000, period});
+      calibration.figures.insert(calibration.figures.end(), {few, 4000, period - 2000, period});
     }
-    world.engine->recall({finding});
+    world.engine->load_calibrations({calibration});
     Traffic traffic(world, *world.queue);
     traffic.press(1000);
     for (const Seen& each : world.seen) EXPECT_GT(each.batches, 0U) << "each has its trial";
@@ -429,7 +429,7 @@ TEST(Auto, KeepsTheSizeClassOfTheMeasuring) {
   std::vector<std::byte> more(std::size_t{1} << 20);
   world.table.publish(AutoWorld::kView, {{.data = more.data(), .bytes = more.size()}});
   ASSERT_NE(world.table.size_class(), then);
-  EXPECT_EQ(world.engine->findings().at(0).size_class, then);
+  EXPECT_EQ(world.engine->calibrations().at(0).size_class, then);
 }
 
 /// Without a calibration too, as a program that only asks for a few look-ups has it.
@@ -445,13 +445,13 @@ TEST(Auto, KeepsTheOrderWhateverComes) {
     Traffic traffic(world, *world.queue);
     const std::array<const Shader*, 2> shaders{world.shader, world.engine->find_shader("two")};
     for (int i = 0; i < 300; ++i) {
-      const bool is_pressed = random() % 2 == 0, is_mixed = random() % 4 == 0;
+      const bool has_backlog = random() % 2 == 0, is_mixed = random() % 4 == 0;
       const auto batches = 1 + random() % 200;
       for (std::uint64_t j = 0; j < batches; ++j) {
         const Shader& shader = *shaders.at(is_mixed ? random() % 2 : 0);
-        traffic.send(static_cast<std::uint32_t>(is_pressed ? 64 : 1 + random() % 64), is_pressed, shader);
+        traffic.send(static_cast<std::uint32_t>(has_backlog ? 64 : 1 + random() % 64), has_backlog, shader);
         if (random() % 3 == 0) traffic.poll();
-        if (!is_pressed) test_clock += random() % 5000;
+        if (!has_backlog) test_clock += random() % 5000;
       }
       if (random() % 10 == 0) test_clock += 2 * LoadChoice::kGap;
     }

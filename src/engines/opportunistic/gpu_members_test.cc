@@ -66,8 +66,8 @@ class AutoOnFakeGpus : public testing::TestWithParam<std::string> {
 
   FakeWorld world_;
   cuda_resident::KernelFaults kernel_faults_;
-  const cuda::MasterOptions options_{
-      .wish = {}, .patience = std::chrono::minutes(1), .retry_after = std::chrono::milliseconds(20)};
+  const cuda::LaunchOptions options_{
+      .constraints = {}, .patience = std::chrono::minutes(1), .retry_after = std::chrono::milliseconds(20)};
   std::unique_ptr<AutoEngine> engine_;
   const Engine* gpu_ = nullptr;
 };
@@ -84,10 +84,10 @@ TEST_P(AutoOnFakeGpus, AnswersInOrderAndUsesBoth) {
 TEST_P(AutoOnFakeGpus, CalibratesAndAnswers) {
   engine_->use_table(world_.modulo);
   const Shader& shader = *engine_->find_shader("echo");
-  engine_->expect(shader, world_.modulo);
+  engine_->announce(shader, world_.modulo);
   ShaderQueue queue(*engine_, shader, world_.modulo);
-  engine_->recall({});
-  ASSERT_EQ(engine_->findings().size(), 1U);
+  engine_->load_calibrations({});
+  ASSERT_EQ(engine_->calibrations().size(), 1U);
   EXPECT_THAT(engine_->notes(), Contains(HasSubstr("echo on " + GetParam() + ": 8, 64 items")));
   expect_answers(queue);
 }
@@ -98,15 +98,15 @@ TEST_P(AutoOnFakeGpus, KeepsNoCostsOfAGpuThatHasNoMemory) {
   cuda::ChangingTable table;
   engine_->use_table(table.table());
   const Shader& shader = *engine_->find_shader("ipv4_dir24_8");
-  engine_->expect(shader, table.table());
+  engine_->announce(shader, table.table());
   {
     ShaderQueue queue(*engine_, shader, table.table());
-    engine_->recall({});
-    const auto findings = engine_->findings();
-    ASSERT_EQ(findings.size(), 1U);
-    ASSERT_EQ(findings[0].figures.size(), 2 * kCostFigures);
-    EXPECT_TRUE(costs_of(std::span(findings[0].figures).first(kCostFigures)));
-    EXPECT_THAT(std::span(findings[0].figures).last(kCostFigures), Each(0.0));
+    engine_->load_calibrations({});
+    const auto calibrations = engine_->calibrations();
+    ASSERT_EQ(calibrations.size(), 1U);
+    ASSERT_EQ(calibrations[0].figures.size(), 2 * kCostFigures);
+    EXPECT_TRUE(costs_of(std::span(calibrations[0].figures).first(kCostFigures)));
+    EXPECT_THAT(std::span(calibrations[0].figures).last(kCostFigures), Each(0.0));
     EXPECT_THAT(engine_->notes(),
                 Contains("ipv4_dir24_8: scalar under light load, tried under heavy load: " + GetParam()));
     table.check(queue);
@@ -165,24 +165,24 @@ TEST_P(AutoWhoseGpuFails, LosesNoBatch) {
 TEST_P(AutoWhoseGpuFails, KeepsNoCostsOfOneThatIsLostMeanwhile) {
   engine_->use_table(world_.modulo);
   const Shader& shader = *engine_->find_shader("echo");
-  engine_->expect(shader, world_.modulo);
+  engine_->announce(shader, world_.modulo);
   ShaderQueue queue(*engine_, shader, world_.modulo);
   world_.faults.fault_is_final = true;
   world_.faults.launches_until_fault = 5;
-  engine_->recall({});
+  engine_->load_calibrations({});
   EXPECT_THAT(notes_of_gpu(), HasSubstr("lost"));
-  const auto findings = engine_->findings();
-  ASSERT_EQ(findings.size(), 1U);
-  EXPECT_FALSE(costs_of(std::span(findings[0].figures).last(kCostFigures)));
+  const auto calibrations = engine_->calibrations();
+  ASSERT_EQ(calibrations.size(), 1U);
+  EXPECT_FALSE(costs_of(std::span(calibrations[0].figures).last(kCostFigures)));
 }
 
 TEST_P(AutoWhoseGpuFails, DoesWithoutOneThatIsNotThere) {
   world_.faults.absent = true;
   engine_->use_table(world_.modulo);
   const Shader& shader = *engine_->find_shader("echo");
-  engine_->expect(shader, world_.modulo);
+  engine_->announce(shader, world_.modulo);
   ShaderQueue queue(*engine_, shader, world_.modulo);
-  engine_->recall({});
+  engine_->load_calibrations({});
   expect_answers(queue);
 }
 

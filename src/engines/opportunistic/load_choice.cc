@@ -14,7 +14,7 @@ void LoadChoice::begin(std::size_t ways) noexcept {
   begin_round(last_);
 }
 
-bool LoadChoice::took(std::uint32_t items, bool is_pressed, std::uint64_t now) noexcept {
+bool LoadChoice::took(std::uint32_t items, bool has_backlog, std::uint64_t now) noexcept {
   const bool is_gap = now - last_ > kGap;
   if (is_gap) {
     if (home_ != 0 || used_ != 0) settle(0, now);
@@ -24,7 +24,7 @@ bool LoadChoice::took(std::uint32_t items, bool is_pressed, std::uint64_t now) n
   }
   last_ = now;
   items_ += items;
-  if (is_pressed) pressed_items_ += items;
+  if (has_backlog) backlog_items_ += items;
   const bool is_whole = ++batches_ == kRound;
   if (is_whole) end_round(now);
   return is_gap || is_whole;
@@ -33,12 +33,12 @@ bool LoadChoice::took(std::uint32_t items, bool is_pressed, std::uint64_t now) n
 void LoadChoice::begin_round(std::uint64_t now) noexcept {
   begin_ = now;
   batches_ = delays_ = 0;
-  items_ = pressed_items_ = delay_ = 0;
+  items_ = backlog_items_ = delay_ = 0;
 }
 
 void LoadChoice::end_round(std::uint64_t now) noexcept {
   const double rate = static_cast<double>(items_) / static_cast<double>(std::max<std::uint64_t>(now - begin_, 1));
-  const bool falls_behind = pressed_items_ * 4 >= items_ * 3;
+  const bool falls_behind = backlog_items_ * 4 >= items_ * 3;
   const bool is_too_slow = max_delay_ > 0 && delay_ > max_delay_ * delays_;
   if (is_filling_) {
     is_filling_ = false;

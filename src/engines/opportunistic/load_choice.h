@@ -45,7 +45,7 @@ class LoadChoice {
   /// The way for the next batch.
   std::size_t way() const noexcept { return used_; }
   /// A batch of so many items was taken at this time. Whether a round has ended: only then does anything change.
-  bool took(std::uint32_t items, bool is_pressed, std::uint64_t now) noexcept;
+  bool took(std::uint32_t items, bool has_backlog, std::uint64_t now) noexcept;
   /// A batch is there that the engine does not take yet: that is no gap.
   void waits(std::uint64_t now) noexcept { last_ = now; }
   /// One by another way than 0 came back after so long.
@@ -90,7 +90,7 @@ class LoadChoice {
   std::uint64_t last_ = 0;   ///< batch, taken or waiting
   std::uint64_t begin_ = 0;  ///< of the round
   std::uint32_t batches_ = 0, delays_ = 0;
-  std::uint64_t items_ = 0, pressed_items_ = 0, delay_ = 0;  ///< of the round
+  std::uint64_t items_ = 0, backlog_items_ = 0, delay_ = 0;  ///< of the round
   bool is_filling_ = false;                                  ///< the round is the first on this way
   std::uint32_t behind_ = 0;  ///< rounds in a row in which the worker fell behind at home
   std::uint32_t calm_ = 0;    ///< rounds in a row with few items

@@ -176,7 +176,7 @@ void run_on(unsigned core) {
 }  // namespace
 
 std::optional<Costs> measure(const Shader& shader, const Table& table, std::span<const WorkersQueue> queues,
-                             bool at_once, Now now) {
+                             bool is_synchronous, Now now) {
   const HugeMemory pool = random_bytes();
   std::vector<Costs> found(queues.size());
   std::atomic<bool> is_engines_own{true};
@@ -185,10 +185,10 @@ std::optional<Costs> measure(const Shader& shader, const Table& table, std::span
     if (queues[index].core) run_on(*queues[index].core);
     Worker worker(shader, table, *queues[index].queue, pool, padded(kPool / queues.size() * index), now);
     Costs& costs = found[index];
-    if (!at_once && !worker.wait_for_accelerator()) is_engines_own = false;
+    if (!is_synchronous && !worker.wait_for_accelerator()) is_engines_own = false;
     together.arrive_and_wait();
     if (!is_engines_own) return;
-    if (at_once) {
+    if (is_synchronous) {
       worker.settle(kFew);
       worker.settle(kChunk);
     }
@@ -199,7 +199,7 @@ std::optional<Costs> measure(const Shader& shader, const Table& table, std::span
     costs.chunk = worker.measure_alone(kChunk);
     together.arrive_and_wait();
     costs.few = worker.measure_alone(kFew);
-    if (!at_once && worker.answered_at_once()) is_engines_own = false;
+    if (!is_synchronous && worker.answered_at_once()) is_engines_own = false;
   };
   {
     std::vector<std::jthread> threads;

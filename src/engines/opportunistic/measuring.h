@@ -23,10 +23,10 @@ struct WorkersQueue {
 };
 
 /// The mean of the workers' costs. `shader` is the engine's, has no arena, and the table was published. Takes some
-/// hundredths of a second; an engine that does not answer `at_once` (EngineInfo::at_once) is waited for a while first,
-/// since its accelerator may not have the table yet. None where the worker's own core did the work of such an engine:
-/// its accelerator is not there, or was lost meanwhile.
+/// hundredths of a second; an engine that does not answer `is_synchronous` (EngineInfo::is_synchronous) is waited for a
+/// while first, since its accelerator may not have the table yet. None where the worker's own core did the work of such
+/// an engine: its accelerator is not there, or was lost meanwhile.
 std::optional<Costs> measure(const Shader& shader, const Table& table, std::span<const WorkersQueue> queues,
-                             bool at_once, Now now);
+                             bool is_synchronous, Now now);
 
 }  // namespace penumbra::opportunistic

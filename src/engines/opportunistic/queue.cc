@@ -61,7 +61,7 @@ EngineQueue::Submitted AutoQueue::submit(Batch& batch) noexcept {
   const Shader* const own = std::exchange(batch.shader, shader_->of_members[member]);
   const bool is_a_choice = ways_.size() > 1;
   const std::uint32_t items = batch.items;
-  const bool is_pressed = batch.is_pressed;
+  const bool has_backlog = batch.has_backlog;
   const Submitted answer = queues_[member]->submit(batch);
   if (answer != Submitted::queued) batch.shader = own;
   if (answer == Submitted::queued) ++in_flight_;
@@ -75,7 +75,7 @@ EngineQueue::Submitted AutoQueue::submit(Batch& batch) noexcept {
     watched_ = &batch;
     watched_since_ = now;
   }
-  if (choice_.took(items, is_pressed, now) || !has_begun_.load(std::memory_order_relaxed)) publish();
+  if (choice_.took(items, has_backlog, now) || !has_begun_.load(std::memory_order_relaxed)) publish();
   return answer;
 }
 

@@ -31,7 +31,7 @@ inline Shader xor_shader(const std::string& name) {
 
 /// Nanoseconds.
 struct Timing {
-  bool at_once = true;
+  bool is_synchronous = true;
   std::uint64_t of_item = 0;   ///< of the worker, in submit
   std::uint64_t of_batch = 0;  ///< likewise
   std::uint64_t latency = 0;   ///< until the answer, if it is not given at once
@@ -62,7 +62,7 @@ class TimedQueue final : public EngineQueue {
     if (flying_.size() == timing_.depth) return Submitted::full;
     ++seen_.batches;
     const std::uint64_t now = test_clock += timing_.of_batch + timing_.of_item * batch.items;
-    if (timing_.at_once || by_core_ < timing_.by_core) {
+    if (timing_.is_synchronous || by_core_ < timing_.by_core) {
       ++by_core_;
       answer(batch);
       return Submitted::done;
@@ -79,7 +79,7 @@ class TimedQueue final : public EngineQueue {
     answer(*batch);
     return batch;
   }
-  bool fetches_ahead() const noexcept override { return timing_.at_once; }
+  bool fetches_ahead() const noexcept override { return timing_.is_synchronous; }
 
  private:
   void answer(const Batch& batch) const {
@@ -111,7 +111,7 @@ class TimedEngine final : public Engine {
     return nullptr;
   }
   void use_table(Table& table) override { seen_.told.push_back("uses " + table.name()); }
-  void expect(const Shader& shader, const Table& table) override {
+  void announce(const Shader& shader, const Table& table) override {
     seen_.told.push_back("expects " + shader.name + (&shader == find_shader(shader.name) ? "" : " of another") +
                          " on " + table.name());
   }
@@ -119,7 +119,7 @@ class TimedEngine final : public Engine {
     if (seen_.queues == timing_.queues) throw std::runtime_error("no queue is left");
     return std::make_unique<TimedQueue>(timing_, seen_, shaders_);
   }
-  std::string conditions() const override { return "a clock"; }
+  std::string calibration_key() const override { return "a clock"; }
 
  private:
   const Timing timing_;

@@ -45,7 +45,7 @@ class ScalarEngine final : public Engine {
     register_engine({.name = "scalar",
                      .summary = "plain CPU code, run by the worker itself",
                      .priority = 10,
-                     .at_once = true,
+                     .is_synchronous = true,
                      .settings = {{.name = "avx512",
                                    .least = 0,
                                    .most = 1,

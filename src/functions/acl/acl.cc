@@ -22,7 +22,7 @@
 #include "functions/rule_list/show.h"
 #include "penumbra/errors.h"
 #include "penumbra/function.h"
-#include "shaders/flows/flow_packet.h"
+#include "tables/flows/flow_packet.h"
 
 namespace penumbra::acl {
 namespace {
@@ -96,11 +96,11 @@ class Acl final : public Function {
     chunk.batch.items = items;
     chunk.batch.inputs[0] = narrow ? static_cast<const void*>(columns.narrow.data()) : columns.wide.data();
     chunk.batch.outputs[0] = columns.numbers.data();
-    chunk.kept = &columns;
+    chunk.stage_scratch = &columns;
   }
 
   void post_shade(Chunk& chunk) noexcept override {
-    const auto& columns = *static_cast<const Columns*>(chunk.kept);
+    const auto& columns = *static_cast<const Columns*>(chunk.stage_scratch);
     const std::uint64_t now = steady_ms();
     for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
       const std::uint32_t number = columns.numbers[item];
@@ -201,7 +201,7 @@ class Acl final : public Function {
     const auto* const items = chunk.packet_of_item.data();
     const auto* const item = std::find(items, items + chunk.batch.items, packet);
     if (item == items + chunk.batch.items) return std::nullopt;
-    return static_cast<const Columns*>(chunk.kept)->numbers[static_cast<std::size_t>(item - items)];
+    return static_cast<const Columns*>(chunk.stage_scratch)->numbers[static_cast<std::size_t>(item - items)];
   }
   bool is_decided_on(const flow_key& flow) const {
     return family_ == Family::both || is_ipv6(flow) == (family_ == Family::ipv6);

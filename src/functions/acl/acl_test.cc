@@ -15,7 +15,7 @@
 #include "functions/forwarding/testing.h"
 #include "penumbra/errors.h"
 #include "penumbra/function.h"
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::acl {
 namespace {

@@ -10,7 +10,7 @@
 #include "control/line_reader.h"
 #include "control/rules/number.h"
 #include "penumbra/errors.h"
-#include "shaders/rules/rule_table.h"
+#include "tables/rules/rule_table.h"
 
 namespace penumbra::acl {
 namespace {

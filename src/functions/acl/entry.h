@@ -15,8 +15,8 @@
 
 #include "control/line_reader.h"
 #include "penumbra/rule.h"
-#include "shaders/flows/flow_packet.h"
-#include "shaders/rules/rules.shader.h"
+#include "tables/flows/flow_packet.h"
+#include "tables/rules/rules.shader.h"
 
 namespace penumbra::acl {
 

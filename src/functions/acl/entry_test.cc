@@ -10,7 +10,7 @@
 
 #include "penumbra/errors.h"
 #include "penumbra/ip.h"
-#include "shaders/flows/flow_key.h"
+#include "tables/flows/flow_key.h"
 
 namespace penumbra::acl {
 namespace {

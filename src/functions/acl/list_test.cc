@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "functions/acl/entry.h"
 #include "penumbra/engine.h"
-#include "shaders/rules/rule_lookup.h"
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_lookup.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::acl {
 namespace {

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "penumbra/function.h"
-#include "shaders/echo/echo.shader.h"
+#include "tables/echo/echo.shader.h"
 
 namespace penumbra::echo {
 namespace {

@@ -24,8 +24,8 @@
 #include "functions/flows/exporter.h"
 #include "functions/flows/settings.h"
 #include "functions/learning/learner.h"
-#include "shaders/flows/flow_packet.h"
-#include "shaders/flows/flow_table.h"
+#include "tables/flows/flow_packet.h"
+#include "tables/flows/flow_table.h"
 
 namespace penumbra::flows {
 

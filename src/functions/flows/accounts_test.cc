@@ -17,7 +17,7 @@
 #include "base/sanitizer_scale.h"
 #include "base/testing_grace_periods.h"
 #include "functions/flows/ipfix_testing.h"
-#include "shaders/flows/flow_testing.h"
+#include "tables/flows/flow_testing.h"
 
 namespace penumbra::flows {
 namespace {

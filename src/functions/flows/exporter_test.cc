@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "functions/flows/ipfix_testing.h"
-#include "shaders/flows/flow_testing.h"
+#include "tables/flows/flow_testing.h"
 
 namespace penumbra::flows {
 namespace {

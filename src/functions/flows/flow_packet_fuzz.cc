@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "shaders/flows/flow_packet.h"
+#include "tables/flows/flow_packet.h"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "functions/flows/show.h"
 #include "penumbra/errors.h"
 #include "penumbra/function.h"
-#include "shaders/flows/flow_packet.h"
+#include "tables/flows/flow_packet.h"
 
 namespace penumbra::flows {
 namespace {

@@ -17,8 +17,8 @@
 #include "functions/flows/ipfix_testing.h"
 #include "functions/forwarding/testing.h"
 #include "penumbra/errors.h"
-#include "shaders/capture_frames.h"
-#include "shaders/flows/flow_packet.h"
+#include "tables/capture_frames.h"
+#include "tables/flows/flow_packet.h"
 
 namespace penumbra::flows {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "penumbra/bytes.h"
-#include "shaders/flows/flow_key.h"
+#include "tables/flows/flow_key.h"
 
 namespace penumbra::flows {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "shaders/flows/flow_table.h"
+#include "tables/flows/flow_table.h"
 
 namespace penumbra::flows {
 

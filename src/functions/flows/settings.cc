@@ -7,7 +7,7 @@
 #include "control/duration.h"
 #include "control/endpoint.h"
 #include "penumbra/errors.h"
-#include "shaders/flows/flow_table.h"
+#include "tables/flows/flow_table.h"
 
 namespace penumbra::flows {
 namespace {

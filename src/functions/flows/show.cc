@@ -15,7 +15,7 @@
 
 #include "base/row_limit.h"
 #include "penumbra/errors.h"
-#include "shaders/flows/flow_key.h"
+#include "tables/flows/flow_key.h"
 
 namespace penumbra::flows {
 namespace {

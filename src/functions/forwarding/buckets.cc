@@ -49,9 +49,9 @@ std::uint64_t scramble(std::uint64_t value) {
 }
 
 /// The order in which a claim asks for buckets: all of them, since an odd step meets every residue of a power of two.
-class Wishes {
+class Permutation {
  public:
-  explicit Wishes(std::uint64_t identity)
+  explicit Permutation(std::uint64_t identity)
       : next_(scramble(identity)), step_(scramble(identity + 0x9E3779B97F4A7C15U) | 1) {}
   std::size_t next() {
     next_ += step_;
@@ -69,12 +69,12 @@ std::array<std::uint16_t, kBuckets> fill_buckets(std::span<const BucketClaim> cl
   struct Turn {
     std::uint16_t claim;
     std::uint32_t credit;
-    Wishes wishes;
+    Permutation permutation;
   };
   std::vector<Turn> turns;
   turns.reserve(claims.size());
   for (const BucketClaim& claim : claims) {
-    turns.push_back({static_cast<std::uint16_t>(turns.size()), 0, Wishes(claim.identity)});
+    turns.push_back({static_cast<std::uint16_t>(turns.size()), 0, Permutation(claim.identity)});
   }
   std::sort(turns.begin(), turns.end(),
             [&](const Turn& a, const Turn& b) { return claims[a.claim].identity < claims[b.claim].identity; });
@@ -88,8 +88,8 @@ std::array<std::uint16_t, kBuckets> fill_buckets(std::span<const BucketClaim> cl
       turn.credit += shares[turn.claim];
       if (turn.credit < largest) continue;
       turn.credit -= largest;
-      std::size_t bucket = turn.wishes.next();
-      while (owner[bucket] != kNobody) bucket = turn.wishes.next();
+      std::size_t bucket = turn.permutation.next();
+      while (owner[bucket] != kNobody) bucket = turn.permutation.next();
       owner[bucket] = turn.claim;
     }
   }

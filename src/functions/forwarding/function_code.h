@@ -35,7 +35,7 @@ template <class Family>
 ForwardingFunction<Family>::ForwardingFunction(const FunctionContext& context, std::size_t lookup)
     : lookup_(lookup), fib_(context.ports, context.grace_periods, lookup) {
   bind(context.ports);
-  leave_to_others(context.taken_behind, Family::kEthertype);
+  leave_to_others(context.later_ethertypes, Family::kEthertype);
 }
 
 template <class Family>

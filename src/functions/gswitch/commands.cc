@@ -89,7 +89,7 @@ rule_list::Edited<FlowEntry> edit(const std::vector<FlowEntry>& flows, std::stri
     const bool is_known = at < flows.size();
     if (action == "del") {
       if (!is_known) throw error("there is no flow of this priority and match; `flow show` lists those that there are");
-      if (!without_actions.contains(flow.line) && flows[at].plan->text != flow.plan->text) {
+      if (!without_actions.contains(flow.line) && flows[at].actions->text != flow.actions->text) {
         throw error("the flow is another one: " + text_of(flows[at]));
       }
       removed[at] = true;

@@ -80,7 +80,7 @@ const std::vector<Reason>& GSwitch::reasons() const {
 /// Before any packet.
 void GSwitch::bind(std::span<const PortInfo> ports) {
   ports_.assign(ports.begin(), ports.end());
-  for (auto& [text, plan] : plans_) plan->sort(ports_);
+  for (auto& [text, actions] : plans_) actions->sort(ports_);
 }
 
 void GSwitch::pre_shade(Chunk& chunk) noexcept {
@@ -99,11 +99,11 @@ void GSwitch::pre_shade(Chunk& chunk) noexcept {
   chunk.batch.items = items;
   chunk.batch.inputs[0] = columns.keys.data();
   chunk.batch.outputs[0] = columns.numbers.data();
-  chunk.kept = &columns;
+  chunk.stage_scratch = &columns;
 }
 
 void GSwitch::post_shade(Chunk& chunk) noexcept {
-  const auto& columns = *static_cast<const Columns*>(chunk.kept);
+  const auto& columns = *static_cast<const Columns*>(chunk.stage_scratch);
   const std::uint64_t now = steady_ms();
   for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
     const std::uint32_t number = columns.numbers[item];
@@ -115,37 +115,39 @@ void GSwitch::post_shade(Chunk& chunk) noexcept {
 }
 
 /// Gives the packet its header, and its verdict if it is output.
-std::uint16_t GSwitch::carry_out(const Plan& plan, PacketLayers layers, Chunk& chunk,
+std::uint16_t GSwitch::carry_out(const CompiledActions& actions, PacketLayers layers, Chunk& chunk,
                                  std::uint8_t packet) const noexcept {
-  switch (plan.kind) {
-    case Plan::Kind::drop:
+  switch (actions.kind) {
+    case CompiledActions::Kind::drop:
       return kDroppedByFlow;
-    case Plan::Kind::miss_dropped:
+    case CompiledActions::Kind::miss_dropped:
       return kMiss;
-    case Plan::Kind::miss_punted:
+    case CompiledActions::Kind::miss_punted:
       return kMissPunted;
-    case Plan::Kind::output:
-      return output(plan, layers, chunk, packet);
-    case Plan::Kind::to_controller:
-    case Plan::Kind::to_local:
-    case Plan::Kind::in_port:
+    case CompiledActions::Kind::output:
+      return output(actions, layers, chunk, packet);
+    case CompiledActions::Kind::to_controller:
+    case CompiledActions::Kind::to_local:
+    case CompiledActions::Kind::in_port:
       break;
   }
-  if (!set_fields(*chunk.packets[packet], layers, plan.likenesses[0].sets)) return kNoBuffer;
-  if (plan.kind != Plan::Kind::in_port) return plan.kind == Plan::Kind::to_local ? kLocal : kController;
+  if (!set_fields(*chunk.packets[packet], layers, actions.variants[0].sets)) return kNoBuffer;
+  if (actions.kind != CompiledActions::Kind::in_port)
+    return actions.kind == CompiledActions::Kind::to_local ? kLocal : kController;
   chunk.verdicts[packet] = Verdict::send(chunk.rx_port);
   return kDone;
 }
 
-std::uint16_t GSwitch::output(const Plan& plan, PacketLayers layers, Chunk& chunk, std::uint8_t packet) const noexcept {
+std::uint16_t GSwitch::output(const CompiledActions& actions, PacketLayers layers, Chunk& chunk,
+                              std::uint8_t packet) const noexcept {
   rte_mbuf& mbuf = *chunk.packets[packet];
   const std::size_t header_bytes = kEthernetBytes + (layers.is_tagged ? kTagBytes : 0);
   const auto payload_bytes = static_cast<std::uint32_t>(mbuf.pkt_len - header_bytes);
-  const Plan::Takers first = plan.takers(0, payload_bytes, chunk.rx_port, ports_);
-  const Plan::Takers second = plan.takers(1, payload_bytes, chunk.rx_port, ports_);
+  const CompiledActions::OutputPorts first = actions.output_ports(0, payload_bytes, chunk.rx_port, ports_);
+  const CompiledActions::OutputPorts second = actions.output_ports(1, payload_bytes, chunk.rx_port, ports_);
   const int too_short = first.too_short + second.too_short;
   if (first.count + second.count == 0) return too_short == 0 ? kSamePort : kTooLong;
-  if (!set_fields(mbuf, layers, plan.likenesses[0].sets)) return kNoBuffer;
+  if (!set_fields(mbuf, layers, actions.variants[0].sets)) return kNoBuffer;
   Replication& replication = chunk.replications[packet];
   replication = {.ports = first.count > 0 ? first.ports : second.ports,
                  .dropped = static_cast<std::uint16_t>(too_short),
@@ -153,13 +155,13 @@ std::uint16_t GSwitch::output(const Plan& plan, PacketLayers layers, Chunk& chun
   if (first.count > 0 && second.count > 0) {
     rte_mbuf* const other = rte_pktmbuf_copy(&mbuf, mbuf.pool, 0, UINT32_MAX);
     if (other == nullptr) return kNoBuffer;
-    if (!set_fields(*other, layers, plan.likenesses[1].sets)) {
+    if (!set_fields(*other, layers, actions.variants[1].sets)) {
       rte_pktmbuf_free(other);
       return kNoBuffer;
     }
     replication.other = other;
     replication.other_ports = second.ports;
-  } else if (second.count > 0 && !set_fields(mbuf, layers, plan.likenesses[1].sets)) {
+  } else if (second.count > 0 && !set_fields(mbuf, layers, actions.variants[1].sets)) {
     return kNoBuffer;
   }
   chunk.verdicts[packet] = first.count + second.count + too_short == 1
@@ -213,31 +215,31 @@ std::vector<ConfigTable> GSwitch::tables() const {
 }
 
 void GSwitch::put_in_force(std::vector<FlowEntry> entries) {
-  std::unordered_map<const Plan*, const Plan*> own;  // by the entries'
-  std::unordered_set<const Plan*> used;
+  std::unordered_map<const CompiledActions*, const CompiledActions*> own;  // by the entries'
+  std::unordered_set<const CompiledActions*> used;
   for (const FlowEntry& entry : entries) {
-    if (own.contains(entry.plan.get())) continue;
-    std::unique_ptr<Plan>& plan = plans_[entry.plan->text];
-    if (!plan) {
-      plan = std::make_unique<Plan>(*entry.plan);
-      plan->sort(ports_);
+    if (own.contains(entry.actions.get())) continue;
+    std::unique_ptr<CompiledActions>& actions = plans_[entry.actions->text];
+    if (!actions) {
+      actions = std::make_unique<CompiledActions>(*entry.actions);
+      actions->sort(ports_);
     }
-    own[entry.plan.get()] = plan.get();
-    used.insert(plan.get());
+    own[entry.actions.get()] = actions.get();
+    used.insert(actions.get());
   }
   list_.replace(std::move(entries),
-                [&](std::uint32_t number, const FlowEntry& entry) { plan_of_[number] = own.at(entry.plan.get()); });
+                [&](std::uint32_t number, const FlowEntry& entry) { plan_of_[number] = own.at(entry.actions.get()); });
   flows_.store(list_.entries().size() - 1, std::memory_order_relaxed);
   if (plans_.size() == used.size()) return;
   grace_periods_.elapsed(grace_periods_.start(), true);  // packets in flight may leave by what is not used any more
-  std::erase_if(plans_, [&](const auto& plan) { return !used.contains(plan.second.get()); });
+  std::erase_if(plans_, [&](const auto& actions) { return !used.contains(actions.second.get()); });
 }
 
 std::string GSwitch::trace(const Chunk& chunk, std::uint16_t packet) const {
   const auto* const items = chunk.packet_of_item.data();
   const auto* const item = std::find(items, items + chunk.batch.items, packet);
   if (item == items + chunk.batch.items) return "no flow was looked for";
-  const auto& columns = *static_cast<const Columns*>(chunk.kept);
+  const auto& columns = *static_cast<const Columns*>(chunk.stage_scratch);
   const std::uint32_t number = columns.numbers[static_cast<std::size_t>(item - items)];
   const std::uint32_t line = list_.line(number);
   if (line == 0 || line == rule_list::kByCommand) return plan_of_[number]->text;
@@ -249,7 +251,7 @@ nlohmann::ordered_json GSwitch::explain(const Chunk& chunk, std::uint16_t packet
   const auto* const item = std::find(items, items + chunk.batch.items, packet);
   auto explained = nlohmann::ordered_json::object();
   if (item == items + chunk.batch.items) return explained;
-  const auto& columns = *static_cast<const Columns*>(chunk.kept);
+  const auto& columns = *static_cast<const Columns*>(chunk.stage_scratch);
   const FlowEntry* const entry = list_.entry(columns.numbers[static_cast<std::size_t>(item - items)]);
   if (entry == nullptr) return explained;
   explained["flow"] = text_of(*entry);

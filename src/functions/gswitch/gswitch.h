@@ -45,8 +45,10 @@ class GSwitch final : public Function {
   std::vector<FunctionMetric> metrics() const override;
 
  private:
-  std::uint16_t carry_out(const Plan& plan, PacketLayers layers, Chunk& chunk, std::uint8_t packet) const noexcept;
-  std::uint16_t output(const Plan& plan, PacketLayers layers, Chunk& chunk, std::uint8_t packet) const noexcept;
+  std::uint16_t carry_out(const CompiledActions& actions, PacketLayers layers, Chunk& chunk,
+                          std::uint8_t packet) const noexcept;
+  std::uint16_t output(const CompiledActions& actions, PacketLayers layers, Chunk& chunk,
+                       std::uint8_t packet) const noexcept;
   void put_in_force(std::vector<FlowEntry> entries);
   /// The flows without what is done on a miss, which is the last entry.
   std::vector<FlowEntry> own_flows() const { return {list_.entries().begin(), list_.entries().end() - 1}; }
@@ -54,11 +56,11 @@ class GSwitch final : public Function {
   const rule_list::Structure structure_;
   GracePeriods& grace_periods_;
   std::vector<PortInfo> ports_;
-  std::unordered_map<std::string, std::unique_ptr<Plan>> plans_;  ///< by their texts
+  std::unordered_map<std::string, std::unique_ptr<CompiledActions>> plans_;  ///< by their texts
   rule_list::List<FlowEntry> list_;
   std::vector<FlowEntry> saved_;  ///< as the configuration has them
   const std::vector<std::string> warnings_;
-  HugeArray<const Plan*> plan_of_{kMostRules + 1};  ///< by number
+  HugeArray<const CompiledActions*> plan_of_{kMostRules + 1};  ///< by number
   std::atomic<std::size_t> flows_{0};
 };
 

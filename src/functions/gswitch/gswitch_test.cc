@@ -20,7 +20,7 @@
 #include "io/eal.h"
 #include "io/packet_pool.h"
 #include "penumbra/errors.h"
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::gswitch {
 
@@ -223,7 +223,7 @@ TEST_F(GSwitchTest, EachOutputGetsWhatWasSetBeforeIt) {
   EXPECT_EQ(fate(spec), both);
   EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{0, tagged.bytes()}, {1, tagged.bytes()}}, .reason = ""}));
   create("actions=output:1,mod_vlan_vid:7,output:2\n");
-  EXPECT_EQ(fate(spec), (Fate{.sent = {{1, tagged.bytes()}}, .reason = ""})) << "the first likeness goes nowhere";
+  EXPECT_EQ(fate(spec), (Fate{.sent = {{1, tagged.bytes()}}, .reason = ""})) << "the first variant goes nowhere";
   EXPECT_EQ(fate(spec, 1), (Fate{.sent = {{0, spec.bytes()}}, .reason = ""})) << "nor does the second";
   EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{0, spec.bytes()}, {1, tagged.bytes()}}, .reason = ""}));
 }

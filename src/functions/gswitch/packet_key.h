@@ -18,7 +18,7 @@
 
 #include "penumbra/bytes.h"
 #include "penumbra/rule.h"
-#include "shaders/rules/rules.shader.h"
+#include "tables/rules/rules.shader.h"
 
 namespace penumbra::gswitch {
 

@@ -46,28 +46,31 @@ std::vector<std::string> warnings_of(const std::vector<FlowEntry>& entries, cons
 
 std::vector<FlowEntry> parse_entries(std::string_view text, const std::string& name, std::size_t router_ports) {
   const control::rules::FlowList flows = control::rules::parse_flows(text, name);
-  std::vector<std::shared_ptr<const Plan>> plans(flows.action_lists.size());
+  std::vector<std::shared_ptr<const CompiledActions>> plans(flows.action_lists.size());
   std::vector<FlowEntry> entries;
   entries.reserve(flows.list.rules.size() + 1);
   for (std::size_t i = 0; i < flows.list.rules.size(); ++i) {
     const std::uint32_t line = flows.list.lines[i];
-    std::shared_ptr<const Plan>& plan = plans[flows.actions[i]];
+    std::shared_ptr<const CompiledActions>& actions = plans[flows.actions[i]];
     try {
-      if (!plan) plan = std::make_shared<Plan>(plan_of(flows.action_lists[flows.actions[i]], router_ports));
+      if (!actions)
+        actions =
+            std::make_shared<CompiledActions>(compile_actions(flows.action_lists[flows.actions[i]], router_ports));
     } catch (const std::invalid_argument& error) {
       throw InputError({.file = name, .line = static_cast<int>(line)}, error.what());
     }
     const Rule& rule = flows.list.rules[i];
-    entries.push_back({.match = rule.match, .priority = rule.priority, .line = line, .plan = plan});
+    entries.push_back({.match = rule.match, .priority = rule.priority, .line = line, .actions = actions});
   }
   std::ranges::stable_sort(entries, std::ranges::greater{}, &FlowEntry::priority);
   return entries;
 }
 
 std::string text_of(const FlowEntry& entry) {
-  if (entry.line == 0) return entry.plan->text;
+  if (entry.line == 0) return entry.actions->text;
   const std::string match = control::rules::flow_match_text(entry.match);
-  return fmt::format("priority={}{}{} actions={}", entry.priority, match.empty() ? "" : ",", match, entry.plan->text);
+  return fmt::format("priority={}{}{} actions={}", entry.priority, match.empty() ? "" : ",", match,
+                     entry.actions->text);
 }
 
 Settings read_settings(const ConfigNode& config, std::size_t router_ports) {
@@ -80,8 +83,10 @@ Settings read_settings(const ConfigNode& config, std::size_t router_ports) {
       flows, [router_ports](const auto& text, const auto& name) { return parse_entries(text, name, router_ports); });
   settings.warnings = warnings_of(settings.entries, flows, router_ports);
   const auto place = static_cast<Miss>(std::ranges::find(kMisses, miss) - kMisses.begin());
-  settings.entries.push_back(
-      {.match = {}, .priority = 0, .line = 0, .plan = std::make_shared<Plan>(plan_of(place, router_ports))});
+  settings.entries.push_back({.match = {},
+                              .priority = 0,
+                              .line = 0,
+                              .actions = std::make_shared<CompiledActions>(compile_actions(place, router_ports))});
   return settings;
 }
 

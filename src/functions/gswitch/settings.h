@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "functions/gswitch/plan.h"
+#include "functions/gswitch/compiled_actions.h"
 #include "functions/rule_list/structure.h"
 #include "penumbra/config_node.h"
 #include "penumbra/rule.h"
@@ -20,11 +20,11 @@ struct FlowEntry {
   RuleMatch match;             ///< normalised, of RuleFields::openflow
   std::uint16_t priority = 0;  ///< of what is done on a miss 0
   std::uint32_t line = 0;      ///< in the file; 0: of what is done on a miss
-  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<const CompiledActions> actions;
 
   /// Whether they do the same.
   bool is_like(const FlowEntry& other) const {
-    return priority == other.priority && match == other.match && plan->text == other.plan->text;
+    return priority == other.priority && match == other.match && actions->text == other.actions->text;
   }
 };
 /// As ovs-ofctl writes it.

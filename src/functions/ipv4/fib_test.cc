@@ -9,7 +9,7 @@
 #include "base/sanitizer_scale.h"
 #include "functions/ipv4/ipv4.h"
 #include "functions/ipv4/testing.h"
-#include "shaders/dir24_8/dir24_8.shader.h"
+#include "tables/dir24_8/dir24_8.shader.h"
 
 namespace penumbra::ipv4 {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "functions/forwarding/structure_memory.h"
 #include "penumbra/prefetch.h"
-#include "shaders/dir24_8/dir24_8.h"
-#include "shaders/dir24_8/dir24_8.shader.h"
-#include "shaders/ipv4_runs/ipv4_runs.h"
-#include "shaders/ipv4_runs/ipv4_runs.shader.h"
+#include "tables/dir24_8/dir24_8.h"
+#include "tables/dir24_8/dir24_8.shader.h"
+#include "tables/ipv4_runs/ipv4_runs.h"
+#include "tables/ipv4_runs/ipv4_runs.shader.h"
 
 namespace penumbra::ipv4 {
 

@@ -18,9 +18,9 @@
 #include "functions/ipv6/outcome.h"
 #include "penumbra/flow_hash.h"
 #include "penumbra/ipv6_address.h"
-#include "shaders/ipv6_lengths/ipv6_lengths.h"
-#include "shaders/ipv6_runs/ipv6_runs.h"
-#include "shaders/ipv6_trie/ipv6_trie.h"
+#include "tables/ipv6_lengths/ipv6_lengths.h"
+#include "tables/ipv6_runs/ipv6_runs.h"
+#include "tables/ipv6_trie/ipv6_trie.h"
 
 namespace penumbra::ipv6 {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "functions/forwarding/structure_memory.h"
-#include "shaders/ipv6/ipv6_lookup.h"
+#include "tables/ipv6/ipv6_lookup.h"
 
 namespace penumbra::ipv6 {
 

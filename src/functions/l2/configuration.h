@@ -14,7 +14,7 @@
 
 #include "penumbra/config_node.h"
 #include "penumbra/function.h"
-#include "shaders/l2/stations.h"
+#include "tables/l2/stations.h"
 
 namespace penumbra::l2 {
 

@@ -15,7 +15,7 @@
 #include "base/row_limit.h"
 #include "base/steady_time.h"
 #include "penumbra/errors.h"
-#include "shaders/l2/stations_ahead.h"
+#include "tables/l2/stations_ahead.h"
 
 namespace penumbra::l2 {
 namespace {
@@ -56,11 +56,11 @@ Switch::Switch(Configuration configuration, const FunctionContext& context, std:
       grace_periods_(context.grace_periods),
       ports_(context.ports.begin(), context.ports.end()),
       configuration_(std::move(configuration)),
-      keeper_(context.grace_periods),
+      stations_manager_(context.grace_periods),
       owned_vlans_(std::make_unique<const VlanTable>(configuration_, ports_)),
       vlans_(owned_vlans_.get()) {
-  leave_to_others(context.taken_behind);
-  keeper_.configure(configuration_);
+  leave_to_others(context.later_ethertypes);
+  stations_manager_.configure(configuration_);
   saved_ = configuration_.static_stations;
 }
 
@@ -90,13 +90,13 @@ const std::vector<Reason>& Switch::reasons() const {
 
 void Switch::bind(std::span<const PortInfo> ports) {
   rebind(ports);
-  keeper_.start();
+  stations_manager_.start();
 }
 
 void Switch::rebind(std::span<const PortInfo> ports) {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    if (ports[i].removed && !ports_[i].removed) keeper_.flush(static_cast<std::uint16_t>(i));
+    if (ports[i].removed && !ports_[i].removed) stations_manager_.flush(static_cast<std::uint16_t>(i));
   }
   ports_.assign(ports.begin(), ports.end());
   PortConfiguration usual;
@@ -109,7 +109,7 @@ void Switch::rebind(std::span<const PortInfo> ports) {
 void Switch::pre_shade(Chunk& chunk) noexcept {
   const SwitchPort& port = vlans_.load(std::memory_order_acquire)->port(chunk.rx_port);
   auto* const keys = chunk.columns.take<std::uint64_t>(kMostKeys);  // of destination and source in turn
-  const StationsAhead ahead(keeper_.table());
+  const StationsAhead ahead(stations_manager_.table());
   std::size_t count = 0;
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
     if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
@@ -140,7 +140,7 @@ void Switch::post_shade(Chunk& chunk) noexcept {
   const VlanTable& vlans = *vlans_.load(std::memory_order_acquire);
   const auto* const keys = static_cast<const std::uint64_t*>(chunk.batch.inputs[0]);
   const auto* const values = static_cast<const std::uint16_t*>(chunk.batch.outputs[0]);
-  const unsigned stamp = keeper_.stamp();
+  const unsigned stamp = stations_manager_.stamp();
   std::uint64_t last_told = 0;
   for (std::uint32_t item = 0; item < chunk.batch.items; item += 2) {
     const std::uint8_t i = chunk.packet_of_item[item / 2];
@@ -153,7 +153,7 @@ void Switch::post_shade(Chunk& chunk) noexcept {
         continue;
       }
       // A chunk often has many packets of one station that is new.
-      if (source != last_told && !chunk.is_dry_run) keeper_.tell(source, chunk.rx_port, !from.is_known());
+      if (source != last_told && !chunk.is_dry_run) stations_manager_.tell(source, chunk.rx_port, !from.is_known());
       last_told = source;
     }
     rte_mbuf* const packet = chunk.packets[i];
@@ -202,8 +202,8 @@ Outcome Switch::forward(const VlanTable& vlans, const Arrival& arrival, std::uin
 Outcome Switch::flood(const VlanTable& vlans, const Arrival& arrival, Chunk& chunk,
                       std::uint16_t packet) const noexcept {
   const Vlan& vlan = vlans.vlan(arrival.vlan);
-  const auto to_untagged = vlans.takers(vlan.untagged, arrival.payload_bytes);
-  const auto to_tagged = vlans.takers(vlan.tagged, arrival.payload_bytes);
+  const auto to_untagged = vlans.output_ports(vlan.untagged, arrival.payload_bytes);
+  const auto to_tagged = vlans.output_ports(vlan.tagged, arrival.payload_bytes);
   // Where it came from is among one of these, unless a reload has just taken the port out of the VLAN.
   const auto others = [&](std::span<const std::uint16_t> ports) {
     return ports.size() - static_cast<std::size_t>(std::ranges::count(ports, arrival.rx_port));
@@ -264,7 +264,7 @@ std::unique_ptr<Change> Switch::prepare(std::string_view /*command*/, std::strin
 void Switch::put_static(const StaticStations& stations) {
   Configuration next = configuration_;
   next.static_stations = stations;
-  keeper_.reconfigure(configuration_, next);
+  stations_manager_.reconfigure(configuration_, next);
   const std::lock_guard lock(mutex_);
   configuration_ = std::move(next);
 }
@@ -295,7 +295,7 @@ void Switch::exchange(Function& next) {
   Configuration& other = dynamic_cast<Switch&>(next).configuration_;
   other.ports.resize(std::max(other.ports.size(), configuration_.ports.size()));
   auto vlans = std::make_unique<const VlanTable>(other, ports_);
-  keeper_.reconfigure(configuration_, other);
+  stations_manager_.reconfigure(configuration_, other);
   vlans_.store(vlans.get(), std::memory_order_release);
   grace_periods_.elapsed(grace_periods_.start(), true);
   const std::lock_guard lock(mutex_);
@@ -376,7 +376,7 @@ nlohmann::ordered_json Switch::show_stations(std::span<const std::string> argume
   for (const std::string& word : limit.rest()) filters.push_back(station_filter(word));
   std::map<Station, Entry> first;  // as many as are shown
   std::size_t found = 0;
-  keeper_.for_each([&](Station station, Entry entry) {
+  stations_manager_.for_each([&](Station station, Entry entry) {
     if (!std::ranges::all_of(filters, [&](const auto& filter) { return filter(station, entry); })) return;
     ++found;
     if (first.size() == limit.most() && (first.empty() || std::prev(first.end())->first < station)) return;
@@ -390,7 +390,7 @@ nlohmann::ordered_json Switch::show_stations(std::span<const std::string> argume
                                {"port", ports_[entry.port()].name},
                                {"type", entry.is_static() ? "static" : "learned"},
                                {"age", nullptr}};
-    if (!entry.is_static()) row["age"] = keeper_.silence(entry).count();
+    if (!entry.is_static()) row["age"] = stations_manager_.silence(entry).count();
     rows.push_back(std::move(row));
   }
   return RowLimit::answer("stations", std::move(rows), first.size(), found);
@@ -398,7 +398,7 @@ nlohmann::ordered_json Switch::show_stations(std::span<const std::string> argume
 
 nlohmann::ordered_json Switch::show_vlans() const {
   std::vector<std::size_t> stations(kMostVlan + 1);
-  keeper_.for_each([&](Station station, Entry) { ++stations[station.vlan]; });
+  stations_manager_.for_each([&](Station station, Entry) { ++stations[station.vlan]; });
   const std::lock_guard lock(mutex_);
   auto table = nlohmann::ordered_json::array();
   for (std::uint16_t number = 1; number <= kMostVlan; ++number) {
@@ -419,13 +419,13 @@ nlohmann::ordered_json Switch::show_vlans() const {
 }
 
 nlohmann::ordered_json Switch::show_learning() const {
-  const LearningCounts counts = keeper_.counts();
+  const LearningCounts counts = stations_manager_.counts();
   const std::lock_guard lock(mutex_);
-  return {{"stations", keeper_.size()},
+  return {{"stations", stations_manager_.size()},
           {"max_stations", configuration_.max_stations},
           {"static", configuration_.static_stations.size()},
           {"ageing", configuration_.ageing},
-          {"memory_bytes", keeper_.memory_bytes()},
+          {"memory_bytes", stations_manager_.memory_bytes()},
           {"learned", counts.learned},
           {"moved", counts.moved},
           {"aged", counts.aged},
@@ -436,9 +436,9 @@ nlohmann::ordered_json Switch::show_learning() const {
 }
 
 std::vector<FunctionMetric> Switch::metrics() const {
-  const LearningCounts counts = keeper_.counts();
+  const LearningCounts counts = stations_manager_.counts();
   std::vector<FunctionMetric> metrics{
-      {"l2_stations", "Stations known, static ones too", FunctionMetric::Kind::gauge, keeper_.size()},
+      {"l2_stations", "Stations known, static ones too", FunctionMetric::Kind::gauge, stations_manager_.size()},
       {.name = "l2_learned", .help = "Stations that came", .value = counts.learned},
       {.name = "l2_moved", .help = "Moves of stations to another port", .value = counts.moved},
       {.name = "l2_not_learned_frames",

@@ -17,7 +17,7 @@
 #include "functions/l2/commands.h"
 #include "functions/l2/configuration.h"
 #include "functions/l2/frame.h"
-#include "functions/l2/station_keeper.h"
+#include "functions/l2/station_manager.h"
 #include "functions/l2/vlan_table.h"
 #include "penumbra/function.h"
 
@@ -48,15 +48,15 @@ class Switch final : public Function {
   ~Switch() override;
 
   /// For benchmarks and tests.
-  StationKeeper& stations() { return keeper_; }
+  StationManager& stations() { return stations_manager_; }
 
   const std::vector<Reason>& reasons() const override;
   std::vector<std::string> warnings() const override { return warnings_; }
   std::string shader() const override { return "l2_lookup"; }
-  Table* table() override { return &keeper_.table(); }
+  Table* table() override { return &stations_manager_.table(); }
   void bind(std::span<const PortInfo> ports) override;
   void rebind(std::span<const PortInfo> ports) override;
-  void lose_link(std::uint16_t port) override { keeper_.flush(port); }
+  void link_down(std::uint16_t port) override { stations_manager_.flush(port); }
   void pre_shade(Chunk& chunk) noexcept override;
   void post_shade(Chunk& chunk) noexcept override;
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;
@@ -97,7 +97,7 @@ class Switch final : public Function {
   mutable std::mutex mutex_;  ///< of what a reload changes, for who shows it; workers take none
   Configuration configuration_;
   StaticStations saved_;  ///< as the configuration has them
-  StationKeeper keeper_;
+  StationManager stations_manager_;
   std::unique_ptr<const VlanTable> owned_vlans_;
   std::atomic<const VlanTable*> vlans_;
 };

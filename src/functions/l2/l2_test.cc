@@ -88,7 +88,7 @@ class Bench {
   Bench(const std::string& engine, const std::string& config, std::vector<std::uint16_t> behind = {})
       : ports_(some_ports()),
         function_(read_configuration(parse(config), ports_),
-                  {.ports = ports_, .grace_periods = no_readers_, .taken_behind = behind}),
+                  {.ports = ports_, .grace_periods = no_readers_, .later_ethertypes = behind}),
         run_(engine, function_.shader(), *function_.table()) {
     function_.bind(ports_);
   }
@@ -412,8 +412,8 @@ TEST(Switch, ForgetsWhoWasLearnedOnAPortWhoseLinkGoesDown) {
   Bench::wait_until([&] { return function.stations().size() == 11; });
   EXPECT_EQ(bench.process(0, frame(0x020000000011, 0x020000000002)).sent.size(), 1U);
   Bench::wait_until([&] { return function.show("learning", {})["moved"] == 1; });
-  function.lose_link(3);
-  function.lose_link(0);
+  function.link_down(3);
+  function.link_down(0);
   Bench::wait_until([&] { return function.stations().size() == 2; });
   const auto learning = function.show("learning", {});
   EXPECT_EQ(learning["flushed"], 9);

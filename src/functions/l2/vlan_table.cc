@@ -51,8 +51,8 @@ VlanTable::VlanTable(const Configuration& configuration, std::span<const PortInf
   }
 }
 
-std::span<const std::uint16_t> VlanTable::takers(std::span<const std::uint16_t> ports,
-                                                 std::uint32_t payload_bytes) const {
+std::span<const std::uint16_t> VlanTable::output_ports(std::span<const std::uint16_t> ports,
+                                                       std::uint32_t payload_bytes) const {
   const auto takes = [&](std::uint16_t port) { return ports_[port].mtu >= payload_bytes; };
   if (ports.empty() || takes(ports.back())) [[likely]] {
     return ports;

@@ -36,7 +36,7 @@ class VlanTable {
   /// Of a VLAN that some port is a member of; of any other one without ports.
   const Vlan& vlan(std::uint16_t number) const { return vlans_[index_[number]]; }
   /// Those of a VLAN's untagged or tagged ports that take a payload of so many bytes: the first ones.
-  std::span<const std::uint16_t> takers(std::span<const std::uint16_t> ports, std::uint32_t payload_bytes) const;
+  std::span<const std::uint16_t> output_ports(std::span<const std::uint16_t> ports, std::uint32_t payload_bytes) const;
   /// Whether a packet that the port floods now, in nanoseconds of one clock, is within its limit; it is taken as gone.
   bool within_limit(std::uint16_t port, Storm storm, std::uint64_t now) const {
     return limits_[port * kStorms + static_cast<std::size_t>(storm)].take(now, 1) == 1;

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "shaders/ndn_names/name_tlv.h"
+#include "tables/ndn_names/name_tlv.h"
 
 namespace penumbra::ndn {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "shaders/ndn_names/name_oracle.h"
+#include "tables/ndn_names/name_oracle.h"
 
 namespace penumbra::ndn {
 namespace {

@@ -132,7 +132,7 @@ NdnFunction::NdnFunction(const FunctionContext& context, std::vector<Face> faces
       table_(std::move(table)),
       transport_(std::move(faces)),
       counts_(kCountedWorkers * transport_.faces().size()) {
-  leave_to_others(context.taken_behind);
+  leave_to_others(context.later_ethertypes);
   NdnFunction::bind(context.ports);
 }
 
@@ -180,12 +180,12 @@ void NdnFunction::pre_shade(Chunk& chunk) noexcept {
   }
   chunk.batch.items = items;
   chunk.batch.inputs[0] = keys;
-  chunk.kept = waiting;
+  chunk.stage_scratch = waiting;
   chunk.batch.outputs[0] = chunk.columns.take<std::uint32_t>(Chunk::kCapacity);
 }
 
 void NdnFunction::post_shade(Chunk& chunk) noexcept {
-  auto* const waiting = static_cast<Incoming*>(chunk.kept);
+  auto* const waiting = static_cast<Incoming*>(chunk.stage_scratch);
   const auto* const found = static_cast<const std::uint32_t*>(chunk.batch.outputs[0]);
   const std::uint32_t items = chunk.batch.items;
   for (std::uint32_t item = 0; item < items; ++item) table_->prefetch_node(found[item]);
@@ -323,7 +323,7 @@ std::string NdnFunction::trace(const Chunk& chunk, std::uint16_t packet) const {
   bool is_understood = false;
   std::string line;
   if (item != items + chunk.batch.items) {
-    incoming = static_cast<const Incoming*>(chunk.kept)[item - items];
+    incoming = static_cast<const Incoming*>(chunk.stage_scratch)[item - items];
     is_understood = true;
   } else if (given.kind != Verdict::Kind::send) {
     const auto outcome = objection(mbuf, chunk.rx_port, incoming);
@@ -357,7 +357,7 @@ nlohmann::ordered_json NdnFunction::explain(const Chunk& chunk, std::uint16_t pa
   const auto* const items = chunk.packet_of_item.data();
   const auto* const item = std::find(items, items + chunk.batch.items, packet);
   if (item == items + chunk.batch.items) return explained;
-  const Incoming& incoming = static_cast<const Incoming*>(chunk.kept)[item - items];
+  const Incoming& incoming = static_cast<const Incoming*>(chunk.stage_scratch)[item - items];
   const std::uint32_t found = static_cast<const std::uint32_t*>(chunk.batch.outputs[0])[item - items];
   const std::uint16_t face = table_->next_hop(found, incoming.packet.name);
   explained["name"] = to_uri(incoming.packet.name);

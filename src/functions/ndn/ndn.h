@@ -21,7 +21,7 @@
 #include "functions/ndn/transport.h"
 #include "penumbra/function.h"
 #include "penumbra/huge_memory.h"
-#include "shaders/ndn_names/name_table.h"
+#include "tables/ndn_names/name_table.h"
 
 struct rte_mbuf;
 

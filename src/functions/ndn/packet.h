@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "shaders/ndn_names/name_tlv.h"
+#include "tables/ndn_names/name_tlv.h"
 
 namespace penumbra::ndn {
 

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "functions/ndn/packet.h"
-#include "shaders/ndn_names/name_hash.h"
+#include "tables/ndn_names/name_hash.h"
 
 namespace penumbra::ndn {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shaders/ndn_names/name_table.h"
+#include "tables/ndn_names/name_table.h"
 
 namespace penumbra::ndn {
 

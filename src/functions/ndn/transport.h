@@ -10,7 +10,7 @@
 
 #include "functions/forwarding/ethernet.h"
 #include "functions/ndn/face.h"
-#include "shaders/ndn_names/name_tlv.h"
+#include "tables/ndn_names/name_tlv.h"
 
 namespace penumbra::ndn {
 

@@ -8,7 +8,7 @@
 
 #include "base/steady_time.h"
 #include "penumbra/huge_memory.h"
-#include "shaders/rules/rule_table.h"
+#include "tables/rules/rule_table.h"
 
 namespace penumbra::rule_list {
 

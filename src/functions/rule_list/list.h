@@ -20,9 +20,9 @@
 #include "functions/rule_list/hits.h"
 #include "penumbra/huge_memory.h"
 #include "penumbra/table.h"
-#include "shaders/rules/rule_set.h"
-#include "shaders/rules/rule_structures.h"
-#include "shaders/rules/rule_table.h"
+#include "tables/rules/rule_set.h"
+#include "tables/rules/rule_structures.h"
+#include "tables/rules/rule_table.h"
 
 namespace penumbra::rule_list {
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "shaders/rules/rule_structures.h"
+#include "tables/rules/rule_structures.h"
 
 namespace penumbra::rule_list {
 

@@ -11,7 +11,7 @@
 
 #include "penumbra/config_node.h"
 #include "penumbra/rule.h"
-#include "shaders/rules/rule_choice.h"
+#include "tables/rules/rule_choice.h"
 
 namespace penumbra::rule_list {
 

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/launch_thread.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "cuda/kernel_pause.h"
+
+namespace penumbra::cuda {
+namespace {
+
+constexpr std::size_t kInbox = 4096;            ///< a power of two
+constexpr std::size_t kTaken = 16;              ///< jobs that it takes at once
+constexpr std::size_t kMostWaiting = 1024;      ///< jobs that it has taken and not launched, before it takes no more
+constexpr std::uint64_t kEnoughItems = 65'536;  ///< a launch of as many does not wait for more
+/// Bytes of a copy from which on it beats a kernel that reads the host's memory. Where a warp's 32 elements are a line
+/// of 128 bytes, as of IPv4 addresses, that kernel comes to some 0.9 of the bus at any length, copies of 1 MiB to less,
+/// of 4 MiB to more. Wider keys a warp asks for line by line, and copies win earlier (penumbra bench gpu: E11, E1).
+constexpr std::size_t kLeastCopied = std::size_t{2} << 20;
+constexpr std::size_t kLeastCopiedOfWide = std::size_t{512} << 10;
+constexpr std::size_t kNarrowElementBytes = 4;  ///< at most
+constexpr unsigned kUsualStreams = 8;           ///< more than any plan that is measured has
+
+}  // namespace
+
+LaunchThread::LaunchThread(std::function<std::unique_ptr<Device>(unsigned)> open, LaunchOptions options)
+    : DeviceThread("cuda-master", options.retry_after),
+      open_(std::move(open)),
+      options_(options),
+      inbox_(kInbox),
+      lanes_(options.constraints.streams.value_or(kUsualStreams)) {
+  for (Lane& lane : lanes_) lane.jobs.reserve(kMostSegments);
+  flying_.reserve(lanes_.size());
+}
+
+LaunchThread::~LaunchThread() {
+  stop();
+}
+
+std::shared_ptr<SharedMemory> LaunchThread::share(std::shared_ptr<const HugeMemory> host, bool is_needed) {
+  std::shared_ptr<SharedMemory> memory;
+  ask([&] {
+    const auto known = std::ranges::find(memories_, host, &SharedMemory::host);
+    if (known != memories_.end()) {
+      memory = *known;
+      ++memory->users;
+      return;
+    }
+    memory = memories_.emplace_back(std::make_shared<SharedMemory>(host, is_needed));
+    if (device_ != nullptr) reach(*memory);
+  });
+  return memory;
+}
+
+void LaunchThread::unshare(const SharedMemory& memory) {
+  ask([this, &memory] {
+    const auto known = std::ranges::find(memories_, &memory, &std::shared_ptr<SharedMemory>::get);
+    if (--(*known)->users > 0) return;
+    if (device_ != nullptr) {
+      let_go(**known);
+      memory_->check();  // if this throws, the GPU may go on with the memory until lose() has closed it
+    }
+    memories_.erase(known);
+  });
+}
+
+void LaunchThread::add(TableCopies& table) {
+  ask([this, &table] {
+    tables_.push_back(&table);
+    if (device_ != nullptr) table.begin(*memory_, copy_stream(), options_.patience);
+  });
+}
+
+bool LaunchThread::submit(Job& job) noexcept {
+  if (!inbox_.put(&job)) return false;
+  doorbell_.ring();
+  return true;
+}
+
+void LaunchThread::close() {
+  std::optional<KernelPause> pause;  // closing the device is one
+  try {
+    if (device_ != nullptr) {
+      pause.emplace();
+      wait_for_the_end();
+    }
+  } catch (const DeviceError& error) {
+    lose(error);
+  }
+  for (TableCopies* table : tables_) table->end();
+  memory_.reset();
+  device_.reset();
+}
+
+bool LaunchThread::turn() {
+  if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
+  bool worked = take();
+  if (device_ == nullptr) return worked;
+  memory_->check();
+  worked = finish() || worked;
+  worked = advance_tables() || worked;
+  return launch() || worked;
+}
+
+bool LaunchThread::advance_tables() {
+  bool worked = false;
+  for (TableCopies* table : tables_) worked = table->advance() || worked;
+  return worked;
+}
+
+/// Looks only at the oldest launch of each group, for asking costs as much as copying: a group's launches end about in
+/// the order in which they began.
+bool LaunchThread::finish() {
+  const std::size_t before = flying_.size();
+  for (auto index = flying_.begin(); index != flying_.end();) {
+    Lane& lane = lanes_[*index];
+    if (!lane.group->is_waited_for && has_ended(*index)) {
+      land(lane);
+      index = flying_.erase(index);  // one by one: if has_ended() throws, these are still the lanes in flight
+    } else {
+      lane.group->is_waited_for = true;
+      ++index;
+    }
+  }
+  for (const unsigned index : flying_) lanes_[index].group->is_waited_for = false;
+  return flying_.size() < before;
+}
+
+bool LaunchThread::has_ended(unsigned lane) {
+  if (device_->reached(lane)) return true;
+  if (Clock::now() - lanes_[lane].since > options_.patience) {
+    throw endless("a launch", options_.patience);
+  }
+  return false;
+}
+
+/// The launch has ended.
+void LaunchThread::land(Lane& lane) {
+  lane.group->table->leave(lane.copy);
+  --lane.group->flying;
+  give_back(lane, Job::State::done);
+}
+
+void LaunchThread::give_back(Lane& lane, Job::State state) noexcept {
+  for (Job* job : lane.jobs) give_back(*job, state);
+  lane.jobs.clear();
+}
+
+bool LaunchThread::take() {
+  bool taken = false;
+  for (std::size_t count = 1; count > 0 && waiting_ < kMostWaiting;) {
+    // First all of them, so that their lines are on the way while the first is looked at.
+    std::array<Job*, kTaken> jobs;
+    for (count = 0; count < jobs.size(); ++count) {
+      jobs[count] = inbox_.take();
+      if (jobs[count] == nullptr) break;
+      __builtin_prefetch(jobs[count], 1);
+    }
+    const Clock::time_point now = options_.max_delay.count() > 0 && count > 0 ? Clock::now() : Clock::time_point();
+    for (std::size_t i = 0; i < count; ++i) put_into_group(*jobs[i], now);
+    taken = taken || count > 0;
+  }
+  return taken;
+}
+
+void LaunchThread::put_into_group(Job& job, Clock::time_point now) {
+  if (!accepts()) return give_back(job, Job::State::lost);
+  Group* const group = is_reached(job) ? group_of(*job.shader, *job.table) : nullptr;
+  if (group == nullptr) return give_back(job, Job::State::on_cpu);
+  group->at(group->tail++) = {&job, group->table->wanted(), now};
+  group->items += job.items;
+  group->hurried += job.is_hurried ? 1 : 0;
+  ++waiting_;
+}
+
+bool LaunchThread::launch() {
+  bool launched = false;
+  for (unsigned lane = 0; lane < lanes_.size() && waiting_ > 0; ++lane) {
+    if (!lanes_[lane].jobs.empty()) continue;
+    bool found = false;
+    for (std::size_t i = 0; i < groups_.size() && !found; ++i) {
+      found = launch(*groups_[next_group_++ % groups_.size()], lane);
+    }
+    if (!found) break;
+    launched = true;
+  }
+  return launched;
+}
+
+/// Whether the group's jobs have waited long enough, or one of them is not to wait, or they are so many that waiting
+/// would not make a better launch.
+bool LaunchThread::is_ripe(Group& group) const {
+  if (group.head == group.tail) return false;
+  return options_.max_delay.count() == 0 || group.hurried > 0 || group.tail - group.head >= group.plan.gather ||
+         group.items >= kEnoughItems || Clock::now() - group.at(group.head).since >= options_.max_delay;
+}
+
+/// Launches the group's oldest jobs that the table is ready for; false if there are none.
+bool LaunchThread::launch(Group& group, unsigned lane_index) {
+  if (group.flying == group.plan.streams || !is_ripe(group)) return false;
+  Lane& lane = lanes_[lane_index];
+  while (lane.jobs.size() < group.plan.gather && group.head < group.tail &&
+         group.table->shows(group.at(group.head).state)) {
+    Job* const job = group.at(group.head++).job;
+    group.items -= job->items;
+    group.hurried -= job->is_hurried ? 1 : 0;
+    lane.jobs.push_back(job);
+  }
+  if (lane.jobs.empty()) return false;
+  waiting_ -= lane.jobs.size();
+  ++group.flying;
+  lane.group = &group;
+  lane.copy = group.table->enter();
+  lane.since = Clock::now();
+  send(lane, lane_index);
+  flying_.push_back(lane_index);
+  if (is_calibrating_) return true;
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  const auto batches = std::ranges::count(lane.jobs, true, &Job::is_last);
+  batches_.fetch_add(static_cast<std::uint64_t>(batches), std::memory_order_relaxed);
+  return true;
+}
+
+/// Gives the lane's work to its stream.
+void LaunchThread::send(Lane& lane, unsigned stream) {
+  const Shader& shader = *lane.group->shader;
+  const bool copies = is_copied(lane);
+  if (copies) {
+    for_each_run(lane.jobs, &Job::inputs, &Shader::input_bytes,
+                 [&](std::byte* device, const std::byte* host, std::size_t bytes) {
+                   device_->to_device(stream, device, host, bytes);
+                 });
+  }
+  for (std::size_t i = 0; i < lane.jobs.size(); ++i) fill(segments_[i], *lane.jobs[i], !copies);
+  device_->launch(stream, {&shader, lane.group->table->view(lane.copy), {segments_.data(), lane.jobs.size()}});
+  if (copies) {
+    for_each_run(lane.jobs, &Job::outputs, &Shader::output_bytes,
+                 [&](const std::byte* device, std::byte* host, std::size_t bytes) {
+                   device_->to_host(stream, host, device, bytes);
+                 });
+  }
+  device_->mark(stream);
+}
+
+/// Whether the launch works on copies in the GPU's memory. Then its jobs are in the order of their columns, so that one
+/// copy takes what stands side by side.
+bool LaunchThread::is_copied(Lane& lane) const {
+  if (lane.group->plan.access == Access::mapped) return false;
+  std::uint64_t items = 0;
+  for (const Job* job : lane.jobs) items += job->items;
+  if (lane.group->plan.access == Access::by_length && items * lane.group->item_bytes < lane.group->least_copied)
+    return false;
+  std::ranges::sort(lane.jobs, std::less<>(), [](const Job* job) {
+    const std::byte* begin = job->inputs.staged;
+    return begin != nullptr ? begin : item_of(job->batch->inputs[0], job->first, job->shader->input_bytes[0]);
+  });
+  if (lane.group->plan.access == Access::copied) return true;
+  std::size_t runs = 0;
+  for_each_run(lane.jobs, &Job::inputs, &Shader::input_bytes,
+               [&runs](const std::byte*, const std::byte*, std::size_t) { ++runs; });
+  return items * lane.group->item_bytes >= lane.group->least_copied * runs;
+}
+
+/// Calls `copy` with each run of columns of one direction that stand side by side, as the GPU and as the host see it,
+/// and its bytes. Jobs of one queue come in order, so that most runs are long.
+template <class Copy>
+void LaunchThread::for_each_run(const std::vector<Job*>& jobs, Places Job::* direction,
+                                std::vector<std::size_t> Shader::* element_bytes, const Copy& copy) {
+  const SharedMemory* memory = nullptr;
+  std::byte* begin = nullptr;
+  std::byte* end = nullptr;
+  const auto finish = [&] {
+    if (begin != end) copy(memory->seen(begin, false), begin, static_cast<std::size_t>(end - begin));
+  };
+  for (const Job* job : jobs) {
+    const Places& places = job->*direction;
+    for_each_column(*job, direction, element_bytes, [&](std::size_t, std::byte* column, std::size_t bytes) {
+      if (places.memory != memory || column != end) {
+        finish();
+        memory = places.memory;
+        begin = end = column;
+      }
+      end += places.staged != nullptr ? padded(bytes) : bytes;
+    });
+  }
+  finish();
+}
+
+/// The job as the GPU sees it, in the host's memory or in its own.
+void LaunchThread::fill(Segment& segment, const Job& job, bool is_mapped) noexcept {
+  segment.items = job.items;
+  for_each_column(job, &Job::inputs, &Shader::input_bytes, [&](std::size_t i, const std::byte* column, std::size_t) {
+    segment.inputs[i] = job.inputs.memory->seen(column, is_mapped);
+  });
+  for_each_column(job, &Job::outputs, &Shader::output_bytes, [&](std::size_t i, const std::byte* column, std::size_t) {
+    segment.outputs[i] = job.outputs.memory->seen(column, is_mapped);
+  });
+}
+
+bool LaunchThread::is_reached(const Job& job) noexcept {
+  return job.inputs.memory->is_reached.load(std::memory_order_relaxed) &&
+         job.outputs.memory->is_reached.load(std::memory_order_relaxed);
+}
+
+/// Null if the table is none of this engine's.
+LaunchThread::Group* LaunchThread::group_of(const Shader& shader, const Table& table) {
+  const auto is_of = [&](const Group* group) { return group->shader == &shader && &group->table->table() == &table; };
+  if (last_group_ != nullptr && is_of(last_group_)) return last_group_;
+  const auto known = std::ranges::find_if(groups_, is_of, &std::unique_ptr<Group>::get);
+  if (known != groups_.end()) return last_group_ = known->get();
+  const auto is_its = [&table](const TableCopies* copies) { return &copies->table() == &table; };
+  const auto copies = std::ranges::find_if(tables_, is_its);
+  if (copies == tables_.end()) return nullptr;
+  auto group = std::make_unique<Group>();
+  group->shader = &shader;
+  group->table = *copies;
+  group->plan = options_.constraints.applied_to(LaunchPlan());
+  group->item_bytes = std::max(sum_of(shader.input_bytes), sum_of(shader.output_bytes));
+  group->least_copied = std::ranges::max(shader.input_bytes) > kNarrowElementBytes ? kLeastCopiedOfWide : kLeastCopied;
+  group->ring.resize(kMostWaiting + kTaken);
+  return last_group_ = groups_.emplace_back(std::move(group)).get();
+}
+
+bool LaunchThread::has_nothing_to_do() const {
+  return inbox_.empty() && waiting_ == 0 && flying_.empty() &&
+         std::ranges::none_of(tables_, [](const TableCopies* table) { return table->has_work(); });
+}
+
+std::string LaunchThread::device_name() const {
+  const std::lock_guard lock(words_mutex_);
+  return name_;
+}
+
+std::vector<std::string> LaunchThread::notes() const {
+  const std::lock_guard lock(words_mutex_);
+  std::vector<std::string> lines;
+  const std::uint64_t launches = launches_.load(std::memory_order_relaxed);
+  const std::uint64_t batches = batches_.load(std::memory_order_relaxed);
+  if (!name_.empty()) {
+    const auto delay = options_.max_delay.count();
+    lines.push_back(name_ + ": " + describe(options_.constraints.applied_to(LaunchPlan())) +
+                    (delay > 0 ? ", waiting for them up to " + std::to_string(delay) + " us" : ""));
+  }
+  for (const Choice& each : choices_) {
+    std::array<char, 64> gain{};
+    std::snprintf(gain.data(), gain.size(), ", %.1f times one copied batch at a time%s", each.gain,
+                  each.is_loaded ? " in an earlier run" : "");
+    lines.push_back(each.shader->name + ": " + describe(each.plan) + gain.data());
+  }
+  if (launches > 0) lines.push_back(std::to_string(batches) + " batches in " + std::to_string(launches) + " launches");
+  const std::uint64_t given_up = given_up_.load(std::memory_order_relaxed);
+  if (given_up > 0) lines.push_back(std::to_string(given_up) + " batches came back from a lost GPU, for the CPU");
+  if (!failure_.empty()) lines.push_back(failure_);
+  return lines;
+}
+
+}  // namespace penumbra::cuda

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the launch_thread comes by its device, and what it does when it loses it.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "cuda/abandoned.h"
+#include "cuda/kernel_pause.h"
+#include "cuda/launch_thread.h"
+
+namespace penumbra::cuda {
+void LaunchThread::open() {
+  try {
+    device_ = open_(copy_stream() + 1);
+    memory_ = std::make_unique<QuietMemory>(*device_, [this] { wait_for_the_end(); });
+    for (const auto& memory : memories_) reach(*memory);
+    for (TableCopies* table : tables_) table->begin(*memory_, copy_stream(), options_.patience);
+    const std::lock_guard lock(words_mutex_);
+    name_ = device_->name();
+    failure_.clear();
+    accepts_.store(true, std::memory_order_relaxed);
+  } catch (const DeviceError& error) {
+    lose(error);
+  }
+}
+
+void LaunchThread::reach(SharedMemory& memory) {
+  try {
+    memory.mapped = memory_->share(memory.host->data(), memory.host->bytes());
+    memory.device = memory_->allocate(memory.host->bytes());
+  } catch (const DeviceError& error) {
+    if (memory.is_needed || error.is_final()) throw;
+    return let_go(memory);
+  }
+  memory.is_reached.store(true, std::memory_order_relaxed);
+}
+
+void LaunchThread::let_go(SharedMemory& memory) noexcept {
+  memory.is_reached.store(false, std::memory_order_relaxed);
+  if (memory.mapped != nullptr) memory_->unshare(memory.host->data());
+  if (memory.device != nullptr) memory_->release(memory.device);
+  memory.mapped = memory.device = nullptr;
+}
+
+void LaunchThread::wait_for_the_end() {
+  cuda::wait_for_the_end(*device_, copy_stream(), flying_, options_.patience);
+}
+
+/// With one whose work was not sent as a whole.
+std::vector<unsigned> LaunchThread::busy_lanes() const {
+  std::vector<unsigned> busy;
+  for (unsigned index = 0; index < lanes_.size(); ++index) {
+    if (!lanes_[index].jobs.empty()) busy.push_back(index);
+  }
+  return busy;
+}
+
+/// What the GPU was not given yet.
+void LaunchThread::give_back_what_waits() noexcept {
+  for (const auto& group : groups_) {
+    while (group->head < group->tail) give_back(*group->at(group->head++).job, Job::State::lost);
+    group->items = 0;
+    group->hurried = 0;
+  }
+  waiting_ = 0;
+  take();
+}
+
+/// On a GPU that is given up most launches still come to their ends, above all if it is another engine's that got
+/// stuck; and one that does not may write into shared columns that are in use again. So each has the time that it has
+/// anyway, and is answered if it ends. One that was not sent as a whole is not waited for, because nothing marks its
+/// end: if the GPU has it, it may still write there too. Whoever has nothing in flight does not wait for any. A device
+/// that is to be closed has come to its end already, and what it cannot answer goes back when it is closed.
+void LaunchThread::wait_for_launches() noexcept {
+  const auto give_up = [this](unsigned index) {
+    if (is_final_) give_back(lanes_[index], Job::State::lost);
+  };
+  for (unsigned index = 0; index < lanes_.size(); ++index) {
+    if (std::ranges::find(flying_, index) == flying_.end()) give_up(index);
+  }
+  const auto is_over = [&](unsigned index) {
+    try {
+      if (!has_ended(index)) return false;
+      give_back(lanes_[index], Job::State::done);
+    } catch (const DeviceError&) {
+      give_up(index);
+    }
+    return true;
+  };
+  while (!flying_.empty()) {
+    std::erase_if(flying_, is_over);
+    take();
+    std::this_thread::yield();
+  }
+}
+
+/// Workers that have not seen yet that the GPU is gone go on submitting: take() gives their jobs back.
+void LaunchThread::lose(const DeviceError& error) {
+  accepts_.store(false, std::memory_order_relaxed);
+  for (TableCopies* table : tables_) table->end();
+  give_back_what_waits();
+  std::string what = error.what();
+  is_final_ = error.is_final();
+  std::optional<KernelPause> pause;  // closing the device is one; who cannot end a kernel for it loses the GPU
+  if (device_ != nullptr && !is_final_) {
+    pause.emplace();
+    if (const auto second = why_it_does_not_end(*device_, copy_stream(), busy_lanes(), options_.patience)) {
+      is_final_ = true;
+      what += std::string("; then ") + second->what();
+    }
+  }
+  retry_at_ = Clock::now() + options_.retry_after;
+  {
+    const std::lock_guard lock(words_mutex_);
+    failure_ = "lost: " + what + "; shaders run on the CPU" + (is_final_ ? "" : " until the GPU is back");
+  }
+  if (is_final_ && device_ != nullptr) device_->abandon(what);
+  wait_for_launches();
+  if (is_final_ && device_ != nullptr) keep_for_good(std::move(device_), tables_, memories_);
+  memory_.reset();
+  device_.reset();
+  for (const auto& memory : memories_) {
+    memory->is_reached.store(false, std::memory_order_relaxed);
+    memory->mapped = memory->device = nullptr;
+  }
+  for (Lane& lane : lanes_) give_back(lane, Job::State::lost);
+  for (const auto& group : groups_) {
+    group->flying = 0;
+    group->is_waited_for = false;
+  }
+  std::erase_if(memories_, [](const auto& memory) { return memory->users == 0; });
+}
+
+}  // namespace penumbra::cuda

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_resident/resident_thread.h"
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "cuda_resident/numbered_block.h"
+
+namespace penumbra::cuda_resident {
+namespace {
+
+constexpr std::uint32_t kWarp = 32;
+constexpr std::chrono::milliseconds kLongestSleep{10};  ///< groups are watched
+
+}  // namespace
+
+ResidentThread::ResidentThread(const Backend& backend, unsigned index, ResidentOptions options)
+    : DeviceThread("cuda-thread", kLongestSleep),
+      backend_(backend),
+      index_(index),
+      options_(options),
+      whole_warps_((options.threads + kWarp - 1) / kWarp * kWarp),
+      groups_(options.blocks) {}
+
+ResidentThread::~ResidentThread() {
+  stop();
+}
+
+std::shared_ptr<SlotRow> ResidentThread::add_row() {
+  std::shared_ptr<SlotRow> row;
+  std::uint32_t groups = 0;
+  ask([this, &row, &groups] {
+    groups = groups_;
+    std::uint32_t used = 0;
+    for (const auto& each : rows_) used += each->count;
+    const std::uint32_t count = std::min(options_.slots, groups > used ? groups - used : 0);
+    if (count == 0) return;
+    row = std::make_shared<SlotRow>(count, options_.before_first);
+    row->fresh_for.store(generation(), std::memory_order_relaxed);
+    ranges_.push_back(row->range);
+    {
+      const std::lock_guard lock(words_mutex_);
+      rows_.push_back(row);
+    }
+    if (device_ != nullptr) reach(*row->range);
+  });
+  if (row != nullptr) return row;
+  throw std::runtime_error("all " + std::to_string(groups) + " blocks of the GPU that it may take are taken, " +
+                           std::to_string(options_.slots) + " for each queue of a worker; choose fewer with slots=" +
+                           (groups < options_.blocks ? "" : ", or more in all with blocks="));
+}
+
+void ResidentThread::remove(const SlotRow& row) {
+  ask([this, &row] {
+    const auto known = std::ranges::find(rows_, &row, &std::shared_ptr<SlotRow>::get);
+    std::shared_ptr<SlotRow> kept;
+    {
+      const std::lock_guard lock(words_mutex_);
+      by_gpu_ += row.by_gpu.load(std::memory_order_relaxed);
+      by_cpu_ += row.by_cpu.load(std::memory_order_relaxed);
+      given_up_ += row.given_up.load(std::memory_order_relaxed);
+      kept = std::move(*known);
+      rows_.erase(known);
+    }
+    drop(*kept->range);
+  });
+}
+
+std::shared_ptr<SharedRange> ResidentThread::share(std::shared_ptr<const HugeMemory> host) {
+  std::shared_ptr<SharedRange> range;
+  ask([&] {
+    const auto known = std::ranges::find(ranges_, host, &SharedRange::host);
+    if (known != ranges_.end()) {
+      range = *known;
+      ++range->users;
+      return;
+    }
+    range = ranges_.emplace_back(std::make_shared<SharedRange>(std::move(host), false));
+    if (device_ != nullptr) reach(*range);
+  });
+  return range;
+}
+
+void ResidentThread::unshare(SharedRange& range) {
+  ask([this, &range] { drop(range); });
+}
+
+/// One user of it is gone.
+void ResidentThread::drop(SharedRange& range) {
+  if (--range.users > 0) return;
+  if (device_ != nullptr) {
+    let_go(range);
+    memory_->check();  // if this throws, the GPU may go on with the range until lose() has closed it
+  }
+  std::erase_if(ranges_, [&range](const auto& each) { return each.get() == &range; });
+}
+
+void ResidentThread::add(Table& table) {
+  if (tables_.find(table) != nullptr) return;
+  ResidentTable& added = tables_.add(table, doorbell_);
+  ask([this, &added] {
+    added_tables_.push_back(&added);
+    if (device_ != nullptr) begin(added);
+  });
+}
+
+void ResidentThread::settle(const SlotRow& row) const {
+  const auto deadline = Clock::now() + options_.patience;
+  const auto is_settled = [&] { return row.is_served.load(std::memory_order_acquire) && tables_.are_ready(); };
+  while (!is_settled() && !is_lost_.load(std::memory_order_acquire) && Clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+void ResidentThread::begin(ResidentTable& table) {
+  table.begin(*memory_, kTableStream, options_.patience);
+}
+
+void ResidentThread::close() {
+  std::optional<cuda::KernelPause> pause;  // closing the device is one
+  try {
+    if (device_ != nullptr) {
+      quieten();
+      pause.emplace();
+      memory_->check();
+    }
+  } catch (const DeviceError& error) {
+    lose(error);
+  }
+  for (ResidentTable* table : added_tables_) table->end();
+  memory_.reset();
+  device_.reset();
+}
+
+bool ResidentThread::turn() {
+  if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
+  if (device_ == nullptr) return false;
+  memory_->check();
+  const bool worked = advance_tables();
+  if (runs_ && device_->has_ended()) throw DeviceError("the kernel has ended by itself", false);
+  if (has_unserved_rows() || !cuda::ResidentKernel::is_allowed()) pause();
+  if (!runs_ && has_rows_to_serve()) resume();
+  watch();
+  return worked;
+}
+
+bool ResidentThread::advance_tables() {
+  bool worked = false;
+  for (ResidentTable* table : added_tables_) {
+    if (table->has_former() && !is_read(table->former())) {
+      table->give_back_former();
+      worked = true;
+    }
+    worked = table->advance() || worked;
+  }
+  return worked;
+}
+
+/// Whether a batch that a group may be at reads that copy, which is not the current one any more.
+bool ResidentThread::is_read(std::uint32_t copy) const noexcept {
+  return std::ranges::any_of(rows_, [copy](const auto& row) {
+    row->wait_until_submitted();
+    for (std::uint32_t i = 0; i < row->count; ++i) {
+      const SlotLine& line = row->lines[i];
+      if (line.reads.load(std::memory_order_acquire) != copy) continue;
+      if (number_in(row->slots()[i].out[0]) != line.number.load(std::memory_order_relaxed)) return true;
+    }
+    return false;
+  });
+}
+
+bool ResidentThread::has_nothing_to_do() const {
+  const bool is_allowed = cuda::ResidentKernel::is_allowed();
+  const bool is_as_wanted = runs_ ? is_allowed && !has_unserved_rows() : !is_allowed || !has_rows_to_serve();
+  return (device_ == nullptr || is_as_wanted) &&
+         std::ranges::none_of(added_tables_, [](const ResidentTable* table) { return table->has_work(); });
+}
+
+/// Starts the kernel on the slots that are fresh, of which there are some, unless no kernel may run now.
+void ResidentThread::resume() {
+  auto* const roster = reinterpret_cast<Roster*>(roster_->data());
+  const auto now = Clock::now();
+  watches_.clear();
+  for (const auto& row : rows_) {
+    if (!is_fresh(*row)) continue;
+    auto* const slots = reinterpret_cast<Slot*>(row->range->seen.load(std::memory_order_relaxed));
+    for (std::uint32_t i = 0; i < row->count; ++i) {
+      const auto group = watches_.size();
+      roster->slots[group] = slots + i;
+      watches_.push_back({row.get(), i, std::atomic_ref(roster->beats[group]).load(), 0, now, now});
+    }
+  }
+  if (!kernel_.begin()) return;
+  try {
+    device_->start(seen_roster_, static_cast<std::uint32_t>(watches_.size()));
+  } catch (const DeviceError&) {
+    kernel_.end();
+    throw;
+  }
+  runs_ = true;
+  for (const Watch& each : watches_) const_cast<SlotRow*>(each.row)->is_served.store(true, std::memory_order_release);
+  const std::lock_guard lock(words_mutex_);
+  failure_.clear();
+}
+
+/// Ends the kernel; what stands in slots, or comes into them, waits until it is resumed.
+void ResidentThread::pause() {
+  if (!runs_) return;
+  device_->memory().throw_if_lost();
+  device_->stop();
+  is_told_to_end_ = true;
+  const auto deadline = Clock::now() + options_.patience;
+  while (!device_->has_ended()) {
+    if (Clock::now() > deadline) {
+      throw cuda::final_failure("the kernel has not ended in " + std::to_string(options_.patience.count()) + " ms");
+    }
+    std::this_thread::yield();
+  }
+  runs_ = is_told_to_end_ = false;
+  paused_ = Clock::now();
+  kernel_.end();
+}
+
+/// Whether its worker has wiped the slots for the generation that is now.
+bool ResidentThread::is_fresh(const SlotRow& row) const noexcept {
+  return row.fresh_for.load(std::memory_order_acquire) == generation();
+}
+
+/// Rows of workers that have no batch for this engine may stay unwiped for long.
+bool ResidentThread::has_rows_to_serve() const noexcept {
+  return std::ranges::any_of(rows_, [this](const auto& row) { return is_fresh(*row); });
+}
+
+bool ResidentThread::has_unserved_rows() const noexcept {
+  return std::ranges::any_of(
+      rows_, [this](const auto& row) { return !row->is_served.load(std::memory_order_relaxed) && is_fresh(*row); });
+}
+
+std::string ResidentThread::device_name() const {
+  const std::lock_guard lock(words_mutex_);
+  return name_;
+}
+
+std::vector<std::string> ResidentThread::notes() const {
+  const std::lock_guard lock(words_mutex_);
+  std::uint64_t by_gpu = by_gpu_, by_cpu = by_cpu_, given_up = given_up_;
+  std::uint32_t slots = 0;
+  for (const auto& row : rows_) {
+    slots += row->count;
+    by_gpu += row->by_gpu.load(std::memory_order_relaxed);
+    by_cpu += row->by_cpu.load(std::memory_order_relaxed);
+    given_up += row->given_up.load(std::memory_order_relaxed);
+  }
+  std::vector<std::string> lines;
+  if (!name_.empty()) {
+    lines.push_back(name_ + ": " + std::to_string(slots) + " slots, groups of " + std::to_string(whole_warps_) +
+                    " threads");
+  }
+  if (by_gpu > 0) lines.push_back(std::to_string(by_gpu) + " batches by the kernel");
+  if (by_cpu > 0) lines.push_back(std::to_string(by_cpu) + " batches on the CPU: the GPU was not ready for them");
+  if (given_up > 0)
+    lines.push_back(std::to_string(given_up) +
+                    " batches came back from a lost GPU, or from one at a pause, for the CPU");
+  if (!failure_.empty()) lines.push_back(failure_);
+  return lines;
+}
+
+}  // namespace penumbra::cuda_resident

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the thread comes by its device, how it sees that the device lives, and what it does when it loses it.
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "cuda/abandoned.h"
+#include "cuda/quiet_memory.h"
+#include "cuda_resident/numbered_block.h"
+#include "cuda_resident/resident_thread.h"
+
+namespace penumbra::cuda_resident {
+namespace {
+
+/// A kernel that is only late then ends some day: until it does, calls of the driver by others of the process wait. The
+/// device is kept for good, and told by a thread that nobody waits for: this call of the driver may itself not come
+/// back.
+void tell_to_end(ResidentDevice& device) noexcept {
+  const auto tell = [&device] {
+    try {
+      device.stop();
+    } catch (const std::exception&) {
+      return;  // the GPU is given up as it is
+    }
+  };
+  try {
+    std::thread(tell).detach();
+  } catch (const std::system_error&) {
+    return;  // there is no thread to be had: likewise
+  }
+}
+
+}  // namespace
+
+void ResidentThread::open() {
+  try {
+    device_ = backend_.open(index_, whole_warps_);
+    groups_ = std::min(options_.blocks, device_->most_slots());
+    memory_ = std::make_unique<cuda::QuietMemory>(device_->memory(), [this] { quieten(); });
+    seen_roster_ = reinterpret_cast<const Roster*>(memory_->share(roster_->data(), roster_->bytes()));
+    for (const auto& range : ranges_) reach(*range);
+    for (ResidentTable* table : added_tables_) begin(*table);
+    generation_.fetch_add(1, std::memory_order_release);
+    is_lost_.store(false, std::memory_order_release);
+    const std::lock_guard lock(words_mutex_);
+    name_ = memory_->name();
+    failure_.clear();
+  } catch (const DeviceError& error) {
+    lose(error);
+  }
+}
+
+void ResidentThread::reach(SharedRange& range) {
+  try {
+    range.seen.store(memory_->share(range.host->data(), range.host->bytes()), std::memory_order_release);
+  } catch (const DeviceError& error) {
+    if (range.is_needed || error.is_final()) throw;
+  }
+}
+
+void ResidentThread::let_go(SharedRange& range) noexcept {
+  if (range.seen.exchange(nullptr, std::memory_order_relaxed) != nullptr) memory_->unshare(range.host->data());
+}
+
+void ResidentThread::watch() {
+  const auto now = Clock::now();
+  if (now - watched_ < options_.patience / 8) return;
+  watched_ = now;
+  if (runs_) {
+    watch_groups(now);
+  } else {
+    watch_pause(now);
+  }
+}
+
+/// What another thread asks of the driver takes long, or never returns: workers do not wait for that. They take back
+/// what stands in their slots, as when the GPU is lost, and wipe these for the time when the kernel may go on.
+void ResidentThread::watch_pause(Clock::time_point now) {
+  const auto is_served = [](const auto& row) { return row->is_served.load(std::memory_order_relaxed); };
+  if (now - paused_ < options_.patience || std::ranges::none_of(rows_, is_served)) return;
+  generation_.fetch_add(1, std::memory_order_release);
+  for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
+  const std::lock_guard lock(words_mutex_);
+  failure_ = "the kernel has stood still for " + std::to_string(options_.patience.count()) +
+             " ms, for others of this process that call the driver; shaders run on the CPU until it goes on";
+}
+
+/// Whether the group has answered what stands in its slot.
+bool ResidentThread::look_at(std::size_t group, Clock::time_point now) {
+  Watch& each = watches_[group];
+  auto* const roster = reinterpret_cast<Roster*>(roster_->data());
+  const std::uint32_t beat = std::atomic_ref(roster->beats[group]).load(std::memory_order_relaxed);
+  if (std::exchange(each.beat, beat) != beat) each.beaten = now;
+  const std::uint32_t number = each.row->lines[each.slot].number.load(std::memory_order_relaxed);
+  const bool is_answered = number_in(each.row->slots()[each.slot].out[0]) == number;
+  if (std::exchange(each.number, number) != number || is_answered) each.answered = now;
+  return is_answered;
+}
+
+/// Why the group is to be given up; null: it is not.
+const char* ResidentThread::why_stuck(const Watch& group, Clock::time_point now) const {
+  if (now - group.beaten > options_.patience) return "has shown no life";
+  if (now - group.answered > options_.patience) return "has not answered";
+  return nullptr;
+}
+
+/// Throws a DeviceError if a group is to be given up.
+void ResidentThread::watch_groups(Clock::time_point now) {
+  for (std::size_t group = 0; group < watches_.size(); ++group) {
+    look_at(group, now);
+    const char* const lack = why_stuck(watches_[group], now);
+    if (lack == nullptr) continue;
+    throw cuda::final_failure("group " + std::to_string(group) + " of the kernel " + lack + " for " +
+                              std::to_string(options_.patience.count()) + " ms");
+  }
+}
+
+/// On a GPU that is given up groups mostly live, above all if it is another engine's launch that got stuck; and one
+/// that is late may write into shared columns that are in use again. So what stands in slots has the time that it has
+/// anyway, and is answered if its group lives. No table is to be had any more, so nothing comes into slots. Not so if
+/// the kernel was told to end and has not: its groups had that time, and those that have ended answer nothing more.
+void ResidentThread::wait_for_answers() noexcept {
+  Submitting::pass_barriers();
+  for (const auto& row : rows_) row->wait_until_submitted();
+  const auto one_is_awaited = [this] {
+    const auto now = Clock::now();
+    bool is_awaited = false;
+    for (std::size_t group = 0; group < watches_.size(); ++group) {
+      const bool is_answered = look_at(group, now);
+      is_awaited = is_awaited || (!is_answered && why_stuck(watches_[group], now) == nullptr);
+    }
+    return is_awaited;
+  };
+  try {
+    while (one_is_awaited() && !device_->has_ended()) std::this_thread::yield();
+  } catch (const DeviceError&) {
+    return;  // the kernel has failed, and writes nothing more
+  }
+}
+
+void ResidentThread::quieten() {
+  pause();
+  cuda::wait_for_the_end(device_->memory(), kTableStream, {}, options_.patience);
+}
+
+/// Workers see that their rows are not served any more, and take back what the groups have not answered.
+void ResidentThread::lose(const DeviceError& error) {
+  std::string what = error.what();
+  is_final_ = error.is_final();
+  if (device_ != nullptr && !is_final_) {
+    try {
+      pause();
+    } catch (const DeviceError& second) {
+      is_final_ = true;  // the kernel may be running, and to close the device is to wait for its end
+      what += std::string("; then ") + second.what();
+    }
+  }
+  std::optional<cuda::KernelPause> pause;  // closing the device is one; who cannot end a kernel loses the GPU
+  if (device_ != nullptr && !is_final_) {
+    pause.emplace();
+    if (const auto second = cuda::why_it_does_not_end(device_->memory(), kTableStream, {}, options_.patience)) {
+      is_final_ = true;
+      what += std::string("; then ") + second->what();
+    }
+  }
+  retry_at_ = Clock::now() + options_.retry_after;
+  {
+    const std::lock_guard lock(words_mutex_);
+    failure_ = "lost: " + what + "; shaders run on the CPU" + (is_final_ ? "" : " until the GPU is back");
+  }
+  for (ResidentTable* table : added_tables_) table->end();
+  is_lost_.store(true, std::memory_order_release);
+  if (is_final_ && device_ != nullptr) {
+    device_->abandon(what);
+    if (runs_ && !is_told_to_end_) wait_for_answers();
+  }
+  for (const auto& range : ranges_) range->seen.store(nullptr, std::memory_order_relaxed);
+  for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
+  if (is_final_ && device_ != nullptr) {
+    if (runs_) tell_to_end(*device_);
+    cuda::keep_for_good(std::move(device_), added_tables_, roster_, ranges_);
+  }
+  runs_ = is_told_to_end_ = false;
+  kernel_.end();
+  memory_.reset();
+  device_.reset();
+  std::erase_if(ranges_, [](const auto& range) { return range->users == 0; });
+}
+
+}  // namespace penumbra::cuda_resident

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Headers to expect, for choosing what a class's prefilter looks at (prefilter_choice.h): nobody shows the owner of a
+// table the headers that will come, but what rules are for tells something of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "penumbra/rule.h"
+
+namespace penumbra {
+
+/// Each has the value of one of the rules that were shown, all of them equally likely (Vitter: Random Sampling with a
+/// Reservoir, ACM TOMS 1985), and anything where the mask of the rule's class leaves it open.
+class HeaderSample {
+ public:
+  static constexpr std::size_t kHeaders = 64;
+  /// From so many rules on, later ones are the likelier the later they are: what was there long ago may have gone.
+  static constexpr std::uint32_t kMemory = 65'536;
+
+  HeaderSample(std::size_t words, std::uint64_t seed) : words_(words), random_(seed) { headers_.reserve(kHeaders); }
+
+  void show(const RuleWords& mask, const std::uint64_t* value) {
+    if (seen_ < kMemory) ++seen_;
+    if (headers_.size() < kHeaders) {
+      headers_.push_back(draw(mask, value));
+    } else if (const std::uint32_t place = random_.below(seen_); place < kHeaders) {
+      headers_[place] = draw(mask, value);
+    }
+  }
+  std::span<const RuleWords> headers() const { return headers_; }
+
+ private:
+  RuleWords draw(const RuleWords& mask, const std::uint64_t* value) {
+    RuleWords header{};
+    for (std::size_t word = 0; word < words_; ++word) header[word] = value[word] | (random_.next() & ~mask[word]);
+    return header;
+  }
+
+  const std::size_t words_;
+  Random random_;
+  std::uint32_t seen_ = 0;
+  std::vector<RuleWords> headers_;
+};
+
+}  // namespace penumbra

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which half of a word a class's prefilter takes (rules_bloom.shader.h). Each is tried with the values of all rules of
+// the class, as a prefilter of that size would have them, on headers to expect: the one that lets the fewest through is
+// taken, of several the one of which the mask has the most bits.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "penumbra/rule.h"
+#include "tables/rules_tuple/rules_bloom.shader.h"
+
+namespace penumbra {
+
+/// A prefilter of 2^bits words from `begin`, an even number, on that takes that half of the words of a class with that
+/// mask.
+inline std::uint64_t describe_prefilter(const RuleWords& mask, std::uint32_t half, unsigned bits, std::uint64_t begin) {
+  return begin / 2 << RULES_PREFILTER_BEGIN | std::uint64_t{bits} << RULES_PREFILTER_BITS |
+         std::uint64_t{half} << RULES_PREFILTER_HALF | static_cast<std::uint32_t>(mask[half / 2] >> (32 * (half % 2)));
+}
+
+/// Calls visit(word, bit) for each bit that a value has in a prefilter.
+template <class Visit>
+void for_each_prefilter_bit(const std::uint64_t* secret, std::uint64_t prefilter, const std::uint64_t* value,
+                            Visit visit) {
+  const std::uint32_t hash = rules_prefilter_hash(secret, value, prefilter);
+  const std::uint32_t place = rules_prefilter_place(prefilter, hash);
+  for (std::uint32_t function = 0; function < RULES_PREFILTER_HASHES; ++function) {
+    visit(place / 2, (hash >> (5 * function) & 31) + 32 * (place % 2));
+  }
+}
+
+/// The half to take. for_each_value(take) calls take(value) for the words of each rule's value.
+template <class ForEachValue>
+std::uint32_t choose_half(const RuleWords& mask, std::size_t words, unsigned bits, const std::uint64_t* secret,
+                          std::span<const RuleWords> headers, ForEachValue for_each_value) {
+  struct Trial {
+    std::uint64_t prefilter;
+    std::vector<std::uint64_t> filter;
+  };
+  std::vector<Trial> trials;
+  for (std::uint32_t half = 0; half < 2 * words; ++half) {
+    const std::uint64_t prefilter = describe_prefilter(mask, half, bits, 0);
+    if (static_cast<std::uint32_t>(prefilter) == 0) continue;
+    trials.push_back({prefilter, std::vector<std::uint64_t>(std::size_t{1} << bits)});
+  }
+  // One way through the rules, which lie far apart in memory.
+  for_each_value([&](const std::uint64_t* value) {
+    for (Trial& trial : trials) {
+      for_each_prefilter_bit(secret, trial.prefilter, value, [&trial](std::uint64_t word, std::uint32_t bit) {
+        trial.filter[word] |= std::uint64_t{1} << bit;
+      });
+    }
+  });
+  std::uint32_t best = 0;
+  std::size_t fewest = headers.size() + 1;
+  int most_bits = 0;
+  for (const Trial& trial : trials) {
+    const auto passed =
+        static_cast<std::size_t>(std::ranges::count_if(headers, [secret, &trial](const RuleWords& header) {
+          const std::uint32_t hash = rules_prefilter_hash(secret, header.data(), trial.prefilter);
+          return rules_prefilter_may_have(trial.filter.data(), trial.prefilter, hash) != 0;
+        }));
+    const int mask_bits = std::popcount(static_cast<std::uint32_t>(trial.prefilter));
+    if (passed > fewest || (passed == fewest && mask_bits <= most_bits)) continue;
+    best = rules_prefilter_half(trial.prefilter);
+    fewest = passed;
+    most_bits = mask_bits;
+  }
+  return best;
+}
+
+}  // namespace penumbra

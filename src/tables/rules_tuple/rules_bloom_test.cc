@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bloom search; the tests are shared by all structures (src/tables/rules).
+#include "tables/rules/rules_testing.h"
+
+const char* penumbra::rules_testing::structure() {
+  return "bloom";
+}

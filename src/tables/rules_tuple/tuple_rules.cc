@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tables/rules_tuple/tuple_rules.h"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <utility>
+
+#include "base/random.h"
+#include "tables/rules/rule_structures.h"
+
+namespace penumbra {
+namespace {
+
+static_assert(offsetof(rules_tuple_view, cuckoo) == 0, "so that the regions' offsets are right");
+
+template <TupleRules::Search search>
+std::unique_ptr<RuleTable> make_tuple_rules(RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods) {
+  return std::make_unique<TupleRules>(search, fields, seed, grace_periods);
+}
+
+[[maybe_unused]] const bool kTuple =
+    register_rule_structure({.name = "tuple",
+                             .summary = "a look-up for each class of rules, those with one mask",
+                             .create = make_tuple_rules<TupleRules::Search::tuple>});
+[[maybe_unused]] const bool kBloom =
+    register_rule_structure({.name = "bloom",
+                             .summary = "the same, where a Bloom filter of the class says that it may find something",
+                             .create = make_tuple_rules<TupleRules::Search::bloom>});
+
+/// How many subtables' worth of sorting a change pays for.
+constexpr std::size_t kCredit = 32;
+/// How many times longer it takes to make a filter of a class than to go over its rules once.
+constexpr std::size_t kFilterWork = 8;
+
+std::string shader_name(TupleRules::Search search, RuleFields fields) {
+  return std::string(search == TupleRules::Search::tuple ? "rules_tuple_" : "rules_bloom_") +
+         (fields == RuleFields::ipv4 ? "narrow" : "wide");
+}
+
+CuckooTable::Shape shape_of_values() {
+  return {.digest_bits = RULES_TUPLE_DIGEST_BITS,
+          .value_bits = static_cast<unsigned>(std::bit_width(kMostRules)),
+          .most = kMostRules};
+}
+
+/// Either half of each is odd, so that as a factor it loses no bit.
+std::array<std::uint64_t, RULES_WORDS> secrets_of_rules(std::uint64_t seed) {
+  constexpr std::uint64_t kOddHalves = std::uint64_t{1} << 32 | 1;
+  std::array<std::uint64_t, RULES_WORDS> secrets{};
+  std::ranges::generate(secrets, [random = Random(seed)]() mutable { return random.next() | kOddHalves; });
+  return secrets;
+}
+
+}  // namespace
+
+TupleRules::TupleRules(Search search, RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods,
+                       std::uint32_t last_state, std::optional<std::uint32_t> filter_bits)
+    : shader_(shader_name(search, fields)),
+      words_(words_of(fields)),
+      grace_periods_(grace_periods),
+      secrets_(secrets_of_rules(seed)),
+      records_(
+          grace_periods, [this](std::uint32_t number) { unlink(number); }, last_state),
+      subtables_(words_, Random::mixed(seed), grace_periods),
+      links_(kMostRules + 1),
+      cuckoo_(
+          shader_, shape_of_values(), seed, grace_periods,
+          [this, search, filter_bits](Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions) {
+            if (search == Search::bloom && !filters_) {
+              filters_.emplace(subtables_, words_, secrets_, grace_periods_, filter_bits);
+            }
+            cuckoo_view_ = cuckoo;
+            cuckoo_regions_ = std::move(regions);
+            publish(table);
+          }) {}
+
+/// The view that was current before the last one is read by nobody: who publishes waits for that.
+void TupleRules::publish(Table& table) {
+  view_ = 1 - view_;
+  rules_tuple_view& next = views_[view_];
+  next = {.cuckoo = cuckoo_view_,
+          .record = records_.data(),
+          .ports = records_.ports(),
+          .state = records_.state(),
+          .list = subtables_.arrays().list.data(),
+          .subtables = subtables_.arrays().subtables.data(),
+          .group = subtables_.arrays().groups.data(),
+          .filter = filters_ ? filters_->words() : nullptr,
+          .secret = {}};
+  std::ranges::copy(secrets_, next.secret);
+  std::vector<TableRegion> regions = cuckoo_regions_;
+  records_.append_regions(table,
+                          {.record = offsetof(rules_tuple_view, record),
+                           .ports = offsetof(rules_tuple_view, ports),
+                           .state = offsetof(rules_tuple_view, state)},
+                          regions);
+  subtables_.append_regions(table,
+                            {.list = offsetof(rules_tuple_view, list),
+                             .subtables = offsetof(rules_tuple_view, subtables),
+                             .group = offsetof(rules_tuple_view, group)},
+                            regions);
+  if (filters_) filters_->append_region(table, offsetof(rules_tuple_view, filter), regions);
+  table.publish(next, std::move(regions));
+}
+
+void TupleRules::publish_and_wait() {
+  publish(table());
+  grace_periods_.elapsed(grace_periods_.start(), true);
+}
+
+void TupleRules::insert(std::uint32_t number, const RuleMatch& match, std::uint64_t rank) {
+  if (records_.make_room(number)) publish_and_wait();
+  const RuleMatch nesting = nested(match);
+  Subtable& of = subtable_of(nesting.mask);
+  if (filters_ && filters_->has_to_grow(of)) make_filter(*filters_, of, nesting.value.data());
+  if (cuckoo_.size() * 4 >= cuckoo_.slots() * 3) cuckoo_.reserve(cuckoo_.slots());
+  records_.add(number, nesting.value, match, rank, of.number << 1 | (match.has_ranges() ? RULES_TUPLE_HAS_RANGES : 0));
+  try {
+    link(number, of);
+  } catch (...) {
+    records_.forget(number);
+    throw;
+  }
+}
+
+void TupleRules::remove(std::uint32_t number) {
+  records_.remove(number);
+  credit_ += kCredit;
+}
+
+void TupleRules::commit() {
+  records_.reclaim();
+  if (filters_) filters_->reclaim();
+  sort_subtables();
+  subtables_.announce();
+  if (filters_) filters_->announce();
+  records_.commit();
+}
+
+/// Value and mask with the bits that all ports of a range have, where the mask says nothing of that port.
+RuleMatch TupleRules::nested(const RuleMatch& match) const {
+  RuleMatch nesting{.value = match.value, .mask = match.mask, .source_ports = {}, .destination_ports = {}};
+  std::uint64_t& value = nesting.value[words_ - 1];
+  std::uint64_t& mask = nesting.mask[words_ - 1];
+  const auto nest = [&](const PortRange& range, unsigned shift) {
+    if ((mask >> shift & 0xFFFF) != 0) return;
+    const auto differing = static_cast<unsigned>(range.first ^ range.last);
+    const std::uint64_t common = 0xFFFF & ~(std::bit_ceil(differing + 1) - 1);
+    mask |= common << shift;
+    value |= (range.first & common) << shift;
+  };
+  nest(match.source_ports, kSourcePortShift);
+  nest(match.destination_ports, kDestinationPortShift);
+  return nesting;
+}
+
+Subtable& TupleRules::subtable_of(const RuleWords& mask) {
+  if (Subtable* const found = subtables_.find(mask); found != nullptr) return *found;
+  if (subtables_.is_full()) {
+    const SubtableList::Arrays old = subtables_.grow();
+    publish_and_wait();
+  }
+  return subtables_.append(mask);
+}
+
+std::uint64_t TupleRules::digest_of(const Subtable& of, const rules_record& record) const {
+  return rules_tuple_digest(
+      rules_tuple_hash(secrets_.data(), record.value, of.mask.data(), 1, static_cast<std::uint32_t>(words_), of.salt));
+}
+
+/// `coming` as SubtableFilters::make() has it.
+void TupleRules::make_filter(SubtableFilters& filters, Subtable& of, const std::uint64_t* coming) {
+  if (filters.make_room(of)) publish_and_wait();
+  filters.make(of, coming, [&](auto take) {
+    for (std::uint32_t each = of.first; each != RULES_NONE; each = links_[each].after) {
+      take(records_[each].value);
+    }
+  });
+}
+
+/// Puts a rule before its chain and into its class. Throws as CuckooTable::insert() does, before it has done anything.
+void TupleRules::link(std::uint32_t number, Subtable& of) {
+  const std::uint64_t digest = digest_of(of, records_[number]);
+  const std::uint32_t next = cuckoo_.find(digest);
+  records_.set_next(number, next);
+  cuckoo_.insert(digest, number);
+  links_[number] = {.previous = RULES_NONE, .before = RULES_NONE, .after = of.first};
+  if (next != RULES_NONE) links_[next].previous = number;
+  if (of.first != RULES_NONE) links_[of.first].before = number;
+  of.first = number;
+  ++of.rules;
+  subtables_.raise(of, records_[number].rank);
+  if (filters_) filters_->add(of, records_[number].value);
+  credit_ += kCredit;
+}
+
+void TupleRules::unlink(std::uint32_t number) {
+  const rules_record& record = records_[number];
+  Subtable& of = subtables_[record.ranges >> 1];
+  const std::uint64_t digest = digest_of(of, record);
+  const Links& links = links_[number];
+  if (links.previous != RULES_NONE) {
+    records_.set_next(links.previous, record.next);
+  } else if (record.next != RULES_NONE) {
+    cuckoo_.insert(digest, record.next);
+  } else {
+    cuckoo_.remove(digest);
+  }
+  if (record.next != RULES_NONE) links_[record.next].previous = links.previous;
+  (links.before != RULES_NONE ? links_[links.before].after : of.first) = links.after;
+  if (links.after != RULES_NONE) links_[links.after].before = links.before;
+  --of.rules;
+  subtables_.lower(of, record.rank);
+  if (filters_) filters_->remove(of, record.value);
+}
+
+/// Brings the list of subtables, their bounds and filters up to date, as far as what has changed has paid for it. What
+/// could not be paid for is saved up for: the list is not written again before the cheapest of it can be done.
+void TupleRules::sort_subtables() {
+  const std::size_t most = kFilterWork * (subtables_.size() + records_.size());
+  credit_ = std::min(credit_, most);
+  if (credit_ < std::min(std::max(subtables_.size(), needed_), most) || !subtables_.can_be_sorted()) return;
+  credit_ -= std::min(credit_, subtables_.size());
+  std::size_t cheapest = 0;
+  const auto pay = [&](std::size_t work) {
+    if (work <= credit_) {
+      credit_ -= work;
+      return true;
+    }
+    cheapest = cheapest == 0 ? work : std::min(cheapest, work);
+    return false;
+  };
+  subtables_.for_each([&](Subtable& of) {
+    if (of.best_has_gone && pay(of.rules)) find_best(of);
+    if (filters_ && filters_->is_coarse(of) && pay(kFilterWork * of.rules)) make_filter(*filters_, of);
+  });
+  needed_ = cheapest == 0 ? 0 : subtables_.size() + cheapest;
+  subtables_.sort([this](Subtable& of) {
+    if (filters_) filters_->drop(of);
+  });
+}
+
+void TupleRules::find_best(Subtable& of) {
+  of.best = 0;
+  of.best_has_gone = false;
+  for (std::uint32_t each = of.first; each != RULES_NONE; each = links_[each].after) {
+    of.best = std::max(of.best, records_[each].rank);
+  }
+}
+
+std::size_t TupleRules::memory_bytes() const {
+  return records_.memory_bytes() + subtables_.memory_bytes() + cuckoo_.memory_bytes() + records_.end() * sizeof(Links) +
+         (filters_ ? filters_->memory_bytes() : 0);
+}
+
+}  // namespace penumbra
