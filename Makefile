@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a newcomer types: make run, make test. Everything else serves these. `make help` lists the goals.
+# `make run` and `make test` are the goals for newcomers. Other goals serve these two. `make help` lists the goals.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 BIN := build/release/bin/penumbra
+BENCH := build/release/bin/penumbra-bench
 VENV := build/venv
 JOBS ?= $(shell nproc)
-# Seconds that each fuzzer runs.
+# Each fuzzer runs for this number of seconds.
 FUZZ_SECONDS ?= 60
-# The time that all measurements may take. Results of this build that are there already are not measured again.
+# All measurements together may take this time. Existing results of this build are not measured again.
 BENCH_BUDGET ?= 14m
 CTEST := ctest --output-on-failure --no-tests=error
-# The system tests, two more at a time than there are cores, because most of them wait.
+# The number of concurrent system tests exceeds the number of cores by two, because most tests wait.
 PYTEST = $(VENV)/bin/python -m pytest tests -q -n $$(( $(JOBS) + 2 )) --dist worksteal --durations 15 --durations-min 5
-# Program that the system tests of a sanitizer's build run.
+# The system tests of a sanitizer's build run this program.
 PENUMBRA_ASAN := build/asan/bin/penumbra
 PENUMBRA_TSAN := build/tsan/bin/penumbra
 
@@ -27,8 +28,8 @@ help: ## this list; times are rough, for 2 cores; sanitizers, fuzz and lint buil
 setup-build setup-test setup-lint setup-bench setup-deb setup-service: setup-%:
 	@tools/setup $(sort build $*)
 
-# $(call build,PRESET,TARGETS): configures once, and again when CUDA's compiler has come or gone; then builds what has
-# changed.
+# $(call build,PRESET,TARGETS) configures once, and again when CUDA's compiler was installed or removed. Then it builds
+# the targets that have changed.
 define build
 	@{ test -f build/$(1)/build.ninja && \
 	  grep -Fqx "PENUMBRA_NVCC:INTERNAL=$$(tools/find-nvcc 2>/dev/null)" build/$(1)/CMakeCache.txt; } || \
@@ -43,16 +44,16 @@ build/.exists:
 build: setup-build build/.exists ## the programs, in build/release/bin (4 minutes the first time, then seconds)
 	$(call build,release,programs)
 
-# --- the main job ---------------------------------------------------------------------------------------------------
+# The following goal runs the main job.
 
 RUN := build/run
 .PHONY: run
 run: build ## the main job: a full IPv4 table, traffic from capture to capture, all checked (15 seconds)
 	@tools/main-job $(BIN) $(RUN)
 
-# --- tests ------------------------------------------------------------------------------------------------------------
+# The following goals run tests.
 
-# What pip installs: the system tests' packages, and a clang-tidy that passes over system headers, twice as fast as
+# pip installs the packages of the system tests, and a clang-tidy that skips system headers and is twice as fast as
 # Debian's.
 $(VENV)/.ready: tests/requirements.txt
 $(VENV)/.tidy: tools/requirements.txt
@@ -68,7 +69,7 @@ test: setup-test build/.exists $(VENV)/.ready ## all tests: unit tests, then sys
 	@cd build/release && $(CTEST) -j $(JOBS) -L unit
 	@$(PYTEST)
 
-# Where there is no GPU the folder is made all the same, to be taken to a machine that has one.
+# Without a GPU, the folder is created too, for a machine that has one.
 .PHONY: test-gpu
 test-gpu: setup-test build ## the engines' tests on this machine's GPU; without one: a folder of them for a machine that has one
 	$(call build,release,shader_tests)
@@ -80,7 +81,7 @@ test-gpu: setup-test build ## the engines' tests on this machine's GPU; without 
 	  echo "and glibc 2.36 or newer, and run there: bash gpu/run LOG_FOLDER"; \
 	fi
 
-# The builds below take the gopt compiler from the release build.
+# The following builds use the gopt compiler of the release build.
 .PHONY: asan asan-all
 asan: setup-test build $(VENV)/.ready ## with AddressSanitizer and UndefinedBehaviorSanitizer: unit tests, system tests without peers
 	$(call build,asan,all)
@@ -100,21 +101,21 @@ tsan: setup-test build $(VENV)/.ready ## all tests with ThreadSanitizer
 	@cd build/tsan && $(CTEST) -j $(JOBS) -L unit
 	@PENUMBRA_BIN=$(PENUMBRA_TSAN) $(PYTEST) -m "not release_only"
 
-# Runs three fuzzers on a core at a time, because each ends by the clock.
+# Three fuzzers run on each core at a time, because the clock ends each of them.
 .PHONY: fuzz
 fuzz: setup-test build ## each fuzzer for FUZZ_SECONDS (60)
 	$(call build,asan,fuzzers)
 	@cmake -DPENUMBRA_FUZZ_SECONDS=$(FUZZ_SECONDS) build/asan >/dev/null
 	@cd build/asan && $(CTEST) -j $$(( 3 * $(JOBS) )) -L fuzz
 
-# --- measuring, packing, order ----------------------------------------------------------------------------------------
+# The following goals measure, package and check.
 
 .PHONY: bench
 bench: setup-bench build ## every measurement of this machine and a report of them in build/bench (15 minutes)
 	@mkdir -p build/bench
 	@status=0; results=build/bench/$$($(BIN) --version | cksum | cut -d ' ' -f 1).json; \
-	$(BIN) bench all --budget $(BENCH_BUDGET) -o $$results || status=$$?; \
-	$(BIN) report $$results -o build/bench/report.html; \
+	$(BENCH) all --budget $(BENCH_BUDGET) -o $$results || status=$$?; \
+	$(BENCH) report $$results -o build/bench/report.html; \
 	if [ $$status = 4 ]; then echo "Some bars are missed here: the report says which."; else exit $$status; fi
 
 .PHONY: bench-gpu
@@ -125,7 +126,7 @@ bench-gpu: build ## this machine's GPU and the engines on it (9 minutes); withou
 .PHONY: report
 report: build ## docs/report: a page and plots of the results that are kept in bench/results
 	@rm -rf docs/report/plots
-	@$(BIN) report bench/results/*.json -o docs/report/index.html --plots docs/report/plots
+	@$(BENCH) report bench/results/*.json -o docs/report/index.html --plots docs/report/plots
 
 .PHONY: bundle
 bundle: build ## a stripped, relocatable tarball in build/bundle
@@ -148,7 +149,7 @@ test-full-table: setup-test build $(VENV)/.ready ## a full BGP table through FRR
 test-service: deb setup-service ## installs the package in a virtual machine and tries its service (root; reaches Debian's archive)
 	@tools/test-service $$(ls -t build/deb/*.deb | head -n 1)
 
-# The long tier (docs/testing.md): run before an issue ends; its result is kept there.
+# The long tier (docs/testing.md) is run before an issue ends. docs/testing.md keeps its result.
 .PHONY: test-long
 test-long: ## what .ci/run leaves out: full table, every test under the sanitizers, long fuzzing, 10,000 gopt programs (hours)
 	@$(MAKE) test-full-table
@@ -159,7 +160,7 @@ test-long: ## what .ci/run leaves out: full table, every test under the sanitize
 	@$(MAKE) test-gopt
 	@$(MAKE) test-service
 
-# Seconds that the gopt compiler's fuzzer runs.
+# The fuzzer of the gopt compiler runs for this number of seconds.
 GOPT_FUZZ_SECONDS ?= 3600
 .PHONY: test-gopt
 test-gopt: build $(VENV)/.ready ## 10,000 generated gopt programs in all language modes, and the compiler's fuzzer (2 hours)
@@ -175,8 +176,12 @@ format: setup-lint ## clang-format over all sources
 check-format: setup-lint
 	@clang-format-19 --dry-run -Werror $(SOURCES)
 
+.PHONY: prose
+prose: ## the check of comments and documentation (docs/style.md)
+	@tools/prose
+
 .PHONY: lint
-lint: setup-test check-format build $(VENV)/.tidy ## clang-format and clang-tidy, without changing anything
+lint: setup-test check-format prose build $(VENV)/.tidy ## clang-format, clang-tidy and the prose check, without changing anything
 	$(call build,release,all)
 	@tools/tidy $(VENV)/bin/clang-tidy build/release $(JOBS)
 
