@@ -28,7 +28,7 @@ void write_all(int file, const std::string& text) {
   }
 }
 
-/// All that comes until the other end is closed; none if that is not before `until` (now()).
+/// Returns everything that is written until the other end is closed; none if that is not before `until` (now()).
 std::optional<std::string> read_all(int file, double until, const std::function<void()>& tick) {
   constexpr int kSecond = 1000;
   std::string text;
@@ -49,7 +49,7 @@ std::optional<std::string> read_all(int file, double until, const std::function<
   return std::nullopt;
 }
 
-/// Nothing of it goes on in the parent's code.
+/// Runs `work` in the child and ends the process, so that the child never returns to the parent's code.
 [[noreturn]] void run_as_child(const std::string& who, const std::function<nlohmann::json()>& work, int results) {
   int status = 0;
   try {
@@ -66,10 +66,10 @@ std::optional<std::string> read_all(int file, double until, const std::function<
   } catch (...) {
     status = 1;
   }
-  _exit(status);  // DPDK's threads may still run: no destructors of statics
+  _exit(status);  // DPDK's threads may still run, so destructors of statics must not.
 }
 
-/// How a child has ended, in words; of one that is to be killed, what the driver of a GPU does not let go may stay.
+/// Returns how a child has ended, in words. Kills a late child; if a GPU driver does not release it, it may remain.
 std::string end_of(pid_t child, bool is_late, double patience) {
   int status = 0;
   if (is_late) {

@@ -23,7 +23,7 @@ std::vector<Benchmark>& list() {
   return benchmarks;
 }
 
-/// "E10" stands behind "E9", and what is no measurement of the papers behind all of them.
+/// Sort key: "E10" comes after "E9", and benchmarks that are no measurement of the papers come last.
 std::tuple<bool, std::size_t, std::string, std::string> order_of(const Benchmark& benchmark) {
   const std::string measurement = benchmark.measurements.empty() ? "" : benchmark.measurements.front();
   return {measurement.empty(), measurement.size(), measurement, benchmark.name};
@@ -34,7 +34,7 @@ struct TwoClocks {
   std::uint64_t stamp = 0;
 };
 
-/// Both at once as nearly as some tries give: a core may be taken away between two readings.
+/// Reads both clocks as simultaneously as several tries allow: the thread may lose its core between two readings.
 TwoClocks read_clocks() {
   constexpr int kTries = 16;
   TwoClocks best;

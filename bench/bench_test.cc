@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmarks trust: the figures' arithmetic, the oracles and the scripts of changes.
+// Tests what benchmarks rely on: the statistics, the oracles and the scripts of changes.
 #include "bench.h"
 
 #include <gmock/gmock.h>
@@ -89,7 +89,7 @@ TEST(Percentile, IsTheLeastSampleThatEnoughAreNotAbove) {
 
 TEST(Clocks, AgreeOnASecond) {
   const double frequency = time_stamps_per_second();
-  // However long it takes between any two of these.
+  // Any amount of time may pass between these readings.
   const double begin = now();
   const std::uint64_t stamp = __builtin_ia32_rdtsc();
   const double inner_begin = now();
@@ -296,8 +296,7 @@ TEST(ChurnScripts, ChangeTheTableWithEachStepAndLeadBack) {
   }
 }
 
-/// In whatever states the plan's prefixes are, the longest match is among what is allowed; and all that is allowed
-/// comes about.
+/// In every state of the planned prefixes the longest match is among the allowed hops, and every allowed hop occurs.
 TEST(ChurnTruth, AllowsWhatTheStatesGiveAndNoMore) {
   std::vector<KnownRoute> routes{{prefix("10.0.0.0/8"), 0}};
   for (std::uint32_t i = 0; i < 31'000; ++i) {

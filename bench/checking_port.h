@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ports that check each packet on its way out.
+// Ports that check each packet that is sent.
 #pragma once
 
 #include <atomic>
@@ -18,17 +18,17 @@
 
 namespace penumbra::bench {
 
-/// Whether a frame may leave by the port with that number. Called by all workers at once.
+/// Returns true if a frame may leave by port number `port`. All workers call it concurrently.
 using MayLeave = std::function<bool(std::uint16_t port, std::span<const std::uint8_t> frame)>;
 
-/// What was found of the packets that workers sent; to be read when they have ended.
+/// Results for the packets that workers sent. Read them after the workers have ended.
 class CheckedPackets {
  public:
   explicit CheckedPackets(MayLeave may_leave) : may_leave_(std::move(may_leave)) {}
 
   void check(std::uint16_t port, std::span<const std::uint8_t> frame);
   std::uint64_t checked() const { return checked_; }
-  /// How many were wrong, and how the first of them began; nothing if none was.
+  /// Returns the number of wrong packets and the begin of the first, as text; none if no packet was wrong.
   std::optional<std::string> wrong_in_words() const;
 
  private:
@@ -40,7 +40,7 @@ class CheckedPackets {
   std::vector<std::uint8_t> first_wrong_;
 };
 
-/// As io::open_ports, each transmit queue checked.
+/// Opens ports as io::open_ports does; every transmit queue checks its packets.
 std::vector<std::unique_ptr<io::Port>> open_checking_ports(std::span<const control::PortConfig> configs,
                                                            std::uint16_t workers, CheckedPackets& packets);
 

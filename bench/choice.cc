@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares gopt, as it calibrates itself, and `auto` with the best fixed choice of a CPU engine: for every
-// shader, in tables of several sizes, in batches of 1 to 4096 items.
+// Compares gopt, as it calibrates itself, and `auto` with the best fixed choice of a CPU engine. The comparison covers
+// every shader, in tables of several sizes, in batches of 1 to 4096 items.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -28,14 +28,14 @@ constexpr double kBar = 0.97;
 constexpr std::array<std::uint32_t, 10> kLengths{1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096};
 constexpr std::array<std::uint32_t, 8> kWidths{1, 4, 8, 12, 16, 24, 32, 64};
 constexpr double kSampleSeconds = 0.003;
-constexpr unsigned kSelectionRounds = 3;  ///< in which the best fixed choice is found; its figures are not used again
-constexpr unsigned kSecondLook = 3;       ///< times the rounds for what seems to miss the bar
-constexpr double kSettling = 0.05;        ///< seconds for a choice to calibrate itself in batches of a length
-constexpr double kLongestSettling = 2;    ///< the same, while a first trial is not over
-constexpr std::size_t kSettledItems = 2'000'000;  ///< after which trials are over
+constexpr unsigned kSelectionRounds = 3;  ///< Rounds that find the best fixed choice; their figures are not used again.
+constexpr unsigned kSecondLook = 3;       ///< Factor on the rounds for a result that seems to miss the bar.
+constexpr double kSettling = 0.05;        ///< Seconds in which a choice calibrates itself for a batch length.
+constexpr double kLongestSettling = 2;    ///< Limit of kSettling while a first trial is not over.
+constexpr std::size_t kSettledItems = 2'000'000;  ///< Items after which trials are over.
 constexpr std::size_t kCheckedItems = 20'000;
 
-/// An engine on a work's table, told of it as a router tells it.
+/// An engine on a work's table, set up as in a router.
 class Way {
  public:
   Way(std::string name, const std::string& engine, const ChoiceWork& work)
@@ -48,7 +48,7 @@ class Way {
   const std::string& name() const { return name_; }
   std::vector<std::string> notes() const { return engine_->notes(); }
 
-  /// Begins again with what the engine has found, as a router does that is started again.
+  /// Starts again with the engine's calibrations, as a router does after a restart.
   void begin_as_calibrated() {
     std::map<std::string, std::vector<EngineCalibration>> found;
     for (const auto& [of, member] : engine_->members()) found[of] = member->calibrations();
@@ -86,7 +86,7 @@ class Way {
     keep(output_.data());
   }
 
-  /// Throws WrongAnswer.
+  /// Checks answers in batches of `length`. Throws WrongAnswer.
   void check(std::uint32_t length) {
     for_each_batch(std::min(kCheckedItems, work_.count()), length, [&](std::size_t at, std::size_t count) {
       std::ranges::fill(output_, std::byte{0xA5});
@@ -117,7 +117,7 @@ double median_of(const Series& series) {
   return spread(series.samples).median;
 }
 
-/// One shader on one table.
+/// One shader on one table, with all choices.
 class WorkOnWays {
  public:
   explicit WorkOnWays(const ChoiceWork& work) : work_(work) {
@@ -171,7 +171,7 @@ class WorkOnWays {
   }
   Contender contender(Way& way) {
     return {way.name(), [this, &way] {
-              time_of(way, batches_ / 8);  // the caches and the branch predictor are another's
+              time_of(way, batches_ / 8);  // Warms the caches and the branch predictor, which another choice has used.
               return static_cast<double>(batches_ * length_) / time_of(way, batches_) * 1e-6;
             }};
   }
@@ -211,7 +211,7 @@ class WorkOnWays {
   std::size_t batches_ = 0, cursor_ = 0;
 };
 
-/// The grid's worst place.
+/// The worst point of the grid.
 struct Worst {
   double ratio = 1e9;
   std::string where;

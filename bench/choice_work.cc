@@ -31,17 +31,19 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::size_t kFewInputs = std::size_t{1} << 16;   ///< for tables that caches hold
-constexpr std::size_t kManyInputs = std::size_t{1} << 20;  ///< for the others: their lines fill the caches many times
+constexpr std::size_t kFewInputs = std::size_t{1} << 16;  ///< For tables that fit into caches.
+constexpr std::size_t kManyInputs = std::size_t{1}
+                                    << 20;  ///< For larger tables: the cache lines in use exceed the caches many times.
 constexpr std::size_t kRuleHeaders = kFewInputs;
 
-/// Tables in a core's second-level cache, in the third level, and beyond.
-constexpr std::array<std::uint32_t, 3> kDestinations{2'000, 100'000, 0};  ///< different ones; 0: all are drawn anew
+/// Table sizes for a core's second-level cache, for the third level, and beyond.
+constexpr std::array<std::uint32_t, 3> kDestinations{
+    2'000, 100'000, 0};  ///< Number of different destinations; 0: every input has a newly drawn one.
 constexpr std::array<std::uint32_t, 3> kStations{16'000, 500'000, 16'000'000};
 constexpr std::array<std::uint32_t, 3> kFlows{2'000, 100'000, 4'000'000};
 constexpr std::array<std::uint32_t, 3> kNames{2'000, 100'000, 2'000'000};
 constexpr std::array<std::uint32_t, 3> kRules{64, 1'000, 10'000};
-constexpr std::uint32_t kMostLinearRules = 1'000;  ///< beyond, nobody takes linear search
+constexpr std::uint32_t kMostLinearRules = 1'000;  ///< Linear search is impractical for more rules.
 constexpr std::uint32_t kMostClasses = 64;
 
 std::size_t inputs_for(bool is_large) {
@@ -55,7 +57,7 @@ struct Columns {
   std::vector<Answer> right;
 };
 
-/// `owner` is derived from Columns.
+/// Wraps `owner`, which must be derived from Columns.
 template <class Owner>
 ChoiceWork work_of(std::shared_ptr<Owner> owner, Table& table, std::string size) {
   ChoiceWork work;
@@ -87,7 +89,7 @@ ChoiceWork echo_work(std::uint64_t seed) {
   return work_of(owner, owner->table, "no table");
 }
 
-/// So many addresses of the prefixes, of so many different ones.
+/// Draws addresses inside the prefixes, from `different` different ones.
 template <class Family>
 std::vector<ColumnOf<Family>> destinations(const InputTableOf<Family>& table, std::uint32_t different,
                                            std::uint64_t seed) {
@@ -103,7 +105,7 @@ std::string destinations_in_words(std::uint32_t different) {
   return different == 0 ? "all destinations" : fmt::format("{} destinations", different);
 }
 
-/// One structure for the same prefixes and addresses.
+/// Both structures with the same prefixes and addresses.
 struct Ipv4Work : Columns<std::uint32_t, std::uint16_t> {
   Dir24_8 table{no_readers};
   Ipv4Runs runs{table.table(), no_readers};
@@ -133,7 +135,7 @@ ChoiceWork ipv6_work(const Options& options, std::uint32_t different) {
   return work_of(owner, owner->table.table(), destinations_in_words(different));
 }
 
-/// A number of one that is in a table of `known`, seven times of eight, or of a stranger's.
+/// Returns a number below `known` (in the table) in seven of eight cases, else an unknown number.
 std::uint64_t drawn_number(Random& random, std::uint32_t known) {
   const std::uint64_t number = random.below(known);
   return random.below(8) != 0 ? number : number + known;
@@ -189,7 +191,7 @@ ndn::Bytes bytes_of(const std::string& name) {
   return {reinterpret_cast<const std::uint8_t*>(name.data()), name.size()};
 }
 
-/// The look-ups of names with two components more than those of the table. `found` leads to the right next hop.
+/// Sets look-ups of names with two components more than those in the table, and their right next hops.
 void look_up_names(Names& names, std::uint32_t count, std::uint64_t seed) {
   Random random(seed);
   names.inputs.resize(inputs_for(count == kNames.back()));
@@ -268,7 +270,7 @@ std::vector<std::function<ChoiceWork()>> choice_works(const Options& options) {
     for (const bool runs : {false, true}) {
       works.emplace_back([&options, runs, each] { return ipv4_work(options, runs, each); });
     }
-    // The routes that may have been given are IPv4's.
+    // A route file in the options has IPv4 routes.
     Options of_ipv6 = options;
     of_ipv6.routes.reset();
     works.emplace_back([of_ipv6, each] { return ipv6_work<Ipv6Trie>(of_ipv6, each); });

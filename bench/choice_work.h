@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shaders with tables of several sizes and inputs like traffic's, for the benchmark of the choice of a CPU engine.
+// Provides shaders with tables of several sizes and inputs like those of traffic, for the benchmark of the choice of a
+// CPU engine.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +17,19 @@ namespace penumbra::bench {
 
 /// A filled table, inputs of the shader that reads it, and the right answers.
 struct ChoiceWork {
-  std::string size;        ///< of the table, in words: "250000 flows"
-  Table* table = nullptr;  ///< its name is the shader's
+  std::string size;        ///< Size of the table in words: "250000 flows".
+  Table* table = nullptr;  ///< Its name is the shader's name.
   const std::byte* inputs = nullptr;
-  std::size_t input_bytes = 0;   ///< of an element
-  std::vector<std::byte> right;  ///< an output for each input
-  std::size_t answer_bytes = 0;  ///< of an element
-  std::shared_ptr<void> owner;   ///< of all that pointers above point to
+  std::size_t input_bytes = 0;   ///< Bytes of an input element.
+  std::vector<std::byte> right;  ///< One output for each input.
+  std::size_t answer_bytes = 0;  ///< Bytes of an output element.
+  std::shared_ptr<void> owner;   ///< Owns everything that the pointers above refer to.
 
   std::size_t count() const { return right.size() / answer_bytes; }
 };
 
-/// Each makes one work. They are called one after the other, so that one table at a time needs memory.
+/// Returns functions that each make one work. Call them one after the other, so that only one table at a time needs
+/// memory.
 std::vector<std::function<ChoiceWork()>> choice_works(const Options& options);
 
 }  // namespace penumbra::bench

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forwarding while routes change: a router with one worker on one core, and on another core a thread that makes 100,000
-// route changes a second:
+// Measures forwarding while routes change. A router with one worker runs on one core; on another core a thread makes
+// 100,000 route changes a second.
 //
-//   - with every packet checked as it is sent: it must be one of the next hops that its destination ever had
-//     (churn_truth.h), by MAC address and by port, and none may be dropped, punted or lost. Where there is a GPU, once
-//     more with each engine on it;
-//   - with a counting sink, in short slices with and without changes by turns, so that what disturbs the machine
-//     disturbs both: what the changes cost in throughput. The default of 7 rounds has over 10 s of changes.
+//   - In the first part every packet is checked as it is sent. MAC address and port of a packet must belong to a next
+//     hop that its destination had at some time (churn_truth.h). No packet may be dropped, punted or lost. If there is
+//     a GPU, this part is repeated with each engine on it.
+//   - In the second part a counting sink receives short slices, with and without changes in turn, so that disturbances
+//     affect both. The figures show how much throughput the changes cost. The default of 7 rounds has over 10 s of
+//     changes.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -37,21 +38,22 @@ namespace {
 const std::vector<std::string> kFourPorts{"port0", "port1", "port2", "port3"};
 constexpr char kChoosing[] = "auto";
 constexpr double kWantedChangesPerSecond = 100'000;
-constexpr double kTick = 1e-3;                // seconds
-constexpr std::size_t kChangesPerTick = 105;  // and a commit; a little more than wanted, for what comes late
+constexpr double kTick = 1e-3;  // Seconds.
+constexpr std::size_t kChangesPerTick =
+    105;  // Changes per commit; a little more than wanted, to compensate for delays.
 constexpr double kCheckedSeconds = 10, kCheckedOnGpuSeconds = 3;
 constexpr unsigned kSlicePairsPerRound = 3;
 constexpr double kSliceSeconds = 0.5;
 
-/// The MAC address by which next hop number `hop` is known.
+/// Returns the MAC address of next hop number `hop`.
 constexpr MacAddress mac_of_hop(std::size_t hop) {
   return {0x024E00000000 | hop};
 }
 
-/// A forwarding_table() whose next hops are told apart by their MAC addresses.
+/// A forwarding_table() whose next hops have distinct MAC addresses.
 struct Network {
   control::GeneratedTable table;
-  std::vector<control::RouteTarget> hops;  ///< hop h: target, with MAC address mac_of_hop(h)
+  std::vector<control::RouteTarget> hops;  ///< Hop h as a target; its MAC address is mac_of_hop(h).
   std::vector<std::uint16_t> port_of_hop;
 
   explicit Network(std::uint64_t seed) : table(forwarding_table(kFourPorts, seed)) {
@@ -88,13 +90,13 @@ struct Network {
   }
 };
 
-/// Makes the plan's changes at a steady pace.
+/// Makes the planned changes at a constant rate.
 class Churner {
  public:
   Churner(ipv4::Ipv4Fib& fib, const Network& network, std::vector<PlannedChange> plan, std::uint64_t seed)
       : fib_(fib), network_(network), plan_(std::move(plan)), second_(plan_.size()), random_(seed) {}
 
-  /// For so many seconds. What could not be done in time, for want of a core, is made up for at once.
+  /// Runs for `seconds` seconds. Changes that are late, for lack of a core, are made at once.
   void run(double seconds) {
     const double begin = now();
     const auto ticks = static_cast<std::size_t>(std::lround(seconds / kTick));
@@ -107,7 +109,7 @@ class Churner {
     seconds_ += now() - begin;
   }
   std::uint64_t changes() const { return changes_; }
-  /// How long all runs together took.
+  /// Returns the duration of all runs together.
   double seconds() const { return seconds_; }
   double changes_per_second() const { return static_cast<double>(changes_) / seconds_; }
 
@@ -117,7 +119,7 @@ class Churner {
     }
   }
 
-  /// From the first state to the second, or back.
+  /// Changes the prefix from its first state to the second, or back.
   void change(std::size_t index) {
     const PlannedChange& planned = plan_[index];
     second_[index] = !second_[index];
@@ -139,9 +141,10 @@ class Churner {
   double seconds_ = 0;
 };
 
+/// Returns the CPU seconds of the worker, whose thread the runtime names `worker-0`.
 double worker_time() {
   return thread_times(getpid()).at("worker-0");
-}  // as the runtime calls its thread
+}
 
 /// Waits until packets flow. Throws std::runtime_error if none do.
 void await_traffic(const runtime::Router& router) {
@@ -152,7 +155,7 @@ void await_traffic(const runtime::Router& router) {
   }
 }
 
-/// Runs the router on its worker's core while `drive` runs on another thread, once packets flow; ends when that ends.
+/// Runs the router on its worker's core. Once packets flow, runs `drive` on another thread, and stops when it returns.
 runtime::Statistics run_beside(runtime::Router& router, const std::function<void()>& drive) {
   std::exception_ptr failure;
   std::thread driver([&] {
@@ -182,7 +185,7 @@ void require_no_loss(const runtime::Statistics& statistics) {
   throw WrongAnswer("packets were lost: " + text);
 }
 
-/// Whether a note of an engine says that its GPU answered batches.
+/// True if the note of an engine says that its GPU answered batches.
 bool tells_of_a_batch_on_gpu(const std::string& note) {
   return note.find(" batches in ") != std::string::npos || note.find(" batches by the kernel") != std::string::npos;
 }
@@ -191,8 +194,9 @@ ipv4::Ipv4Fib& fib_of(runtime::Router& router) {
   return dynamic_cast<ipv4::Ipv4Function&>(router.function(0)).fib();
 }
 
-/// Throws std::runtime_error if an engine lost its GPU on the way, or one on a GPU has not looked anything up there:
-/// the CPU answered in its place, rightly, but nothing was shown of it. Of a choosing engine its members are asked.
+/// Throws std::runtime_error if an engine had a device failure, or if the GPU of engine `name` has not looked up
+/// anything. The CPU answered in its place then, so the run shows nothing about the GPU. For `auto`, the members' notes
+/// count.
 void require_gpus(const runtime::Router& router, const std::string& name) {
   bool has_looked_up = false;
   for (const auto& engine : router.show("engines", {})) {
@@ -205,7 +209,7 @@ void require_gpus(const runtime::Router& router, const std::string& name) {
   if (name != kChoosing && !has_looked_up) throw std::runtime_error(name + ": the GPU has looked nothing up");
 }
 
-/// How many changes a second were made.
+/// Returns the number of changes per second.
 double run_checked(control::RouterConfig config, const std::string& engine, double seconds, const Network& network,
                    const ChurnTruth& truth, std::uint64_t seed, Report& report) {
   std::atomic<std::uint64_t> ambiguous{0};
@@ -281,7 +285,7 @@ void run_churn(const Options& options, Report& report) {
              kWantedChangesPerSecond, true);
   for (const EngineInfo* engine : engines_here()) {
     if (engine->is_synchronous || engine->name == kChoosing) continue;
-    // Whether it is right, not how fast: the thread that makes the changes is the same.
+    // Checks correctness only: the thread that makes the changes is the same, so speed is no new result.
     run_checked(config, engine->name, kCheckedOnGpuSeconds, network, truth, options.seed, report);
   }
   run_measured(config, network, truth, options, report);

@@ -28,7 +28,7 @@ class Draft {
   std::mt19937_64& random() { return random_; }
   bool has(Ipv4Prefix prefix) const { return content_.contains(prefix); }
 
-  /// A next hop other than the prefix has.
+  /// Returns a next hop that the prefix does not have.
   std::uint16_t other_next_hop(Ipv4Prefix prefix) {
     const auto known = content_.find(prefix);
     const auto drawn = static_cast<std::uint16_t>(random_() % table_.next_hops);
@@ -61,7 +61,7 @@ class Draft {
   const InputTable& table_;
   std::mt19937_64 random_;
   std::map<Ipv4Prefix, std::uint16_t> content_;
-  std::map<Ipv4Prefix, std::uint32_t> metrics_;  ///< those that are not 0
+  std::map<Ipv4Prefix, std::uint32_t> metrics_;  ///< Metrics other than 0.
   ChurnScript script_;
 };
 
@@ -73,7 +73,7 @@ ChurnScript random_churn(const InputTable& table, std::size_t changes, std::uint
   for (std::size_t done = 0; done < changes;) {
     Ipv4Prefix prefix = table.entries[random() % table.entries.size()].prefix;
     const std::uint64_t kind = random() % 3;
-    if (kind == 0) {  // near a known one, as long as another
+    if (kind == 0) {  // Near a known prefix, with the length of another one.
       prefix.length = table.entries[random() % table.entries.size()].prefix.length;
       prefix.address.value = (prefix.address.value ^ static_cast<std::uint32_t>(random() & 0xFFFFFF)) & prefix.mask();
     }
@@ -90,13 +90,13 @@ ChurnScript random_churn(const InputTable& table, std::size_t changes, std::uint
 ChurnScript bgp_churn(const InputTable& table, std::size_t changes, std::uint64_t seed) {
   Draft draft(table, changes, seed);
   auto& random = draft.random();
-  std::vector<Ipv4Prefix> ranking;  // the busiest first
+  std::vector<Ipv4Prefix> ranking;  // The busiest first.
   ranking.reserve(table.entries.size());
   for (const auto& entry : table.entries) ranking.push_back(entry.prefix);
   std::shuffle(ranking.begin(), ranking.end(), random);
   std::uniform_real_distribution<double> draw(0, std::log(static_cast<double>(ranking.size())));
   for (std::size_t done = 0; done < changes; ++done) {
-    const auto rank = static_cast<std::size_t>(std::exp(draw(random))) - 1;  // Zipf with exponent 1, continuous
+    const auto rank = static_cast<std::size_t>(std::exp(draw(random))) - 1;  // Zipf with exponent 1, continuous.
     const Ipv4Prefix prefix = ranking[std::min(rank, ranking.size() - 1)];
     const bool goes = draft.has(prefix) && random() % 5 == 0;
     draft.change(prefix, goes ? std::nullopt : std::optional(draft.other_next_hop(prefix)));

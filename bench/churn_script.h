@@ -10,27 +10,27 @@
 
 namespace penumbra::bench {
 
-/// A route change: where the prefix leads afterwards, or that it is gone.
+/// A route change: the prefix's next hop afterwards, or none if the route is removed.
 struct Change {
   Ipv4Prefix prefix;
   std::optional<std::uint16_t> after;
-  std::uint32_t metric = 0;  ///< of the route, before and after
+  std::uint32_t metric = 0;  ///< Metric of the route, before and after.
 };
 
-/// Changes to an InputTable, each of which changes something, and those that lead back.
+/// Effective changes to an InputTable, and the changes that undo them.
 struct ChurnScript {
   std::string name;
   std::string description;
   std::vector<Change> changes;
   std::vector<Change> undo;
-  std::vector<Dir24_8::Entry> result;  ///< the table after `changes`
+  std::vector<Dir24_8::Entry> result;  ///< The table after `changes`.
 };
 
-/// One third each: an unknown prefix comes (as long as one of the table's), a known one goes, a known one gets another
-/// next hop; all drawn evenly.
+/// Makes changes of three kinds, a third each, drawn uniformly. A change adds an unknown prefix of a length that occurs
+/// in the table, removes a known prefix, or changes its next hop.
 ChurnScript random_churn(const InputTable& table, std::size_t changes, std::uint64_t seed);
-/// As routers see it: few prefixes change most of the time (Zipf over the table with exponent 1), mostly to another
-/// next hop (80%), else they go, and come back when next drawn.
+/// Makes changes as routers see them. Few prefixes change most of the time (Zipf over the table with exponent 1). 80%
+/// of changes set another next hop; the rest remove the prefix, which the next change to it adds again.
 ChurnScript bgp_churn(const InputTable& table, std::size_t changes, std::uint64_t seed);
 
 }  // namespace penumbra::bench

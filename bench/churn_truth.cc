@@ -104,7 +104,7 @@ std::uint32_t ChurnTruth::walk(std::uint32_t address) const {
   return allowed;
 }
 
-/// `allowed` is what the prefixes above `place`, a node's, say.
+/// Fills by_24_ below a node. `allowed` is the mask of the prefixes above `place`, the node's place.
 void ChurnTruth::fill(std::uint32_t at, Ipv4Prefix place, std::uint32_t allowed) {
   const Node node = trie_[at];
   allowed = with(node, allowed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is right while routes change, known beforehand: a plan of prefixes that go back and forth between two states, at
-// any time and in any order, and for every address the set of next hops that some combination of states gives.
+// Knows the right answers in advance while routes change. A plan names prefixes that alternate between two states, at
+// any time and in any order. For every address it gives the set of next hops that some combination of states yields.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace penumbra::bench {
 
-/// A route by the number of its next hop.
+/// A route with the number of its next hop.
 struct KnownRoute {
   Ipv4Prefix prefix;
   std::uint16_t hop = 0;
 };
 
-/// A prefix's two states. The first is the one at the beginning; none: it is not in the table.
+/// The two states of a prefix, the initial state first; none: the prefix is not in the table.
 struct PlannedChange {
   Ipv4Prefix prefix;
   std::optional<std::uint16_t> first, second;
@@ -28,29 +28,30 @@ struct PlannedChange {
 
 class ChurnTruth {
  public:
-  static constexpr std::uint16_t kMostHops = 32;  ///< a bit each
+  static constexpr std::uint16_t kMostHops = 32;  ///< Each hop is one bit of a mask.
 
-  /// Plans changes to these routes: 20,000 change their next hop, 10,000 that lie in another one go and come back, and
-  /// 10,000 new ones of 25 to 28 bits come and go inside those of at most 24.
+  /// Plans changes to `routes`. 20,000 routes change their next hop. 10,000 routes inside another route are removed and
+  /// added again. 10,000 new prefixes of 25 to 28 bits are added and removed inside routes of at most 24 bits.
   ChurnTruth(std::vector<KnownRoute> routes, std::uint16_t hops, std::uint64_t seed);
 
   const std::vector<PlannedChange>& plan() const { return plan_; }
   std::string description() const;
 
-  /// A bit for each next hop that may be right for the address, whatever the states are.
+  /// Returns a mask of the next hops that may be right for the address in any state.
   std::uint32_t allowed(std::uint32_t address) const {
     const std::uint32_t known = by_24_[address >> 8];
     return known != 0 ? known : walk(address);
   }
 
  private:
-  /// Of a trie of single bits.
+  /// Node of a binary trie.
   struct Node {
-    std::uint32_t child[2] = {0, 0};  ///< 0: none
-    std::uint32_t hops = 0;           ///< of the prefix that ends here; 0: none does
-    bool may_be_gone = false;         ///< then what shorter prefixes say may be right too
+    std::uint32_t child[2] = {0, 0};  ///< Index of the child; 0: none.
+    std::uint32_t hops = 0;           ///< Mask of the hops of the prefix that ends here; 0: no prefix ends here.
+    bool may_be_gone =
+        false;  ///< True if the prefix may be absent; the hops of shorter prefixes may then be right too.
   };
-  /// What may be right once a prefix is known to cover the address, after `shorter` from the shorter ones.
+  /// Returns the mask for addresses that the node's prefix covers, given the mask `shorter` of the shorter prefixes.
   static std::uint32_t with(const Node& node, std::uint32_t shorter) {
     if (node.hops == 0) return shorter;
     return node.may_be_gone ? node.hops | shorter : node.hops;
@@ -63,7 +64,7 @@ class ChurnTruth {
 
   std::vector<Node> trie_{Node{}};
   std::vector<PlannedChange> plan_;
-  std::vector<std::uint32_t> by_24_;  ///< the answer for all addresses of a /24 that has no longer prefixes; else 0
+  std::vector<std::uint32_t> by_24_;  ///< Mask for all addresses of a /24 without longer prefixes, else 0.
 };
 
 }  // namespace penumbra::bench

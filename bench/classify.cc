@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets classified on one core: every structure for rules on every engine beside DPDK's rte_acl.
+// Measures packet classification on one core: every rule structure on every engine, and DPDK's rte_acl.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::size_t kHeaders = 65'536;
 constexpr std::array<std::size_t, 2> kHeaderBatches{64, 256};
-constexpr std::size_t kRivalRules = 20'000;  // more take rte_acl minutes
-constexpr std::size_t kManyRules = 90'000;   // from here on the bar is a number
+constexpr std::size_t kRivalRules = 20'000;  // With more rules rte_acl takes minutes.
+constexpr std::size_t kManyRules = 90'000;   // From this number on the bar is an absolute figure.
 constexpr std::array<std::uint32_t, 2> kGenerated{1'000, 10'000};
 
 std::vector<RuleTask> tasks_of(const Options& options) {
@@ -46,7 +46,7 @@ std::vector<RuleTask> tasks_of(const Options& options) {
   return tasks;
 }
 
-/// What was measured of a task: the most of each, in M headers/s; `rival` is 0 without rte_acl.
+/// Highest rate of each in M headers/s for a task; `rival` is 0 without rte_acl.
 struct Found {
   double rival = 0, fast = 0;
 };
@@ -103,7 +103,7 @@ Found classify_task(const RuleTask& task, const Options& options, Report& report
            }});
     }
   }
-  std::ranges::reverse(classifiers);  // rte_acl's widest is the reference
+  std::ranges::reverse(classifiers);  // The widest rte_acl is the reference.
   check_classifiers(task, classifiers, kHeaderBatches, task.headers.size());
   report.checked(fmt::format("{}: every answer of {} contenders; of linear search as many as it has time for",
                              task.name, classifiers.size()));
@@ -112,14 +112,14 @@ Found classify_task(const RuleTask& task, const Options& options, Report& report
   return found;
 }
 
-/// "1 K" or "10 K": which of ClassBench's sizes a set is nearest to.
+/// Returns the ClassBench size nearest to the task's: "1 K" or "10 K".
 std::string size_of(const RuleTask& task) {
   return task.rules.size() < 3000 ? "1 K" : "10 K";
 }
 
 void run_classify(const Options& options, Report& report) {
   pin_to_first_core();
-  std::map<std::string, std::vector<double>> ratios;  // by the sets' sizes
+  std::map<std::string, std::vector<double>> ratios;  // By size of the sets.
   for (const RuleTask& task : tasks_of(options)) {
     const Found found = classify_task(task, options, report);
     if (found.rival != 0) ratios[size_of(task)].push_back(found.fast / found.rival);

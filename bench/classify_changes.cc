@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets classified on one core while another inserts, deletes and modifies 100,000 rules a second. Twice for each
-// structure and engine:
+// Measures packet classification on one core while another core inserts, deletes and modifies 100,000 rules a second.
+// Each structure runs twice on each engine:
 //
-//   - with every answer checked: it must be the rule that wins of those that stay, or one of those that change, if it
-//     matches and ranks higher;
-//   - in short slices with and without changes by turns: what the changes cost.
+//   - With every answer checked: the answer must be the best match among the constant rules, or a changing rule that
+//     matches and ranks higher.
+//   - In short slices with and without changes in turn, to measure the cost of changes.
 #include <fmt/format.h>
 
 #include <array>
@@ -29,14 +29,14 @@ namespace {
 
 constexpr std::size_t kChangeHeaders = 8192;
 constexpr std::size_t kChangeBatch = 64;
-constexpr std::uint32_t kStaying = 10'000, kChanging = 10'000;  // rules
-constexpr double kWantedRuleChanges = 100'000;                  // a second
-constexpr double kChangeTick = 1e-3;                            // seconds
-constexpr std::size_t kChangesATick = 105;          // and a commit; a little more than wanted, for what comes late
-constexpr double kCheckedFor = 1, kSliceFor = 0.2;  // seconds
+constexpr std::uint32_t kStaying = 10'000, kChanging = 10'000;  // Rules.
+constexpr double kWantedRuleChanges = 100'000;                  // Per second.
+constexpr double kChangeTick = 1e-3;                            // Seconds.
+constexpr std::size_t kChangesATick = 105;  // Changes per commit; a little more than wanted, to compensate for delays.
+constexpr double kCheckedFor = 1, kSliceFor = 0.2;  // Seconds.
 
-/// A task whose first rules stay. Each of the others is absent, as it is, or modified: then it has another priority.
-/// Rule number n is the one at place n - 1 as it is, kChanging more its modification.
+/// A task whose first kStaying rules are constant. Each other rule is absent, present, or modified, which changes its
+/// priority. Rule number n is the rule at place n - 1 as it is; its modification has the number n + kChanging.
 class ChangingRules {
  public:
   explicit ChangingRules(std::uint64_t seed)
@@ -51,7 +51,7 @@ class ChangingRules {
     for (const RuleWords& header : task_.headers) {
       std::uint32_t best = 0;
       for (std::uint32_t number = 1; number <= kStaying && best == 0; ++number) {
-        if (matches(rule(number), task_.fields, header)) best = number;  // the earlier one wins
+        if (matches(rule(number), task_.fields, header)) best = number;  // The earlier of two constant rules wins.
       }
       winners_.push_back(best);
     }
@@ -65,7 +65,7 @@ class ChangingRules {
   const RuleMatch& rule(std::uint32_t number) const {
     return task_.rules[number <= kStaying + kChanging ? number - 1 : number - kChanging - 1].match;
   }
-  /// Whether the rule of that number, or none (0), may win for the header at some time.
+  /// True if the rule `number`, or no rule (0), may win for the header at some time.
   bool may_win(std::size_t header, std::uint32_t number) const {
     const std::uint32_t winner = winners_[header];
     if (number == winner) return true;
@@ -75,10 +75,10 @@ class ChangingRules {
 
  private:
   RuleTask task_;
-  std::vector<std::uint32_t> winners_;  ///< of those that stay, by header
+  std::vector<std::uint32_t> winners_;  ///< Best match among the constant rules, by header.
 };
 
-/// Makes changes at a steady pace.
+/// Makes changes at a constant rate.
 class RuleChanger {
  public:
   RuleChanger(RuleTable& table, const ChangingRules& rules) : table_(table), rules_(rules), numbers_(kChanging) {
@@ -86,7 +86,7 @@ class RuleChanger {
     table_.commit();
   }
 
-  /// For so many seconds. What could not be done in time is made up for at once.
+  /// Runs for `seconds` seconds. Late changes are made at once.
   void run(double seconds) {
     const double begin = now();
     const auto ticks = static_cast<std::size_t>(std::lround(seconds / kChangeTick));
@@ -101,11 +101,11 @@ class RuleChanger {
     seconds_ += now() - begin;
   }
   double changes_per_second() const { return static_cast<double>(changes_) / seconds_; }
-  /// As many as there would be if it waited for nothing.
+  /// Returns the changes per second of busy time, without waits.
   double most_per_second() const { return static_cast<double>(changes_) / busy_; }
 
  private:
-  /// From rule to rule: nothing in common with how many there are, so that all have their turn before one has another.
+  /// Step from rule to rule, coprime to the number of rules, so that every rule changes once per cycle.
   static constexpr std::uint32_t kStep = 7919;
 
   static void wait_until(double moment) {
@@ -116,7 +116,7 @@ class RuleChanger {
     table_.insert(number, normalised(rules_.rule(number), rules_.task().fields), rules_.rank(number));
   }
 
-  /// Inserts a rule, modifies it, or deletes it.
+  /// Inserts a rule, modifies it, or deletes it, by its present state.
   void change(std::uint32_t index) {
     std::uint32_t& number = numbers_[index];
     const std::uint32_t as_it_is = kStaying + 1 + index;
@@ -130,12 +130,12 @@ class RuleChanger {
   RuleTable& table_;
   const ChangingRules& rules_;
   std::uint32_t next_ = 0;
-  std::vector<std::uint32_t> numbers_;  ///< that are there; 0: none
+  std::vector<std::uint32_t> numbers_;  ///< Number with which the rule is in the table; 0: it is absent.
   std::uint64_t changes_ = 0;
   double seconds_ = 0, busy_ = 0;
 };
 
-/// Runs `work` on the last core while `meanwhile` is called again and again.
+/// Runs `work` on the last core, and calls `meanwhile` repeatedly until it ends.
 template <class Work, class Meanwhile>
 void beside_work(Work work, Meanwhile meanwhile) {
   std::exception_ptr failure;
@@ -154,7 +154,7 @@ void beside_work(Work work, Meanwhile meanwhile) {
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Classifies the headers again and again on one engine.
+/// Classifies the headers repeatedly on one engine.
 class ChangesReader {
  public:
   ChangesReader(const ChangingRules& rules, OnEngine& on, runtime::QsbrGracePeriods::Reader& reader)
@@ -175,7 +175,7 @@ class ChangesReader {
     }
   }
   std::uint64_t classified() const { return classified_; }
-  /// M headers a second of this thread's time, during `body`.
+  /// Returns M headers per second of this thread's time during `body`.
   template <class Body>
   double rate_during(Body body) {
     const std::uint64_t before = classified_;

@@ -13,12 +13,12 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::size_t kTriedLinearly = std::size_t{1} << 26;  // rules, at most
+constexpr std::size_t kTriedLinearly = std::size_t{1} << 26;  // Most rules that linear search compares.
 constexpr double kSampleSeconds = 0.02;
 constexpr double kLongestSettling = 1;
-constexpr std::size_t kSettled = 140'000;  // headers: what gopt takes for a trial of its widths, and some more
+constexpr std::size_t kSettled = 140'000;  // Headers: somewhat more than gopt uses for a trial of its widths.
 
-/// Of a sample that linear search has time for.
+/// Compares a sample of the answers with linear search.
 void check_linearly(const RuleTask& task, std::span<const std::uint32_t> places, const std::string& name) {
   const std::size_t step = task.rules.size() * places.size() / kTriedLinearly + 1;
   for (std::size_t i = 0; i < places.size(); i += step) {
@@ -106,8 +106,8 @@ void check_classifiers(const RuleTask& task, std::span<const RuleClassifier> cla
 Contender classifying(const RuleTask& task, const RuleClassifier& classifier, std::size_t batch) {
   struct Pace {
     std::vector<std::uint32_t> places;
-    std::size_t at = 0;       // where the next batch begins
-    std::size_t batches = 0;  // of a sample; 0: not known yet
+    std::size_t at = 0;       // Begin of the next batch.
+    std::size_t batches = 0;  // Batches of a sample; 0: not known yet.
   };
   auto pace = std::make_shared<Pace>();
   pace->places.resize(batch);

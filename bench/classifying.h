@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmarks of packet classification share: rules and headers, every structure for rules on every engine, and
-// rivals beside them, checked and then measured.
+// Shared parts of the benchmarks of packet classification: rules and headers, and every rule structure on every engine,
+// with rivals. Contenders are checked and then measured.
 #pragma once
 
 #include <cstddef>
@@ -21,39 +21,40 @@
 
 namespace penumbra::bench {
 
-/// Rules, and headers that they match.
+/// Rules, and headers that match them.
 struct RuleTask {
   std::string name;
   RuleFields fields = RuleFields::ipv4;
   std::vector<Rule> rules;
-  std::vector<RuleWords> headers;  ///< in random order
+  std::vector<RuleWords> headers;  ///< In random order.
 };
 
-/// Headers are drawn from `inside`, or from the rules if that is empty.
+/// Makes a task whose headers are drawn from `inside`, or from the rules if that is empty.
 RuleTask make_rule_task(std::string name, RuleFields fields, std::vector<Rule> rules, std::span<const RuleMatch> inside,
                         std::size_t headers, std::uint64_t seed);
-/// The same of generated rules. Headers lie where as many classes match as the options say.
+/// Makes a task of generated rules. The options define how many subtables match a header.
 RuleTask make_rule_task(std::string name, const control::rules::RuleGeneratorOptions& options, std::size_t headers);
 
-/// By rank the rule of a task that stands at `place` (from 0) wins as its priority and its place say.
+/// Returns the rank of the rule at `place` (from 0): the matching rule of the highest rank wins, by priority, then by
+/// place.
 std::uint64_t rank_at(const RuleTask& task, std::size_t place);
 
-/// Writes places of rules, from 1, or 0 where none matches, of `count` of a task's headers from `at` on.
+/// Classifies `count` of a task's headers from `at` on. Writes the places of rules, from 1, or 0 if none matches.
 struct RuleClassifier {
   std::string name;
   std::function<void(std::size_t at, std::size_t count, std::uint32_t* places)> classify;
 };
 
-/// Puts a task's rules, numbered by their places from 1 on, into an empty table.
+/// Inserts a task's rules, numbered by their places from 1 on, into an empty table.
 void fill(RuleTable& table, const RuleTask& task);
 
-/// A structure's table with a task's rules, and the headers in the form that its shader takes. The task outlives it.
+/// A structure's table with a task's rules, and the headers in its shader's format. The task must outlive it.
 class FilledRuleTable {
  public:
   FilledRuleTable(std::string structure, std::unique_ptr<RuleTable> table, const RuleTask& task);
 
-  /// Its shader on an engine; nothing if the engine does not have it. Called "penumbra ENGINE, STRUCTURE". This
-  /// outlives the classifier.
+  /// Adds a classifier for the table's shader on an engine, named "penumbra ENGINE, STRUCTURE". Adds none if the engine
+  /// lacks the shader. The FilledRuleTable must outlive the classifier.
   void add_classifier(const std::string& engine, std::vector<RuleClassifier>& classifiers);
 
   const std::string& structure() const { return structure_; }
@@ -69,20 +70,20 @@ class FilledRuleTable {
   double seconds_ = 0;
 };
 
-/// "penumbra ENGINE, STRUCTURE".
+/// Returns "penumbra ENGINE, STRUCTURE".
 std::string classifier_name(const std::string& engine, const std::string& structure);
 
-/// Throws WrongAnswer unless every classifier gives the first `headers` headers the same answer in every batch size,
-/// and those are linear search's, which is tried for as many of them as it has time for.
+/// Throws WrongAnswer unless every classifier gives the same answer for the first `headers` headers in every batch
+/// size. The answers are also compared with linear search, for as many headers as time permits.
 void check_classifiers(const RuleTask& task, std::span<const RuleClassifier> classifiers,
                        std::span<const std::size_t> batches, std::size_t headers);
 
-/// Classifies a task's headers again and again in batches of `batch`, each sample for some 20 ms, and gives millions a
-/// second of the thread's time. The first sample, which nobody counts, is as long as an engine takes to find its best
-/// way, a second at most. The classifier outlives it.
+/// Makes a contender that classifies a task's headers repeatedly in batches of `batch`. A sample takes about 20 ms and
+/// returns millions of headers per second of thread time. The first sample, which is not counted, lasts until the
+/// engine has calibrated, at most a second. The classifier must outlive the contender.
 Contender classifying(const RuleTask& task, const RuleClassifier& classifier, std::size_t batch);
 
-/// The median ratio of two contenders round by round, by their names. Throws std::invalid_argument if one is not there.
+/// Returns the median ratio of two contenders, taken by round. Throws std::invalid_argument if a name is missing.
 double ratio_between(std::span<const Series> series, const std::string& of, const std::string& to);
 
 }  // namespace penumbra::bench

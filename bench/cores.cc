@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole routers from a source in memory to counting sinks, by function, engine and number of workers (G-Opt, figure 10;
-// the integrated GPUs' paper, figures 5 and 6).
+// Measures whole routers from a source in memory to counting sinks, by function, engine and number of workers. The
+// sources are figure 10 of G-Opt, and figures 5 and 6 of the integrated GPUs' paper.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,13 +31,13 @@ namespace {
 
 constexpr const char* kRunFor = "300ms";
 constexpr std::chrono::milliseconds kCheckedFor{100};
-constexpr double kCheckPatience = 120;        ///< seconds, with what the tables take to load
-constexpr char kPlain[] = "scalar,avx512=0";  ///< the papers' baseline, where `scalar` has a form by hand
+constexpr double kCheckPatience = 120;        ///< Seconds, including the time to load the tables.
+constexpr char kPlain[] = "scalar,avx512=0";  ///< The papers' baseline, where `scalar` has a hand-written form.
 
-/// For so many queues: of cuda-resident's blocks each gets as many as there are for all, but no more than without a
-/// word.
+/// Returns the engine choice for `queues` queues. The blocks of cuda-resident are divided among the queues, with at
+/// most the default number for each.
 std::string choice_of(const std::string& engine, unsigned queues) {
-  constexpr unsigned kBlocks = 256, kSlots = 16;  // docs/cuda-resident.md
+  constexpr unsigned kBlocks = 256, kSlots = 16;  // Defaults in docs/cuda-resident.md.
   if (engine != "cuda-resident" || queues * kSlots <= kBlocks) return engine;
   return fmt::format("{},slots={}", engine, std::max(1U, kBlocks / queues));
 }
@@ -55,10 +55,10 @@ class CoresBench {
   }
 
   void run() {
-    // All of them first: who asks what engines are here begins CUDA, and could not be forked any more.
+    // Checks all systems first: this process may not fork any more once engines_here() has initialized CUDA.
     for (RouterSystem& system : systems_) {
       check(system);
-      system.may_leave = nullptr;  // it may have a table of its own
+      system.may_leave = nullptr;  // It may own a table.
     }
     for (const RouterSystem& system : systems_) {
       for (const unsigned workers : worker_counts()) compare(system, workers);
@@ -67,7 +67,7 @@ class CoresBench {
   }
 
  private:
-  /// Writes the configuration with so many workers; its file.
+  /// Writes the configuration with `workers` workers and returns its file.
   std::string write_config(const RouterSystem& system, const std::string& engine, unsigned workers) const {
     const auto file = folder_.path() / fmt::format("{}-{}-{}.yaml", system.name, engine, workers);
     std::vector<unsigned> cores;
@@ -79,8 +79,8 @@ class CoresBench {
     return file.string();
   }
 
-  /// A run on each engine that is here in which every packet is looked at as it is sent. In processes of their own, so
-  /// that nothing of them stands in the way of the routers that are measured.
+  /// Runs the system on each available engine and checks every packet that is sent. Each run has its own process, so
+  /// that nothing of it remains when routers are measured.
   void check(const RouterSystem& system) {
     const unsigned workers = worker_counts().back();
     std::vector<std::string> runs;
@@ -135,9 +135,9 @@ class CoresBench {
                     Place{{measurement_, system.name, "workers"}, static_cast<double>(workers)});
   }
 
-  /// Million packets a second of the whole system.
+  /// Returns the million packets per second of the whole system.
   static double rate(const std::string& config) {
-    const Finished run = run_program({"/proc/self/exe", "run", config, "--for", kRunFor, "-j"});
+    const Finished run = run_program({router_program(), "run", config, "--for", kRunFor, "-j"});
     const nlohmann::json summary = nlohmann::json::parse(run.output);
     if (summary.at("received").at("packets") != summary.at("sent").at("packets")) {
       throw WrongAnswer(config + ": not every packet was sent on: " + summary.at("reasons").dump());

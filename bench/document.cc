@@ -15,7 +15,7 @@
 namespace penumbra::bench {
 namespace {
 
-/// What bears upon figures and a person may choose.
+/// Returns the options that affect figures.
 nlohmann::json input_of(const Options& options) {
   nlohmann::json input = {{"large", options.large}, {"rules", nlohmann::json::array()}, {"routes", nullptr}};
   if (options.routes) input["routes"] = options.routes->string();
@@ -23,13 +23,13 @@ nlohmann::json input_of(const Options& options) {
   return input;
 }
 
-/// Without what changes from hour to hour.
+/// Removes properties that change from hour to hour.
 nlohmann::json lasting(nlohmann::json machine) {
   if (machine.is_object()) machine.erase("load average");
   return machine;
 }
 
-/// Whether that may be an entry of results, as far as a run that goes on looks into it.
+/// True if `entry` has the form of a result, as far as a resumed run reads it.
 bool is_entry(const nlohmann::json& entry) {
   if (!entry.is_object() || !entry.value("benchmark", nlohmann::json()).is_string()) return false;
   if (!entry.value("rounds", nlohmann::json(0U)).is_number_unsigned()) return false;
@@ -66,7 +66,7 @@ Document::Document(const Options& options, nlohmann::json machine, nlohmann::jso
   }
   if (options.output) take_over(*options.output);
   json_["met"] = verdict();
-  store();  // rather now than after an hour that it cannot be written
+  store();  // Fails now, rather than after an hour, if the file cannot be written.
 }
 
 nlohmann::json Document::verdict() const {
@@ -110,7 +110,8 @@ void Document::add(const Benchmark& benchmark, nlohmann::json entry) {
   store();
 }
 
-/// Beside it first, so that whoever reads it, or cuts this off, finds a whole one.
+/// Writes a second file first and renames it, so that readers always find a complete document, even after an
+/// interruption.
 void Document::store() const {
   if (!options_.output) return;
   std::filesystem::path beside = *options_.output;

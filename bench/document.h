@@ -11,18 +11,18 @@
 
 namespace penumbra::bench {
 
-/// Whether an entry of a document has calibrations, and not a reason why there are none.
+/// True if an entry of a document has results, rather than a reason for their absence.
 bool is_measured(const nlohmann::json& entry);
 
 class Document {
  public:
-  /// With an output file, whose results are kept if they are of this machine and build and of the same input. Throws
-  /// std::invalid_argument, with the reason, if they are not or if it is no such file.
+  /// Loads the output file, if there is one, and keeps its results if machine, build and input agree. Throws
+  /// std::invalid_argument with the reason if they do not, or if the file is no document.
   Document(const Options& options, nlohmann::json machine, nlohmann::json build);
 
-  /// Whether the benchmark has been measured already, in as many rounds as are asked for (with a budget: in any).
+  /// True if the benchmark already has results, of as many rounds as requested (with a budget: of any number).
   bool has(const Benchmark& benchmark) const;
-  /// Takes the place of what is there of the benchmark, and writes the file. Throws std::system_error.
+  /// Replaces the benchmark's entry, and writes the file. Throws std::system_error.
   void add(const Benchmark& benchmark, nlohmann::json entry);
 
   BarCount bars() const { return count_bars(json_["results"]); }
@@ -30,8 +30,8 @@ class Document {
 
  private:
   void take_over(const std::filesystem::path& file);
-  void store() const;              ///< if there is a file
-  nlohmann::json verdict() const;  ///< what stands under "met"
+  void store() const;              ///< Does nothing without a file.
+  nlohmann::json verdict() const;  ///< Returns the value of "met".
 
   const Options& options_;
   nlohmann::json json_;

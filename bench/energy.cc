@@ -8,7 +8,7 @@
 namespace penumbra::bench {
 namespace {
 
-/// A number in a file of the kernel's, if there is one.
+/// Returns the number in a file of the kernel, or none.
 std::optional<double> number_in(const std::filesystem::path& file) {
   std::ifstream stream(file);
   double number = 0;
@@ -26,7 +26,7 @@ EnergyMeters::EnergyMeters(const Nvml& nvml, const std::filesystem::path& powerc
   for (const auto& zone : std::filesystem::directory_iterator(powercap, none)) {
     std::ifstream names(zone.path() / "name");
     std::string name;
-    // Some processors have a second zone of the same name, of the same counter read in another way.
+    // Some processors have a second zone of the same name, which reads the same counter in another way.
     if (!zone.path().filename().string().starts_with("intel-rapl:")) continue;
     if (!std::getline(names, name) || !name.starts_with("package")) continue;
     const auto most = number_in(zone.path() / "max_energy_range_uj");

@@ -10,26 +10,26 @@
 
 namespace penumbra::bench {
 
-/// In J, of all of a kind together; nothing of what no meter tells.
+/// Energy in J, of all devices of a kind together; none if there is no meter.
 struct Energy {
   std::optional<double> processors, gpus;
 };
 
-/// What processors (RAPL, by Linux' powercap) and NVIDIA GPUs (NVML) say of the energy that they have taken. Virtual
-/// machines mostly have the latter only.
+/// Reads the energy meters of processors (RAPL, by Linux' powercap) and NVIDIA GPUs (NVML). Virtual machines usually
+/// have only the latter.
 class EnergyMeters {
  public:
-  /// `nvml` outlives it.
+  /// `nvml` must outlive it.
   explicit EnergyMeters(const Nvml& nvml, const std::filesystem::path& powercap = "/sys/class/powercap");
 
-  /// Since the last call, or since there is this object.
+  /// Returns the energy since the last call, or since construction.
   Energy since_last();
 
  private:
-  /// A processor package; its counter begins anew at `most`.
+  /// A processor package; its counter wraps around at `most`.
   struct Package {
     std::filesystem::path counter;
-    double most, last;  ///< microjoules
+    double most, last;  ///< Microjoules.
   };
   struct Gpu {
     std::size_t number;

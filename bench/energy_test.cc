@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What machines tell of power and of their GPUs, by meters and a driver that are made up.
+// Tests the readings of power and GPUs with fake meters and a fake driver.
 #include "energy.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace penumbra::bench {
 namespace {
 
-/// Two GPUs; the second tells nothing of itself.
+/// A driver with two GPUs; the second supports no queries.
 struct MadeUpDriver {
   static constexpr int kNotSupported = 3;
   static inline bool is_begun = false;

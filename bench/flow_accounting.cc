@@ -28,10 +28,11 @@ namespace penumbra::bench {
 namespace {
 
 constexpr std::size_t kCountedPackets = std::size_t{1} << 21;
-/// So many first packets at the most wait for the function's thread: fewer than its ring takes.
+/// Most first packets that wait for the function's thread; fewer than its ring holds.
 constexpr std::size_t kMostUntold = 32'768;
 
-/// TCP over IPv4, 64 bytes with the check sequence: different flows for different numbers below 2^40.
+/// A frame of TCP over IPv4, 64 bytes with the check sequence. fill() makes distinct flows for distinct numbers below
+/// 2^40.
 constexpr std::array<std::uint8_t, 60> kTcpFrame{2,    0, 0, 0,  0, 1, 2, 0, 0,  0, 0, 2, 8, 0,
                                                  0x45, 0, 0, 46, 0, 0, 0, 0, 64, 6, 0, 0, 10};
 
@@ -46,7 +47,7 @@ class AccountedPackets {
     }
   }
 
-  /// A packet of each of these flows, as if they were received.
+  /// Fills the chunk with a packet of each flow, as if they had been received.
   void fill(Chunk& chunk, const std::uint32_t* flows, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       std::uint8_t* const ip = frames_[i].bytes.data() + 14;
@@ -79,7 +80,7 @@ class Accounting {
   bool has_shader() const { return on_.has_shader(); }
   const std::string& name() const { return on_.name(); }
 
-  /// Counts a packet of each of these flows, and calls `use(offset, count, records)` with what was found.
+  /// Processes a packet of each flow, and calls `use(offset, count, records)` with the results.
   template <class Use>
   void pass(std::span<const std::uint32_t> flows, Use use) {
     for_each_batch(flows.size(), Chunk::kCapacity, [&](std::size_t at, std::size_t count) {
@@ -102,8 +103,8 @@ nlohmann::ordered_json exporter(const Function& function) {
   return function.show("exporter", {});
 }
 
-/// Opens the flows 0 to `flows` - 1 by a packet of each. Returns how many were opened a second; the thread that does
-/// is another core's, if there is one.
+/// Opens the flows 0 to `flows` - 1 by a packet of each. Returns the flows opened per second. The function's thread
+/// opens them, on another core if there is one.
 double open_flows(Accounting& way, const Function& function, std::size_t flows) {
   const double begin = now();
   std::vector<std::uint32_t> some;
@@ -121,7 +122,7 @@ double open_flows(Accounting& way, const Function& function, std::size_t flows) 
   return static_cast<double>(flows) / seconds;
 }
 
-/// Throws WrongAnswer unless all flows have records, each its own, and every way finds the same.
+/// Throws WrongAnswer unless each flow has its own record, and every engine finds the same record.
 void check_records(std::span<const std::unique_ptr<Accounting>> ways, std::size_t flows) {
   std::vector<std::uint32_t> all(flows), record_of(flows, FLOWS_NO_RECORD);
   for (std::size_t i = 0; i < flows; ++i) all[i] = static_cast<std::uint32_t>(i);
@@ -149,7 +150,7 @@ void compare_accounting(std::size_t flows, const Options& options, Report& repor
   const std::string text = fmt::format("{{max_flows: {}, idle_timeout: 1440m, active_timeout: 1440m}}", flows);
   const auto function =
       info->create(ConfigNode::parse(text, "flows", "."), FunctionContext{.ports = ports, .grace_periods = no_readers});
-  pin_to_last_core();  // where its thread is to be
+  pin_to_last_core();  // The function's thread inherits this core.
   function->bind(ports);
   pin_to_first_core();
   std::vector<std::unique_ptr<Accounting>> ways;

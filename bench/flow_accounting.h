@@ -7,8 +7,8 @@
 
 namespace penumbra::bench {
 
-/// The function flows as a whole, without ports: how fast it opens so many flows by their first packets, and how fast
-/// it then counts packets of them, engine by engine.
+/// Measures the whole function `flows`, without ports, on every engine. The figures are how fast the function opens
+/// `flows` flows by their first packets, and how fast it then counts their packets.
 void compare_accounting(std::size_t flows, const Options& options, Report& report);
 
 }  // namespace penumbra::bench

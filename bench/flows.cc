@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flows looked up by their 5-tuples on one core: the shader flows_lookup on every engine beside DPDK's rte_hash, by the
-// number of flows; with each found flow's packet counted in its record; and the function flows as a whole.
+// Measures look-ups of flows by their 5-tuples on one core: the shader flows_lookup on every engine, and DPDK's
+// rte_hash, by the number of flows. Also measures look-ups that count each found flow's packet in its record, and the
+// function `flows` as a whole.
 #include <fmt/format.h>
 
 #include <array>
@@ -29,7 +30,7 @@ constexpr std::size_t kFlowSearches = std::size_t{1} << 22;
 
 using FlowSearches = SearchesOf<flow_key, std::uint32_t>;
 
-/// Random flows, one of eight unknown.
+/// Makes searches of random flows, one in eight unknown.
 FlowSearches flow_searches(const FlowTable& table, std::size_t flows, std::uint64_t seed) {
   Random random(seed);
   FlowSearches searches(kFlowSearches);
@@ -44,13 +45,13 @@ FlowSearches flow_searches(const FlowTable& table, std::size_t flows, std::uint6
   return searches;
 }
 
-/// Of 48 bytes: of that length rte_hash compares keys by vector instructions, of 40 it does not.
+/// A key of 48 bytes: rte_hash compares keys of that length by vector instructions, but not keys of 40 bytes.
 struct RivalFlowKey {
   flow_key flow;
   std::uint64_t padding;
 };
-/// rte_hash of DPDK 22.11 computes in 32 bits where in its memory a key stands, with what belongs to it in 64 bytes:
-/// it does not find all keys that it has taken if they are as many (seen with 100 million).
+/// Number of keys that rte_hash of DPDK 22.11 cannot handle: it computes the position of a key, which takes 64 bytes,
+/// in 32 bits. With more keys, rte_hash does not find all inserted keys (seen with 100 million).
 constexpr std::size_t kTooManyForRival = (std::size_t{1} << 32) / 64;
 
 void compare_flows(std::size_t flows, const Options& options, Report& report) {
@@ -64,12 +65,12 @@ void compare_flows(std::size_t flows, const Options& options, Report& report) {
   const std::string title = fmt::format("{} flows, {}", flows, size_name(table.memory_bytes()));
   report.input(title, "one of four of IPv6; searched at random, one of eight unknown");
   const FlowSearches searches = flow_searches(table, flows, options.seed);
-  std::optional<HugeHeap> heap;  // the rival's
+  std::optional<HugeHeap> heap;  // Memory of the rival.
   SearchersOf<flow_key, std::uint32_t> searchers;
   add_engines(table.table(), searchers);
   const std::size_t ours = searchers.size();
   if (flows < kTooManyForRival) {
-    constexpr std::size_t kBytesAKey = 96;  // buckets, keys with their values, and the ring of free ones
+    constexpr std::size_t kBytesAKey = 96;  // Buckets, keys with their values, and the ring of free ones.
     heap.emplace(fmt::format("flows{}", flows), (std::size_t{64} << 20) + kBytesAKey * flows);
     auto rival = std::make_unique<RivalSearcher<flow_key, std::uint32_t, RivalFlowKey>>(*heap, flows, searches);
     for (std::size_t i = 0; i < flows; ++i) rival->insert(numbered_flow(i), table.find(numbered_flow(i)));
@@ -78,7 +79,7 @@ void compare_flows(std::size_t flows, const Options& options, Report& report) {
     report.note(fmt::format("{}: rte_hash does not find all of so many", title));
   }
   compare_searchers(searchers, searches, title, "flows", flows, flows == kGibibyteOfFlows, options.rounds, report);
-  searchers.resize(ours);  // the rival counts nothing
+  searchers.resize(ours);  // The rival counts nothing.
   const auto count_all = [&table](std::size_t, std::size_t count_of, const std::uint32_t* records) {
     for (std::size_t i = 0; i < count_of; ++i) {
       if (records[i] != FlowTable::kNone) count(table.record(records[i]), {.bytes = 64, .time = 1, .tcp_flags = 0x10});

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole router on one core beside DPDK's dpdk-testpmd on the same core, the same two virtual devices and the same
-// frames: net_pcap devices that give a capture from memory without end, and drop what is sent. testpmd in mode `io`
-// hands packets from one port to the other without looking at them, `macswap` swaps the MAC addresses; the router
-// checks headers, looks up among 900,000 prefixes, and rewrites.
+// Compares the whole router on one core with DPDK's dpdk-testpmd on the same core, with the same two virtual devices
+// and the same frames. The devices are of net_pcap: they replay a capture from memory endlessly, and drop what is sent.
+// testpmd in mode `io` passes packets from one port to the other without reading them; `macswap` swaps the MAC
+// addresses. The router checks headers, looks up among 900,000 prefixes, and rewrites.
 //
-// Then the router alone from its built-in source to its counting sink, on every engine of this machine, with the cycles
-// of each step.
+// Then measures the router alone, from its built-in source to its counting sink, on every engine of this machine, with
+// the cycles of each step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ namespace {
 
 const std::vector<std::string> kTwoPorts{"port0", "port1"};
 constexpr const char* kBar = "router / testpmd io";
-constexpr std::uint64_t kFrames = 2048;  // of each port; the device keeps each in a packet buffer of the program
+constexpr std::uint64_t kFrames =
+    2048;  // Frames of each port; the device keeps each of them in a packet buffer of the program.
 constexpr std::uint16_t kFrameBytes = 60;
 constexpr const char* kRouterTime = "2500ms";
 constexpr std::array<double, 3> kLineRates{10e9, 25e9, 100e9};
@@ -61,7 +62,7 @@ class Bench {
                                        kFrames, kFrameBytes, options.seed, options.seed + 1));
   }
 
-  /// The router over the same frames, once, from captures to captures, held against the oracle.
+  /// Runs the router once over the same frames, from captures to captures, and compares with the oracle.
   void check() {
     run_program({self(), "run", path("check.yaml")});
     run_program({self(), "verify", path("check.yaml")});
@@ -96,7 +97,7 @@ class Bench {
   void alone() {
     struct OnEngine {
       std::string name;
-      std::vector<Series> figures;  ///< as RouterFigures
+      std::vector<Series> figures;  ///< In the order of RouterFigures.
     };
     std::vector<OnEngine> all;
     const std::vector<const EngineInfo*> here = engines_here();
@@ -134,7 +135,7 @@ class Bench {
  private:
   std::filesystem::path frames(std::size_t port) const { return folder_.path() / fmt::format("frames{}.pcap", port); }
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
-  static std::string self() { return "/proc/self/exe"; }
+  static std::string self() { return router_program(); }
   std::string device(std::size_t port) const {
     return fmt::format("net_pcap{},rx_pcap={},infinite_rx=1", port, frames(port).string());
   }
@@ -170,9 +171,9 @@ class Bench {
     write_file(folder_.path() / name, text);
   }
 
-  /// First the M packets per second of the core, then each step's cycles per packet, in their order.
+  /// The M packets per second of the core, then the cycles per packet of each step, in their order.
   using RouterFigures = std::vector<std::pair<std::string, double>>;
-  /// Throws WrongAnswer if not every packet was sent on.
+  /// Throws WrongAnswer unless every packet was forwarded.
   RouterFigures router(const std::string& config) const {
     const Finished run = run_program({self(), "run", path(config), "--for", kRouterTime, "-j"});
     const nlohmann::json summary = nlohmann::json::parse(run.output);

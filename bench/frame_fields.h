@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands where in frames that a benchmark has made itself, so that nothing else can stand there.
+// Reads fields of frames that a benchmark has generated, so their format is known.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace penumbra::bench {
 
-/// Of so many bytes in network byte order.
+/// Returns the number of `bytes` bytes in network byte order at offset `at`.
 inline std::uint64_t number_at(std::span<const std::uint8_t> frame, std::size_t at, std::size_t bytes) {
   std::uint64_t number = 0;
   for (const std::uint8_t byte : frame.subspan(at, bytes)) number = number << 8 | byte;

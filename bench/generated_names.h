@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of Named Data Networking for benchmarks, as many as there are numbers.
+// Generates any number of Named Data Networking names for benchmarks.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,8 +16,8 @@ namespace penumbra::bench {
 
 inline constexpr std::uint32_t kTopLevels = 1000;
 
-/// Of name i the components: of four names in a row the first is somebody's, below one of kTopLevels, the others are of
-/// one and two components more.
+/// Returns the components of name `i`. Of four consecutive names, the first is an owner's name below one of kTopLevels
+/// top levels. The other three extend it by one or two components.
 inline std::vector<std::string> name_components(std::uint32_t i, std::uint64_t seed) {
   const std::uint64_t owner = Random::mixed(seed + i / 4);
   std::vector<std::string> components{fmt::format("top{}", owner % kTopLevels), fmt::format("{:x}", owner >> 16)};
@@ -26,7 +26,7 @@ inline std::vector<std::string> name_components(std::uint32_t i, std::uint64_t s
   return components;
 }
 
-/// As it stands in a packet's Name. `value` is shorter than 253 bytes.
+/// Appends a component in the packet format. `value` must be shorter than 253 bytes.
 inline void append_component(std::string& name, const std::string& value) {
   name += static_cast<char>(ndn::kGenericType);
   name += static_cast<char>(value.size());

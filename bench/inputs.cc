@@ -41,7 +41,7 @@ bool address_bit(ipv6_address address, unsigned depth) {
   return ((depth < 64 ? address.high >> (63 - depth) : address.low >> (127 - depth)) & 1) != 0;
 }
 
-/// Shorter prefixes first; of routes to the same prefix only the one with the lowest metric.
+/// Sorts shorter prefixes first; of routes to the same prefix only that with the lowest metric remains.
 template <class Route>
 void keep_best(std::vector<Route>& routes) {
   std::ranges::sort(routes, [](const Route& a, const Route& b) {
@@ -52,7 +52,7 @@ void keep_best(std::vector<Route>& routes) {
   routes.erase(std::unique(routes.begin(), routes.end(), same), routes.end());
 }
 
-/// `name` says what table the routes are.
+/// Moves the routes into `table`. `name` describes them in errors.
 template <class Family>
 void take_routes(InputTableOf<Family>& table, control::RouteListOf<Family> routes, const std::string& name) {
   if (routes.routes.empty()) throw std::invalid_argument(name + ": no routes");
@@ -73,15 +73,15 @@ std::string generated(const Options& options) {
   return fmt::format("generated, seed {}", options.seed);
 }
 
-/// Of the IPv6 prefixes of a full table of 2025 (the test data of the Go package github.com/gaissmai/bart), how many in
-/// a thousand have each length, from /28 on; the few shorter ones stand for /28.
+/// Share of each prefix length from /28 on, in a thousand IPv6 prefixes of a full table of 2025. The source is the test
+/// data of the Go package github.com/gaissmai/bart. The few shorter prefixes count as /28.
 constexpr std::array<std::uint16_t, 21> kIpv6LengthWeights{2, 27, 4, 2,  141, 18, 16, 7,  37, 5,  10,
                                                            9, 84, 6, 14, 6,   90, 10, 19, 20, 473};
 constexpr unsigned kIpv6Shortest = 28;
 constexpr std::uint32_t kIpv6Prefixes = 235'000 / kSanitizerScale, kIpv6Targets = 30;
-constexpr double kIpv6RunShare = 0.5;  ///< are followed by another one of the same length
+constexpr double kIpv6RunShare = 0.5;  ///< Share of prefixes that are followed by another one of the same length.
 
-/// What the registries give away from: a /12 each, and 2001::/16.
+/// Allocations to the registries: a /12 each, and 2001::/16.
 constexpr std::array<Ipv6Prefix, 6> kRegistries{{{{0x2400'0000'0000'0000, 0}, 12},
                                                  {{0x2600'0000'0000'0000, 0}, 12},
                                                  {{0x2800'0000'0000'0000, 0}, 12},
@@ -89,7 +89,8 @@ constexpr std::array<Ipv6Prefix, 6> kRegistries{{{{0x2400'0000'0000'0000, 0}, 12
                                                  {{0x2C00'0000'0000'0000, 0}, 12},
                                                  {{0x2001'0000'0000'0000, 0}, 16}}};
 
-/// Networks of registries' blocks; most longer prefixes are parts of shorter ones, of some many more than of others.
+/// Generates networks inside the registries' blocks. Most longer prefixes are inside shorter ones, with a skewed
+/// distribution.
 control::RouteListOf<Ipv6> generate_ipv6_routes(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   control::RouteListOf<Ipv6> list;
@@ -105,7 +106,7 @@ control::RouteListOf<Ipv6> generate_ipv6_routes(std::uint64_t seed) {
   while (taken.size() < kIpv6Prefixes) {
     const unsigned length = kIpv6Shortest + any_length(random);
     const bool is_network = length <= 32 || networks.empty();
-    const double at = share(random);  // squared twice, so that the first ones have most
+    const double at = share(random);  // Raised to the fourth power below, so that the first networks get most prefixes.
     const Ipv6Prefix around =
         is_network ? kRegistries[random() % kRegistries.size()]
                    : networks[static_cast<std::size_t>(at * at * at * at * static_cast<double>(networks.size()))];
@@ -181,7 +182,7 @@ InputAddressesOf<Family> trace_addresses(const InputTableOf<Family>& table, std:
   std::mt19937_64 random(seed);
   std::vector<ColumnOf<Family>> destinations(flows);
   for (auto& destination : destinations) destination = draw_from(table, random);
-  std::vector<double> share(flows);  // cumulated
+  std::vector<double> share(flows);  // Cumulative.
   double sum = 0;
   for (std::uint32_t k = 0; k < flows; ++k) share[k] = sum += std::pow(k + 1, -exponent);
   std::uniform_real_distribution<double> draw(0, sum);
@@ -229,7 +230,8 @@ std::uint16_t OracleOf<Family>::match(Address address) const {
 
 template <class Family>
 std::vector<std::uint16_t> OracleOf<Family>::match(std::span<const Address> addresses) const {
-  std::vector<std::pair<typename Family::Address, std::uint32_t>> order(addresses.size());  // address, then position
+  std::vector<std::pair<typename Family::Address, std::uint32_t>> order(
+      addresses.size());  // Pairs of address and position.
   for (std::uint32_t i = 0; i < addresses.size(); ++i) order[i] = {address_of(addresses[i]), i};
   std::sort(order.begin(), order.end());
   std::vector<std::uint16_t> next_hops(addresses.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the table benchmarks share: a table, addresses, and an oracle that is slow and obvious.
+// Shared parts of the table benchmarks: tables, addresses, and a simple, slow oracle.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace penumbra::bench {
 
-/// Of an address family: an address as a shader's column has it, and a prefix with its next hop.
+/// Types of an address family: an address in a shader's column, and a prefix with its next hop.
 template <class Family>
 struct Column;
 template <>
@@ -48,23 +48,23 @@ inline Ipv6Address address_of(ipv6_address column) {
   return {column.high, column.low};
 }
 
-/// A table: each prefix once, shorter prefixes first.
+/// A table in which each prefix occurs once, shorter prefixes first.
 template <class Family>
 struct InputTableOf {
   std::string description;
   control::RouteListOf<Family> routes;
-  std::vector<EntryOf<Family>> entries;  ///< route i as an entry: the number of its target is the next hop
-  std::uint16_t next_hops = 0;           ///< next hops are below this
+  std::vector<EntryOf<Family>> entries;  ///< Route i as an entry, with the number of its target as next hop.
+  std::uint16_t next_hops = 0;           ///< Next hops are below this.
 };
 struct InputTable : InputTableOf<Ipv4> {
-  std::uint32_t groups = 0;  ///< /24s with longer prefixes in them
+  std::uint32_t groups = 0;  ///< Number of /24s that contain longer prefixes.
 };
 using Ipv6InputTable = InputTableOf<Ipv6>;
 
-/// The file that was asked for, else a generated table of 900,000 prefixes. Throws InputError for a bad file and
+/// Returns the table of the given file, or a generated table of 900,000 prefixes. Throws InputError for a bad file, and
 /// std::invalid_argument if it has more different targets than a 16-bit entry can hold.
 InputTable input_table(const Options& options);
-/// Likewise; 235,000 prefixes are generated.
+/// Returns a generated IPv6 table of 235,000 prefixes, or that of the given file. Throws as input_table().
 Ipv6InputTable ipv6_input_table(const Options& options);
 
 /// A set of addresses to look up.
@@ -76,18 +76,18 @@ struct InputAddressesOf {
 };
 using InputAddresses = InputAddressesOf<Ipv4>;
 
-/// `count` addresses drawn evenly from all that there are.
+/// Returns `count` addresses, drawn uniformly from all addresses.
 InputAddresses uniform_addresses(std::size_t count, std::uint64_t seed);
-/// A prefix of the table drawn evenly, then an address in it.
+/// Returns `count` addresses, each drawn uniformly from a prefix that is drawn uniformly from the table.
 template <class Family>
 InputAddressesOf<Family> prefix_addresses(const InputTableOf<Family>& table, std::size_t count, std::uint64_t seed);
-/// Like a trace: flows have destinations as in prefix_addresses(), and the k-th busiest of them a share of the packets
-/// proportional to k^-exponent (Zipf).
+/// Returns addresses like those of a trace. Flows have destinations as in prefix_addresses(). The k-th busiest flow has
+/// a share of the packets proportional to k^-exponent (Zipf).
 template <class Family>
 InputAddressesOf<Family> trace_addresses(const InputTableOf<Family>& table, std::size_t count, std::uint32_t flows,
                                          double exponent, std::uint64_t seed);
 
-/// Longest-prefix match by the book: a trie of single bits, walked from the root, the last next hop met wins.
+/// Longest-prefix match by a binary trie: the walk from the root returns the last next hop it meets.
 template <class Family>
 class OracleOf {
  public:
@@ -97,13 +97,13 @@ class OracleOf {
   explicit OracleOf(std::span<const Entry> entries);
   void insert(Entry entry);
   std::uint16_t match(Address address) const;
-  /// All of them. Faster than one by one, for it takes them in order of address.
+  /// Looks up all addresses, faster than single look-ups do, because it sorts the addresses.
   std::vector<std::uint16_t> match(std::span<const Address> addresses) const;
 
  private:
   static constexpr std::uint16_t kNoRoute = 0xFFFF;
   struct Node {
-    std::uint32_t child[2] = {0, 0};  ///< 0: none, for the root is nobody's child
+    std::uint32_t child[2] = {0, 0};  ///< Index of the child; 0: none, because no child is the root.
     std::uint16_t next_hop = kNoRoute;
   };
   std::vector<Node> nodes_{Node{}};

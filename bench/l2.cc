@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stations of a switch on one core: the shader l2_lookup on every engine beside DPDK's rte_hash, by the table's size;
-// and the function l2 as a whole, without ports, beside itself on the engine scalar.
+// Measures stations of a switch on one core: the shader l2_lookup on every engine, and DPDK's rte_hash, by the table's
+// size. Also compares the function l2 as a whole, without ports, with itself on the engine scalar.
 #include "functions/l2/l2.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::array<std::size_t, 4> kSizes{16'000, 250'000, 4'000'000, 67'000'000};  // the last one in 1 GiB
+constexpr std::array<std::size_t, 4> kSizes{16'000, 250'000, 4'000'000, 67'000'000};  // The last size takes 1 GiB.
 constexpr std::size_t kSearches = std::size_t{1} << 22;
 constexpr std::uint16_t kSwitchPorts = 4;
 constexpr std::size_t kFrameSize = 64;
@@ -34,7 +34,7 @@ std::uint16_t port_of(std::uint64_t number) {
   return static_cast<std::uint16_t>(number % kSwitchPorts);
 }
 
-/// As the table has it when nobody ages.
+/// Returns the table's entry for a station when nothing ages.
 std::uint16_t entry_of(std::uint64_t number) {
   return l2::Entry(port_of(number), 1).value();
 }
@@ -49,7 +49,7 @@ std::vector<PortInfo> switch_ports() {
   return ports;
 }
 
-/// A switch that knows so many stations. They are told to it, as workers do.
+/// A switch that knows `stations` stations. The switch learns the stations as from workers.
 class KnowingSwitch {
  public:
   explicit KnowingSwitch(std::size_t stations) : ports_(switch_ports()) {
@@ -75,7 +75,7 @@ class KnowingSwitch {
 
 using StationSearches = SearchesOf<std::uint64_t, std::uint16_t>;
 
-/// Random stations, one of eight unknown.
+/// Makes searches of random stations, one in eight unknown.
 StationSearches station_searches(std::size_t stations, std::uint64_t seed) {
   Random random(seed);
   StationSearches searches(kSearches);
@@ -88,7 +88,7 @@ StationSearches station_searches(std::size_t stations, std::uint64_t seed) {
   return searches;
 }
 
-/// Frames from known stations of port 0 to known ones of the others, switched chunk by chunk on one engine.
+/// Switches frames from known stations of port 0 to known stations of the other ports, chunk by chunk, on one engine.
 class Switching {
  public:
   Switching(l2::Switch& function, const std::string& engine, std::size_t stations, std::uint64_t seed)
@@ -111,7 +111,7 @@ class Switching {
 
   bool has_shader() const { return on_.has_shader(); }
   const std::string& name() const { return on_.name(); }
-  /// M packets a second. With `check` throws WrongAnswer for one that is not sent to its port.
+  /// Returns M packets per second. With `check`, throws WrongAnswer if a packet is not sent to its port.
   double pass(bool check) {
     const double begin = thread_time();
     for_each_batch(headers_.size(), Chunk::kCapacity, [&](std::size_t at, std::size_t count) {
@@ -130,15 +130,15 @@ class Switching {
 
  private:
   struct Header {
-    std::uint64_t to, from;  ///< the address in the upper 48 bits
-    std::uint16_t port;      ///< where it must leave
+    std::uint64_t to, from;  ///< The address is in the upper 48 bits.
+    std::uint16_t port;      ///< Port by which it must leave.
   };
   struct alignas(64) Frame {
     std::array<std::uint8_t, kFrameSize> bytes{};
     rte_mbuf mbuf{};
   };
 
-  /// As if they were received.
+  /// Fills the chunk as if the frames had been received.
   void fill(std::size_t at, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       std::uint8_t* const bytes = frames_[i].bytes.data();
@@ -193,12 +193,12 @@ void run_l2(const Options& options, Report& report) {
     report.input(title, "made of consecutive numbers; searched at random, one of eight unknown");
     const StationSearches searches = station_searches(stations, options.seed);
     {
-      constexpr std::size_t kBytesAKey = 56;  // buckets, keys and values, and the ring of free ones
+      constexpr std::size_t kBytesAKey = 56;  // Buckets, keys and values, and the ring of free ones.
       HugeHeap heap(fmt::format("rivals{}", stations), (std::size_t{64} << 20) + kBytesAKey * stations);
       SearchersOf<std::uint64_t, std::uint16_t> searchers;
       add_engines(*known.function().table(), searchers);
       auto rival = std::make_unique<RivalSearcher<std::uint64_t, std::uint16_t, std::uint64_t>>(
-          heap, stations / 9 * 10, searches);  // full it would refuse the last ones
+          heap, stations / 9 * 10, searches);  // A full rte_hash would refuse the last keys.
       for (std::size_t i = 0; i < stations; ++i) rival->insert(station_key(i), entry_of(i));
       searchers.push_back(std::move(rival));
       compare_searchers(searchers, searches, title, "stations", stations, is_large, options.rounds, report);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Latency against load, of IPv4 look-ups by one worker, on every engine of this machine and on `auto` (PacketShader,
-// figure 12; G-Opt, figure 11).
+// Measures latency against load, of IPv4 look-ups by one worker, on every engine of this machine and on `auto`
+// (PacketShader, figure 12; G-Opt, figure 11).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,15 +22,16 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::array<double, 7> kLoads{0.02, 0.2, 0.5, 0.8, 0.95, 1.1, 2.0};  ///< of what the best CPU engine gets done
-constexpr unsigned kTimes = 5;     ///< their median counts, of what a CPU engine gets done
-constexpr double kSaturating = 2;  ///< of what it got done in one run
+constexpr std::array<double, 7> kLoads{0.02, 0.2, 0.5, 0.8,
+                                       0.95, 1.1, 2.0};  ///< Relative to the throughput of the best CPU engine.
+constexpr unsigned kTimes = 5;                           ///< Runs whose median is the throughput of a CPU engine.
+constexpr double kSaturating = 2;                        ///< Relative to the throughput of one run.
 constexpr char kOfRate[] = "auto / best single engine, look-ups/s, least of all loads";
 constexpr char kOfLatency[] = "auto / best CPU engine, median latency at the lightest load";
 
 struct Loaded {
   std::unique_ptr<LoadedEngine> on;
-  bool is_synchronous = false;  ///< a CPU engine
+  bool is_synchronous = false;  ///< True for a CPU engine.
 };
 
 class LoadBench {
@@ -107,8 +108,8 @@ class LoadBench {
     return figures;
   }
 
-  /// Look-ups a second that the best CPU engine gets done of more than it can: by turns, and of each its median, as in
-  /// measure().
+  /// Returns the look-ups per second of the best CPU engine under overload. The engines run in turn, and the median of
+  /// each counts, as in measure().
   double rate_of_overloaded_cpu() const {
     double most = 0;
     for (const Loaded& each : loaded_) {
@@ -134,7 +135,7 @@ class LoadBench {
     return greatest;
   }
 
-  /// Of each other engine's rate.
+  /// Returns the ratio of `auto` to the rate of each other engine.
   static std::vector<double> ratios_to_auto(const std::vector<Series>& rates) {
     const auto own = std::ranges::find(rates, std::string(kAuto), &Series::name);
     std::vector<double> ratios;

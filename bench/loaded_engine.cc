@@ -30,7 +30,7 @@ std::unique_ptr<LoadedEngine> load_engine(const std::string& choice, unsigned wo
     loaded->workers.push_back(std::make_unique<LoadedWorker>(*loaded->engine, work, core(member)));
   }
   loaded->engine->expect(*loaded->engine->find_shader(work.penumbra_table().name()), work.penumbra_table());
-  // What the engine measures before there is traffic.
+  // Calibrates as before traffic.
   for (const auto& [name, member] : loaded->engine->members()) member->load_calibrations({});
   loaded->engine->load_calibrations({});
   for (const double rate : {LoadedWorker::kNoLimit, 1e6}) {

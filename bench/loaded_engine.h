@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An engine and workers that load it (loaded_worker.h).
+// An engine and workers that put load on it (loaded_worker.h).
 #pragma once
 
 #include <memory>
@@ -14,19 +14,19 @@
 
 namespace penumbra::bench {
 
-/// The engine of a choice with a work's table, and workers, the member-th on the member-th core.
+/// An engine with a work's table and its workers; worker i runs on core i.
 struct LoadedEngine {
   std::string choice;
   std::unique_ptr<Engine> engine;
-  std::vector<std::unique_ptr<LoadedWorker>> workers;  ///< end before the engine
+  std::vector<std::unique_ptr<LoadedWorker>> workers;  ///< Must end before the engine.
 
   LoadedWorker& only() const { return *workers.front(); }
-  /// Million look-ups a second of the first `count` workers together.
+  /// Returns the million look-ups per second of the first `count` workers together.
   double rate_of(unsigned count) const;
 };
 
-/// What it measures before there is traffic is measured, and every answer of its workers has been compared: throws
-/// WrongAnswer. Null, and a note, if the engine is not here. The work outlives it.
+/// Makes an engine that has calibrated, and whose workers' answers have all been checked. Throws WrongAnswer. Returns
+/// null, with a note in the report, if the engine is not available. The work must outlive it.
 std::unique_ptr<LoadedEngine> load_engine(const std::string& choice, unsigned workers, gpu::LookupWork& work,
                                           Report& report);
 

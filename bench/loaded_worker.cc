@@ -12,8 +12,8 @@ namespace penumbra::bench {
 namespace {
 
 constexpr double kSeconds = 0.2;
-constexpr double kRing = 4096;        ///< look-ups that wait at most
-constexpr double kOtherWork = 25e-9;  ///< seconds a look-up
+constexpr double kRing = 4096;        ///< Most look-ups that wait.
+constexpr double kOtherWork = 25e-9;  ///< Seconds per look-up.
 
 void work_until(double moment) {
   while (now() < moment) {
@@ -64,7 +64,7 @@ LoadedWorker::Figures LoadedWorker::go(double rate) {
     if (Batch* const batch = queue_->poll()) static_cast<InFlightBatch*>(batch)->is_back = true;
     if (moment < end && tail_ - head_ < kMostInFlight) {
       const double arrived = rate == kNoLimit ? taken + kRing : (moment - begin) * rate;
-      taken = std::max(taken, arrived - kRing);  // the ring was full
+      taken = std::max(taken, arrived - kRing);  // The ring was full.
       const auto items = static_cast<std::uint32_t>(std::min(arrived - taken, static_cast<double>(kMost)));
       if (items > 0) {
         prepare(items, rate == kNoLimit ? moment : begin + taken / rate, items == kMost);

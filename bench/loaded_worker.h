@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker does with an engine, without packets: look-ups come at a steady rate, whether it keeps up or not; it
-// takes what has come, 64 at most, does for each as long something else as receiving and sending take, and keeps up to
-// kMostInFlight chunks in flight.
+// Simulates a worker of an engine without packets. Look-ups arrive at a constant rate, independent of the worker's
+// speed. The worker takes the waiting look-ups, at most 64. For each it spends as much time as receiving and sending
+// take, and it keeps up to kMostInFlight chunks in flight.
 #pragma once
 
 #include <array>
@@ -19,26 +19,27 @@ namespace penumbra::bench {
 
 class LoadedWorker {
  public:
-  static constexpr double kNoLimit = 0;       ///< a rate: more come than can be done
-  static constexpr std::uint32_t kMost = 64;  ///< look-ups of a chunk
+  static constexpr double kNoLimit = 0;       ///< As a rate: more look-ups arrive than the worker can process.
+  static constexpr std::uint32_t kMost = 64;  ///< Look-ups of a chunk.
 
-  /// With a queue of the engine for a core; its functions are for threads there. Both outlive it.
+  /// Opens a queue of the engine for `core`. Call the other functions on threads on that core. Engine and work must
+  /// outlive it.
   LoadedWorker(Engine& engine, gpu::LookupWork& work, unsigned core);
 
   struct Figures {
-    double rate = 0;             ///< look-ups answered a second
-    double median = 0, p99 = 0;  ///< seconds from when a chunk's oldest look-up came until its answer
+    double rate = 0;             ///< Look-ups answered per second.
+    double median = 0, p99 = 0;  ///< Seconds from the arrival of a chunk's oldest look-up to its answer.
   };
-  /// For a fifth of a second so many look-ups come a second; of what waits no more than a receive ring holds.
+  /// Lets `rate` look-ups per second arrive for a fifth of a second. At most as many wait as a receive ring holds.
   Figures run(double rate) { return go<false>(rate); }
-  /// The same; throws WrongAnswer unless every answer is the oracle's.
+  /// Does the same, and throws WrongAnswer unless every answer equals the oracle's.
   void check(double rate) { go<true>(rate); }
 
  private:
   static constexpr std::size_t kMostAnswerBytes = 4;
   struct InFlightBatch : Batch {
-    std::size_t first = 0;  ///< key
-    double came = 0;        ///< its oldest look-up
+    std::size_t first = 0;  ///< Index of its first key.
+    double came = 0;        ///< Arrival time of its oldest look-up.
     bool is_back = false;
     alignas(64) std::array<std::byte, kMost * kMostAnswerBytes> found{};
   };
@@ -54,9 +55,9 @@ class LoadedWorker {
 
   const gpu::LookupWork& work_;
   std::array<InFlightBatch, kMostInFlight> batches_;
-  std::unique_ptr<EngineQueue> queue_;                   ///< ends before what it may still write
-  std::uint64_t head_ = 0, unsubmitted_ = 0, tail_ = 0;  ///< chunks; these count on for ever
-  std::size_t next_ = 0;                                 ///< key
+  std::unique_ptr<EngineQueue> queue_;                   ///< Must end before the memory that it may still write.
+  std::uint64_t head_ = 0, unsubmitted_ = 0, tail_ = 0;  ///< Counts of chunks, which only grow.
+  std::size_t next_ = 0;                                 ///< Index of the next key.
   std::vector<float> delays_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IPv4 lookups on one core: the shader ipv4_dir24_8 on every engine beside DPDK's rte_lpm and rte_fib, the same table
-// and addresses for all.
+// Measures IPv4 look-ups on one core: the shader ipv4_dir24_8 on every engine, and DPDK's rte_lpm and rte_fib. All use
+// the same table and addresses.
 #include <fmt/format.h>
 
 #include <array>
@@ -21,25 +21,26 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::size_t kAddresses = std::size_t{1} << 24;  // 64 MiB of input: many times what a core's own caches hold
+constexpr std::size_t kAddresses = std::size_t{1}
+                                   << 24;  // 64 MiB of input, many times the size of a core's own caches.
 constexpr std::size_t kInTurn = kAddresses / 16;
 constexpr char kReference[] = "rte_lpm bulk";
 
-/// What no lookup in this table can beat, however it is written: asks for the cache line of each address and does not
-/// wait, so that nothing but the core's number of outstanding misses holds it up.
+/// Measures the upper bound of every look-up in this table. The function prefetches the cache line of each address
+/// without waiting, so that only the core's number of outstanding misses limits it.
 double prefetches(const dir24_8_view& view, std::span<const std::uint32_t> addresses) {
   const double begin = thread_time();
   for (const std::uint32_t address : addresses) prefetch_line(&view.tbl24[address >> 8]);
   return millions_a_second(addresses.size(), thread_time() - begin);
 }
 
-/// A load for each address that waits for the one before: the inverse is the latency of one.
+/// Makes dependent loads, one for each address; the inverse is the latency of one load.
 double loads_in_turn(const dir24_8_view& view, std::span<const std::uint32_t> addresses) {
   const double begin = thread_time();
   std::uint32_t nothing = 0;
   for (const std::uint32_t address : addresses) {
     nothing = view.tbl24[(address >> 8) + nothing];
-    asm volatile("and $0, %0" : "+r"(nothing));  // 0, but a core does not know before the load is done
+    asm volatile("and $0, %0" : "+r"(nothing));  // Always 0, but the core does not know that before the load is done.
   }
   keep(&nothing);
   return millions_a_second(addresses.size(), thread_time() - begin);

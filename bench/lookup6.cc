@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IPv6 lookups on one core: every structure on every engine beside DPDK's rte_lpm6 and rte_fib6, the same table and
-// addresses for all.
+// Measures IPv6 look-ups on one core: every structure on every engine, and DPDK's rte_lpm6 and rte_fib6. All use the
+// same table and addresses.
 #include <array>
 #include <memory>
 #include <vector>
@@ -18,7 +18,7 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::size_t kIpv6Addresses = std::size_t{1} << 22;  // 64 MiB of input
+constexpr std::size_t kIpv6Addresses = std::size_t{1} << 22;  // 64 MiB of input.
 constexpr char kIpv6Reference[] = "rte_lpm6 bulk";
 
 void run_lookup6(const Options& options, Report& report) {
@@ -30,7 +30,7 @@ void run_lookup6(const Options& options, Report& report) {
   Ipv6Trie trie(no_readers);
   Ipv6Lengths lengths(no_readers);
   Ipv6Runs runs(no_readers);
-  // Before what is in it: what is made first ends last.
+  // The heap must outlive the objects in it.
   HugeHeap heap("rivals", std::size_t{2} << 30);
   RteFib6 fib(heap, input.entries);
   std::vector<std::unique_ptr<Ipv6LookupContender>> contenders;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the lookup benchmarks share: Penumbra's tables on every engine beside rivals, checked and then measured.
+// Shared parts of the lookup benchmarks: Penumbra's tables on every engine, with rivals. Contenders are checked and
+// then measured.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ namespace penumbra::bench {
 
 inline constexpr std::array<std::size_t, 2> kBatches{64, 4096};
 
-/// Penumbra's table through an engine.
+/// Looks up in Penumbra's table through an engine.
 template <class Address>
 class EngineLookup final : public LookupContenderOf<Address> {
  public:
@@ -50,7 +51,7 @@ class EngineLookup final : public LookupContenderOf<Address> {
   std::string name_;
 };
 
-/// The table on every engine that is here and has its shader.
+/// Adds a contender for the table on every available engine that has its shader.
 template <class Address>
 void add_engines(Table& table, std::vector<std::unique_ptr<LookupContenderOf<Address>>>& contenders) {
   for (const EngineInfo* info : engines_here()) {
@@ -63,7 +64,7 @@ inline double millions_a_second(std::size_t lookups, double seconds) {
   return static_cast<double>(lookups) / seconds * 1e-6;
 }
 
-/// Throws WrongAnswer unless every contender gives the oracle's answer to every address, in every batch size.
+/// Throws WrongAnswer unless every contender gives the oracle's answer for every address, in every batch size.
 template <class Family>
 void check(std::span<const std::unique_ptr<LookupContenderOf<ColumnOf<Family>>>> contenders,
            const InputAddressesOf<Family>& input, const OracleOf<Family>& oracle) {
@@ -83,20 +84,20 @@ void check(std::span<const std::unique_ptr<LookupContenderOf<ColumnOf<Family>>>>
   }
 }
 
-/// Median ratios to the reference.
+/// Series with their median ratios to the reference.
 struct Comparison {
   std::string title;
   std::vector<Series> series;
   std::vector<double> ratios;
 
-  /// 0 if it is not among them.
+  /// Returns the ratio of a series; 0 if there is no such series.
   double ratio_of(std::string_view name) const {
     for (std::size_t i = 0; i < series.size(); ++i) {
       if (series[i].name == name) return ratios[i];
     }
     return 0;
   }
-  /// A table's on the CPU engine that suits it best.
+  /// Returns the ratio of a table on the better CPU engine.
   double best_ratio_of(const std::string& table) const {
     return std::max(ratio_of("penumbra scalar, " + table), ratio_of("penumbra gopt, " + table));
   }
@@ -111,7 +112,7 @@ Comparison compare(std::span<const std::unique_ptr<LookupContenderOf<ColumnOf<Fa
   for (const auto& contender : contenders) {
     turns.push_back({contender->name(),
                      [&set, batch, lookup = contender.get()] {
-                       // The caches are full of whichever table was looked up in before.
+                       // Warms the caches, which hold the table of the contender before.
                        lookup->pass(std::span(set.addresses).first(set.addresses.size() / 4), batch);
                        const double begin = thread_time();
                        lookup->pass(set.addresses, batch);

@@ -10,8 +10,8 @@
 
 namespace penumbra::bench {
 
-/// A filled table as a lookup benchmark sees it, Penumbra's on some engine or a rival's. Addresses are in host byte
-/// order, as a shader's column has them.
+/// A filled table in a lookup benchmark: Penumbra's on some engine, or a rival's. Addresses are in host byte order, as
+/// in a shader's column.
 template <class Address>
 class LookupContenderOf {
  public:
@@ -21,12 +21,12 @@ class LookupContenderOf {
   virtual ~LookupContenderOf() = default;
 
   virtual const std::string& name() const = 0;
-  /// Makes of the addresses of the next calls, before time is taken, what the table wants of them.
+  /// Converts the addresses of later calls to the table's format, outside the measured time.
   virtual void prepare(std::span<const Address> /*addresses*/) {}
-  /// Looks all of them up in batches of `batch`, at most kMostBatch, and leaves a batch's answers in the table's own
-  /// format in a buffer that the next batch overwrites, as a router does.
+  /// Looks up all addresses in batches of `batch`, at most kMostBatch. As in a router, a batch's answers stay in the
+  /// table's own format, in a buffer that the next batch overwrites.
   virtual void pass(std::span<const Address> addresses, std::size_t batch) = 0;
-  /// The same, and writes down each answer: a next hop or 0xFFFF.
+  /// Looks up all addresses, and writes each answer: a next hop or 0xFFFF.
   virtual void answers(std::span<const Address> addresses, std::size_t batch, std::uint16_t* next_hops) = 0;
 
   static constexpr std::size_t kMostBatch = 4096;
@@ -40,7 +40,7 @@ void for_each_batch(std::size_t items, std::size_t batch, Body body) {
   for (std::size_t at = 0; at < items; at += batch) body(at, items - at < batch ? items - at : batch);
 }
 
-/// Makes the compiler believe that `buffer` is read here, so that what was written to it is not optimised away.
+/// Makes the compiler assume that `buffer` is read here, so that writes to it are not optimized away.
 inline void keep(const void* buffer) {
   asm volatile("" : : "g"(buffer) : "memory");
 }

@@ -15,7 +15,7 @@
 namespace penumbra::bench {
 namespace {
 
-/// A file's first line, empty if there is none.
+/// Returns a file's first line, empty if there is none.
 std::string first_line(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -23,7 +23,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-/// What tells processors of one name apart; empty if the system does not say it.
+/// Returns properties that distinguish processors of the same name; empty if unknown.
 std::string processor_id() {
   std::string text;
   for (const char* each : {"cpu family", "model", "stepping"}) {
@@ -45,7 +45,7 @@ std::string caches() {
   }
 }
 
-/// Of all GPUs that the driver tells it of.
+/// Returns the buses of all GPUs that the driver reports.
 std::string buses(const Nvml& nvml) {
   std::string text;
   for (std::size_t gpu = 0; gpu < nvml.gpus(); ++gpu) {

@@ -7,8 +7,8 @@ namespace penumbra::bench {
 
 class Nvml;
 
-/// What the figures were taken on: processor, cores, caches, memory, huge pages, kernel, the load of the last minute,
-/// and the driver and the buses of the GPUs. Flat; what the system does not say is left out.
+/// Returns the properties of this machine: processor, cores, caches, memory, huge pages, kernel, load average, and the
+/// driver and buses of its GPUs. The object is flat; unknown properties are omitted.
 nlohmann::json describe_machine(const Nvml& nvml);
 
 }  // namespace penumbra::bench

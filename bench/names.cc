@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of Named Data Networking on one core: the shader ndn_names on every engine in a table of 10 million names, by
-// itself and with what the function `ndn` does around it for each Interest.
+// Measures names of Named Data Networking on one core: the shader ndn_names on every engine in a table of 10 million
+// names. The shader runs alone, and with the work that the function `ndn` does for each Interest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::size_t kAsked = std::size_t{1} << 20;
 constexpr std::array<std::size_t, 2> kNameBatches{64, 4096};
 constexpr std::uint32_t kChangesTimed = 200'000;
 
-/// As it stands in a packet.
+/// Returns name `i` in the packet format.
 std::string name_of(std::uint32_t i, std::uint64_t seed) {
   std::string name;
   for (const std::string& component : name_components(i, seed)) append_component(name, component);
@@ -40,14 +40,15 @@ ndn::Bytes bytes_of(const std::string& name) {
   return {reinterpret_cast<const std::uint8_t*>(name.data()), name.size()};
 }
 
-/// What is asked for, and the right answers.
+/// Names to look up, and the right answers.
 struct Asked {
   std::vector<std::string> names;
   std::vector<ndn_names_key> keys;
   std::vector<std::uint16_t> right;
 };
 
-/// Names of the table with two components behind, and one of eight of nobody's below a top level that there is.
+/// Makes names that extend a name of the table by two components. Every eighth name is unknown, below an existing top
+/// level.
 Asked asked_names(const ndn::NameTable& table, std::uint64_t seed) {
   Random random(seed + 1);
   Asked asked;
@@ -76,8 +77,8 @@ class NameLookup {
   NameLookup(const std::string& engine, ndn::NameTable& table) : table_(table), on_(engine, table.table()) {}
 
   const std::string& name() const { return on_.name(); }
-  /// The seconds that look-ups take. A batch's keys lie in the caches before its time begins, as when the function has
-  /// just made them. By a clock that is read without a system call, once a batch.
+  /// Returns the seconds that look-ups take. The keys of a batch are in the caches when its time starts, as when the
+  /// function has just made them. The clock is read once per batch, without a system call.
   double pass(const Asked& asked, std::size_t batch) {
     using Clock = std::chrono::steady_clock;
     std::vector<ndn_names_key> keys(batch);
@@ -92,8 +93,8 @@ class NameLookup {
     });
     return std::chrono::duration<double>(time).count();
   }
-  /// The seconds of the thread that all takes which the function does: digests, look-up, comparison with the name
-  /// found, next hop.
+  /// Returns the thread's seconds for everything that the function does: digests, look-up, comparison with the name
+  /// found, and next hop.
   double whole_pass(const Asked& asked, std::size_t batch, std::uint16_t* next_hops) {
     const double begin = thread_time();
     std::vector<ndn_names_key> keys(batch);
@@ -123,7 +124,7 @@ std::vector<std::unique_ptr<NameLookup>> name_lookups(ndn::NameTable& table) {
   return lookups;
 }
 
-/// Throws WrongAnswer unless every engine finds what is right, in every batch size.
+/// Throws WrongAnswer unless every engine gives the right answers in every batch size.
 void check_names(std::span<const std::unique_ptr<NameLookup>> lookups, const Asked& asked) {
   std::vector<std::uint16_t> given(kAsked);
   for (const auto& lookup : lookups) {
@@ -138,7 +139,7 @@ void check_names(std::span<const std::unique_ptr<NameLookup>> lookups, const Ask
   }
 }
 
-/// `pass` gives the seconds that a look-up takes for all names.
+/// `pass` returns the seconds that a look-up of all names takes.
 template <class Pass>
 void compare_names(std::span<const std::unique_ptr<NameLookup>> lookups, const std::string& what, std::size_t batch,
                    bool has_bars, unsigned rounds, Report& report, Pass pass) {
@@ -157,7 +158,7 @@ void compare_names(std::span<const std::unique_ptr<NameLookup>> lookups, const s
   }
 }
 
-/// Adds the names; with another key if two prefixes have the same digest.
+/// Makes a table of all names, with another key if two prefixes have the same digest.
 std::unique_ptr<ndn::NameTable> loaded_table(std::uint64_t seed, GracePeriods& grace_periods) {
   for (std::uint64_t key = seed;; ++key) {
     auto table = std::make_unique<ndn::NameTable>(ndn::NameKey{key, ~key}, grace_periods);
@@ -172,7 +173,7 @@ std::unique_ptr<ndn::NameTable> loaded_table(std::uint64_t seed, GracePeriods& g
   }
 }
 
-/// Names that come and go, a second.
+/// Returns the names that are removed and inserted per second.
 double change_rate(ndn::NameTable& table, std::uint64_t seed) {
   Random random(seed + 2);
   const double begin = thread_time();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmarks of the whole router have in common: a table that can forward everything, as files.
+// Shared parts of the whole-router benchmarks: a table that can forward every packet, as files.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace penumbra::bench {
 
-/// Generated prefixes, each with one next hop, so that a packet to any of them is sent on.
+/// Returns generated prefixes with one next hop each, so that packets to any of them are forwarded.
 control::GeneratedTable forwarding_table(std::vector<std::string> ports, std::uint64_t seed,
                                          std::uint32_t prefixes = 900'000);
 
 /// Writes `routes.txt` and `neighbours.txt`. Throws std::runtime_error.
 void write_table(const control::GeneratedTable& table, const std::filesystem::path& folder);
 
-/// Writes a text to a file. Throws std::runtime_error.
+/// Writes `text` to a file. Throws std::runtime_error.
 void write_file(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace penumbra::bench

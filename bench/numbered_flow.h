@@ -8,7 +8,7 @@
 
 namespace penumbra::bench {
 
-/// Different flows for different numbers below 2^48, one of four of IPv6.
+/// Returns distinct flows for distinct numbers below 2^48. Every fourth flow is IPv6.
 inline flow_key numbered_flow(std::uint64_t number) {
   const std::uint64_t mixed = Random::mixed(number);
   Flow flow{.is_ipv6 = number % 4 == 0,

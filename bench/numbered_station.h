@@ -7,7 +7,7 @@
 
 namespace penumbra::bench {
 
-/// Different stations for different numbers below 2^40, in VLAN 1.
+/// Returns distinct stations in VLAN 1 for distinct numbers below 2^40.
 inline Station numbered_station(std::uint64_t number) {
   constexpr std::uint64_t kMask = (std::uint64_t{1} << 40) - 1;
   std::uint64_t x = number * 0x9E3779B97FU & kMask;

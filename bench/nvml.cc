@@ -17,7 +17,7 @@ bool find(void* library, const char* name, Function& function) {
 
 }  // namespace
 
-// It is the driver's, so there is nothing to link with: loaded where it is.
+// The library belongs to the driver, so it is loaded at run time instead of linked.
 Nvml::Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW)) {
   if (library_ == nullptr || !find(library_, "nvmlInit_v2", functions_.init) ||
       !find(library_, "nvmlShutdown", functions_.shutdown) ||
@@ -52,7 +52,7 @@ void Nvml::begin() {
 }
 
 std::string Nvml::driver_version() const {
-  std::array<char, 96> text{};  // NVML's own limit is 80
+  std::array<char, 96> text{};  // NVML's own limit is 80.
   if (!is_begun_ || functions_.driver_version(text.data(), text.size()) != 0) return "";
   return text.data();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NVML, with which NVIDIA's driver tells of its GPUs without beginning CUDA: so who asks can still be forked.
+// NVML, the library by which NVIDIA's driver describes its GPUs. NVML does not initialize CUDA, so its callers can
+// still fork.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 
 namespace penumbra::bench {
 
-/// The functions of it that are called, by their names there without "nvml"; 0 is success.
+/// NVML functions in use, named without the prefix "nvml". Each function returns 0 on success.
 struct NvmlFunctions {
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
@@ -18,27 +19,27 @@ struct NvmlFunctions {
   int (*device_count)(unsigned* count) = nullptr;
   int (*device_handle)(unsigned index, void** device) = nullptr;
   int (*device_energy)(void* device, unsigned long long* millijoules) = nullptr;
-  int (*device_pcie_generation)(void* device, unsigned* generation) = nullptr;  ///< the most of GPU and slot together
-  int (*device_pcie_width)(void* device, unsigned* lanes) = nullptr;            ///< likewise
+  int (*device_pcie_generation)(void* device, unsigned* generation) = nullptr;  ///< Maximum of GPU and slot together.
+  int (*device_pcie_width)(void* device, unsigned* lanes) = nullptr;            ///< Maximum of GPU and slot together.
 };
 
 class Nvml {
  public:
-  /// The driver's; one without GPUs where there is no driver.
+  /// Loads the driver's NVML; has no GPUs if there is no driver.
   Nvml();
-  /// These functions in place of the driver's, all of them.
+  /// Uses the given functions instead of the driver's. All must be set.
   explicit Nvml(const NvmlFunctions& functions);
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
   ~Nvml();
 
   std::size_t gpus() const { return devices_.size(); }
-  /// Empty if it does not tell.
+  /// Returns an empty string if it is unknown.
   std::string driver_version() const;
-  /// Of a GPU, "PCIe generation 5, 16 lanes": what it and its slot can do, for an idle link goes slower. Empty if the
-  /// driver does not tell, as in some virtual machines.
+  /// Returns the bus of a GPU, "PCIe generation 5, 16 lanes": the maximum of GPU and slot, because an idle link is
+  /// slower. Empty if the driver does not report it, as in some virtual machines.
   std::string bus(std::size_t gpu) const;
-  /// What a GPU has taken since some moment, in J; nothing if it does not tell.
+  /// Returns the energy of a GPU since some moment, in J; none if it is unknown.
   std::optional<double> joules(std::size_t gpu) const;
 
  private:

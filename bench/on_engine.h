@@ -9,14 +9,14 @@
 
 namespace penumbra::bench {
 
-/// Throws std::runtime_error if this note of an engine says that its GPU was lost on the way: the CPU answered in its
+/// Throws std::runtime_error if `note`, a note of an engine, reports a device failure. The CPU answered in the GPU's
 /// place then.
 inline void require_gpu(const std::string& engine, const std::string& note) {
   if (note.find("came back") == std::string::npos && note.find("lost") == std::string::npos) return;
   throw std::runtime_error(engine + " lost its GPU while it was measured: " + note);
 }
 
-/// A table's shader on an engine of its own, one batch at a time.
+/// Runs a table's shader on an engine instance that this object owns, one batch at a time.
 class OnEngine {
  public:
   OnEngine(const std::string& engine, Table& table)
@@ -27,11 +27,11 @@ class OnEngine {
   }
 
   bool has_shader() const { return shader_ != nullptr; }
-  /// How reports call it.
+  /// Returns the contender's name in reports.
   const std::string& name() const { return name_; }
   bool fetches_ahead() const { return queue_->fetches_ahead(); }
 
-  /// Waits for it.
+  /// Runs the batch and waits for its end.
   void run(Batch& batch) {
     batch.shader = shader_;
     batch.table = table_;
@@ -40,7 +40,7 @@ class OnEngine {
     while (answer == EngineQueue::Submitted::queued && queue_->poll() == nullptr) {
     }
   }
-  /// The same over one input and one output column.
+  /// Runs a batch of one input and one output column.
   void run(const void* inputs, void* outputs, std::size_t items) {
     Batch batch;
     batch.items = static_cast<std::uint32_t>(items);

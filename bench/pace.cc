@@ -20,11 +20,11 @@ constexpr std::uint32_t kMultiplications = 20'000'000 / kSanitizerScale;
 }  // namespace
 
 PaceMeter::PaceMeter() : memory_(kBytes) {
-  std::memset(memory_.data(), 1, kBytes);  // memory that nobody wrote to may all be one page
+  std::memset(memory_.data(), 1, kBytes);  // Untouched pages may all map to one zero page.
 }
 
 double PaceMeter::memory() {
-  // What is asked for is read: a core that has too many requests may drop some.
+  // Prefetched lines are also read, because a core with too many requests may drop prefetches.
   Random ahead = random_;
   ask_for_random_lines(memory_.data(), kBytes, ahead, kLinesAhead);
   std::uint64_t sum = 0;

@@ -8,17 +8,17 @@
 
 namespace penumbra::bench {
 
-/// How much of work that is always the same this machine gets done now. Other programs on it, or beside a virtual one,
-/// make that differ from minute to minute, and with it whatever is measured: how far runs may lie apart for that reason
-/// alone is not to be seen from the rounds of one comparison, which follow each other at once.
+/// Measures how fast this machine does constant work at present. Other programs on it, or on the host of a virtual
+/// machine, change that within minutes, and with it every figure. The rounds of one comparison follow each other at
+/// once and do not show this variation between runs.
 class PaceMeter {
  public:
-  /// Takes a GiB, more than caches hold. Throws std::system_error.
+  /// Allocates a GiB, more than caches hold. Throws std::system_error.
   PaceMeter();
 
-  /// Of the calling thread, in a tenth of a second or so: `memory`, million cache lines a second at random places of
-  /// that memory, other ones each time, many asked for at a time; `core`, million multiplications a second, each of the
-  /// last one's result.
+  /// Measures with the calling thread, in about a tenth of a second. `memory` is million cache lines per second at
+  /// random addresses, with many prefetches in flight and other lines each time. `core` is million dependent
+  /// multiplications per second.
   nlohmann::json now();
 
  private:

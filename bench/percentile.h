@@ -9,8 +9,8 @@
 
 namespace penumbra::bench {
 
-/// By the nearest rank: the least sample that `part` (0 to 1) of all are not above. Reorders them. Throws
-/// std::invalid_argument without a sample.
+/// Returns the percentile by nearest rank. The result is the least sample for which at least the share `part` (0 to 1)
+/// of all samples is not above it. Reorders the samples. Throws std::invalid_argument if there are none.
 template <class Sample>
 Sample percentile(std::vector<Sample>& samples, double part) {
   if (samples.empty()) throw std::invalid_argument("no samples");

@@ -7,8 +7,8 @@
 
 namespace penumbra::bench {
 
-/// A permutation of the numbers below 2^bits without a pattern that a prefetcher could see. Of functions that are none,
-/// long chains come together in a small part of the table. For GPUs too.
+/// A permutation of the numbers below 2^bits without a pattern for a prefetcher. A function that is no permutation
+/// would not do: its long chains meet in a small part of the table. Also for GPUs.
 class Permutation {
  public:
   Permutation(unsigned bits, std::uint64_t seed)
@@ -21,7 +21,7 @@ class Permutation {
     }
     return static_cast<std::uint32_t>(x);
   }
-  /// Where a chain of so many steps leads.
+  /// Returns the end of a chain of `steps` steps.
   constexpr std::uint32_t follow(std::uint32_t number, std::uint32_t steps) const {
     for (std::uint32_t step = 0; step < steps; ++step) number = (*this)(number);
     return number;

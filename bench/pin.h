@@ -3,17 +3,17 @@
 
 namespace penumbra::bench {
 
-/// The first and the last core that this process could use when it first asked. Throw std::system_error.
+/// Return the first and the last core that this process could use when it first asked. Throw std::system_error.
 unsigned first_core();
 unsigned last_core();
 
-/// How many cores that were. Throws std::system_error.
+/// Returns the number of cores that this process could use when it first asked. Throws std::system_error.
 unsigned core_count();
 
-/// The `index`-th of them, from 0. Throws std::out_of_range.
+/// Returns core number `index`, from 0, among those cores. Throws std::out_of_range.
 unsigned core(unsigned index);
 
-/// Keep the calling thread on that core, the `index`-th of them from 0. Throw std::system_error.
+/// Pin the calling thread to a core, which `index` counts from 0. Throw std::system_error.
 void pin_to_core(unsigned index);
 void pin_to_first_core();
 void pin_to_last_core();

@@ -22,8 +22,8 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr double kLongest = 60;       // seconds
-constexpr int kPollMilliseconds = 5;  // threads' times are known to this
+constexpr double kLongest = 60;       // Seconds.
+constexpr int kPollMilliseconds = 5;  // Accuracy of the threads' times.
 
 struct Pipe {
   Pipe() {
@@ -56,7 +56,7 @@ struct Pipe {
   _exit(127);
 }
 
-/// Appends what there is to read. False at the end.
+/// Appends the available output. Returns false at the end.
 bool take(int file, std::string& text) {
   std::array<char, 4096> buffer;
   const ssize_t count = read(file, buffer.data(), buffer.size());
@@ -96,6 +96,10 @@ Finished run_program(const std::vector<std::string>& arguments,
                                          result.errors));
   }
   return result;
+}
+
+std::string router_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").replace_filename("penumbra").string();
 }
 
 std::optional<std::string> find_program(const std::string& name) {

@@ -7,20 +7,20 @@
 
 namespace penumbra::bench {
 
-/// How far a run is and how long it will still take, on standard error: a line that renews itself where that is a
-/// terminal that gets nothing else, else a line for each benchmark.
+/// Shows on standard error how far a run is and how long it will still take. On a terminal without other output it
+/// rewrites one line, else it prints a line for each benchmark.
 class Progress {
  public:
-  /// `alone`: nothing is printed on standard output meanwhile.
+  /// `alone` means that nothing else is printed on standard output meanwhile.
   explicit Progress(bool alone);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  /// Wipes the line off the terminal.
+  /// Clears the line on the terminal.
   ~Progress();
 
-  /// The next one of the schedule begins.
+  /// Call when the next benchmark of the schedule begins.
   void begin(const std::string& what, const Schedule& schedule);
-  /// It goes on.
+  /// Call about once a second while it runs.
   void tick(const Schedule& schedule) const;
 
  private:
@@ -31,7 +31,7 @@ class Progress {
   double begin_ = 0;
 };
 
-/// "2 min 5 s".
+/// Returns the duration in words, "2 min 5 s".
 std::string duration_name(double seconds);
 
 }  // namespace penumbra::bench

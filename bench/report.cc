@@ -14,7 +14,7 @@ using report::Nothing;
 
 namespace {
 
-/// Four significant digits, whatever the size.
+/// Formats a number of any size with four significant digits.
 std::string figure(double value) {
   const double size = value < 0 ? -value : value;
   if (size == 0) return "0";
@@ -105,7 +105,7 @@ std::vector<double> Report::compare(const std::string& title, const std::string&
   return tell(std::move(entry), contenders);
 }
 
-/// `entry` has all but what the contenders' samples say.
+/// Reports a comparison. `entry` has everything but the contenders' samples.
 std::vector<double> Report::tell(nlohmann::json entry, std::span<const Series> contenders) {
   const auto reference = entry["reference"].get<std::string>();
   const auto base = std::ranges::find(contenders, reference, &Series::name);
@@ -129,7 +129,8 @@ std::vector<double> Report::tell(nlohmann::json entry, std::span<const Series> c
     if (!reference.empty()) {
       const Spread relative = spread(ratio(series, *base).samples);
       ratios.push_back(relative.median);
-      if (std::isfinite(relative.most)) row["ratio"] = to_json(relative);  // else nothing of the reference was measured
+      if (std::isfinite(relative.most))
+        row["ratio"] = to_json(relative);  // Otherwise nothing of the reference was measured.
       line += fmt::format("   x{:.2f} ({:.2f} .. {:.2f})", relative.median, relative.least, relative.most);
     }
     say(line);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a benchmark found, as text while it runs and as JSON with every sample.
+// Results of a benchmark, as text while it runs and as JSON with every sample.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace penumbra::bench {
 
-/// "8 GiB": in the largest unit of which there is one, rounded down.
+/// Returns a size in the largest unit that is not above it, rounded down: "8 GiB".
 std::string size_name(std::size_t bytes);
 
 using report::BarCount;
@@ -23,64 +23,64 @@ using report::Role;
 using report::Spread;
 using report::spread;
 
-/// The samples of one contender, one a round.
+/// Samples of one contender, one per round.
 struct Series {
   std::string name;
   std::vector<double> samples;
   Role role = Role::ours;
-  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
-  std::string curve = {};  ///< what its curve in a plot is called; empty: as its name
+  // NOLINTNEXTLINE(readability-redundant-member-init): initializers may omit the member
+  std::string curve = {};  ///< Name of its curve in a plot; empty: `name`.
 };
 
-/// A plot of one of the papers' measurements, or of a benchmark's own; comparisons are its points.
+/// A plot of a measurement of the papers, or of a benchmark. Comparisons are its points.
 struct Plot {
-  std::string measurement;  ///< "E6", or the benchmark's name
+  std::string measurement;  ///< "E6", or the benchmark's name.
   std::string title;
-  std::string x;  ///< what is along the horizontal axis
-  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
-  std::string x_unit = {};  ///< empty: a plain number, or words
+  std::string x;  ///< Label of the horizontal axis.
+  // NOLINTNEXTLINE(readability-redundant-member-init): initializers may omit the member
+  std::string x_unit = {};  ///< Empty for a plain number, or words.
 };
-/// Where along the axis: a number, or words.
+/// Position on the horizontal axis: a number, or words.
 using At = std::variant<double, std::string>;
-/// The place of a whole comparison: each contender has a point of its curve there.
+/// Position of a whole comparison: each contender has a point of its curve there.
 struct Place {
   Plot plot;
   At at;
 };
-/// The places of a comparison's contenders one by one: they are the points of one curve.
+/// Positions of a comparison's contenders, which are the points of one curve.
 struct Places {
   Plot plot;
   std::string curve;
   std::vector<At> at;
 };
 
-/// The ratio of two series round by round.
+/// Returns the ratio of two series by round.
 Series ratio(const Series& of, const Series& to);
 
-/// One benchmark's calibrations, in the order in which they are told.
+/// Results of one benchmark, in the order in which they are reported.
 class Report {
  public:
-  /// With `quiet` nothing is printed; json() has it all either way.
+  /// With `quiet` nothing is printed. json() is complete either way.
   Report(std::string benchmark, bool quiet);
 
-  /// What went in: a table, addresses, frames, with seed.
+  /// Reports an input: a table, addresses or frames, with their seed.
   void input(const std::string& what, const std::string& description);
-  /// What was compared with the oracle and found equal.
+  /// Reports what was compared with the oracle and found equal.
   void checked(const std::string& what);
-  /// A remark that a reader needs to judge the figures.
+  /// Reports a remark that a reader needs to judge the figures.
   void note(const std::string& text);
-  /// Contenders side by side; with `reference` a name among them, each one's ratio to it. Returns the median ratios in
-  /// the order of the contenders (empty without a reference).
+  /// Reports contenders; with `reference`, the name of a contender, also each one's ratio to it. Returns the median
+  /// ratios in the order of the contenders (empty without a reference).
   std::vector<double> compare(const std::string& title, const std::string& unit, std::span<const Series> contenders,
                               const std::string& reference, const Place& place);
   std::vector<double> compare(const std::string& title, const std::string& unit, std::span<const Series> contenders,
                               const std::string& reference, const Places& places);
-  /// One that stands in no plot.
+  /// Reports a comparison that is in no plot.
   std::vector<double> compare(const std::string& title, const std::string& unit, std::span<const Series> contenders,
                               const std::string& reference);
-  /// A bar of the project and where it stands. A missed one does not end the benchmark, but tells in count_bars().
+  /// Reports a bar of the project and its value. A missed bar does not end the benchmark, but count_bars() counts it.
   void bar(const std::string& what, double value, double wanted, bool at_least);
-  /// A bar that this machine cannot show, and why: neither met nor missed.
+  /// Reports a bar that this machine cannot show, and why: neither met nor missed.
   void bar_not_shown(const std::string& what, const std::string& why);
 
   const nlohmann::json& json() const { return json_; }
@@ -93,7 +93,7 @@ class Report {
   nlohmann::json json_;
 };
 
-/// Of the calibrations of several benchmarks: an array of Report::json(), or of entries without calibrations.
+/// Counts the bars of several benchmarks. `results` is an array of Report::json(), or of entries without results.
 BarCount count_bars(const nlohmann::json& results);
 
 }  // namespace penumbra::bench

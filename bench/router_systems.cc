@@ -26,10 +26,10 @@ namespace penumbra::bench {
 namespace {
 
 constexpr std::size_t kCapturedFrames = (std::size_t{1} << 18) / kSanitizerScale;
-constexpr std::size_t kStations = (std::size_t{1} << 16) / kSanitizerScale;  ///< half of them on either port
+constexpr std::size_t kStations = (std::size_t{1} << 16) / kSanitizerScale;  ///< Half of them on either port.
 constexpr std::uint32_t kRoutedPrefixes = 900'000 / kSanitizerScale, kRoutedNames = 1'000'000 / kSanitizerScale;
-constexpr std::uint64_t kConsumers = 4000;           ///< stations, so that workers get their frames about evenly
-constexpr std::uint64_t kProducer = 0x0200000000BB;  ///< the MAC address to which all Interests go
+constexpr std::uint64_t kConsumers = 4000;           ///< Stations, enough for workers to get frames about equally.
+constexpr std::uint64_t kProducer = 0x0200000000BB;  ///< MAC address to which all Interests go.
 
 std::string one_port(std::uint64_t seed) {
   return fmt::format(
@@ -45,7 +45,7 @@ void put(FrameBytes& frame, std::uint64_t value, int bytes) {
   while (bytes-- > 0) frame.push_back(static_cast<std::uint8_t>(value >> 8 * bytes));
 }
 
-/// UDP without data over IPv6: 62 bytes.
+/// Returns a frame of UDP without data over IPv6: 62 bytes.
 FrameBytes ipv6_frame(ipv6_address destination) {
   FrameBytes frame;
   put(frame, 0x020000000001, 6);
@@ -63,7 +63,7 @@ FrameBytes ipv6_frame(ipv6_address destination) {
   return frame;
 }
 
-/// Of 60 bytes, with an ethertype for experiments.
+/// Returns a frame of 60 bytes with an ethertype for experiments.
 FrameBytes ethernet_frame(std::uint64_t destination, std::uint64_t source) {
   FrameBytes frame;
   put(frame, 0x020000000000 + destination, 6);
@@ -77,7 +77,7 @@ std::uint64_t address_of_consumer(std::uint64_t number) {
   return 0x02AA00000000 + number;
 }
 
-/// An Interest (NDN packet format 0.3) from the station with that MAC address.
+/// Returns an Interest (NDN packet format 0.3) from the station with MAC address `from`.
 FrameBytes interest_frame(std::uint64_t from, const std::string& name, std::uint32_t nonce) {
   constexpr std::uint64_t kInterest = 5, kName = 7, kNonce = 10, kNonceBytes = 4;
   FrameBytes frame;
@@ -105,7 +105,7 @@ void write_capture(const std::filesystem::path& file, const std::function<FrameB
   if (capture.error() != 0) throw std::runtime_error("cannot write " + file.string());
 }
 
-/// Of routers with one port: to the MAC address of the next hop that the oracle says.
+/// Criterion of routers with one port: the MAC address must be that of the oracle's next hop.
 template <class Family>
 MayLeave to_next_hops(std::span<const EntryOf<Family>> entries, std::vector<MacAddress> macs) {
   const auto oracle = std::make_shared<const OracleOf<Family>>(entries);
@@ -132,7 +132,7 @@ RouterSystem RouterSystems::echo() const {
   return {"echo",
           fmt::format("64-byte frames on two ports, seeds {} and {}, sent out by an integer in them", seed_, seed_ + 1),
           ports, "  - echo: {}\n", [](std::uint16_t port, std::span<const std::uint8_t> frame) {
-            constexpr std::size_t kInteger = 42;  // docs/functions/echo.md
+            constexpr std::size_t kInteger = 42;  // Offset defined in docs/functions/echo.md.
             return number_at(frame, kInteger, 4) % 2 == port;
           }};
 }
@@ -204,7 +204,7 @@ RouterSystem RouterSystems::l2() const {
       fmt::format("{} stations on two ports, 64-byte frames from each to one of the others, seed {}", kStations, seed_),
       ports, fmt::format("  - l2: {{max_stations: {}}}\n", 2 * kStations),
       [](std::uint16_t port, std::span<const std::uint8_t> frame) {
-        return destination_mac(frame).value % 2 == port;  // the stations of a port have every second address
+        return destination_mac(frame).value % 2 == port;  // Every second address belongs to the same port.
       }};
 }
 

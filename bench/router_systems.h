@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole routers to be measured: by function, from sources in memory to counting sinks, and what is right of each.
+// Whole routers to measure, one per function, with sources in memory and counting sinks, and the criterion for their
+// right output.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +12,30 @@
 
 namespace penumbra::bench {
 
-/// What a configuration says of ports and functions.
+/// Ports and functions of a configuration.
 struct RouterSystem {
   std::string name, input, ports, pipeline;
-  MayLeave may_leave;  ///< whether a packet may leave so: by port, and by what an oracle says of its next hop
+  MayLeave may_leave;  ///< Returns if a packet may leave: checks its port, and its next hop by an oracle.
   unsigned functions = 1;
-  bool has_avx512 = false;  ///< its look-up is also written by hand for AVX-512, which `scalar` uses
+  bool has_avx512 = false;  ///< True if its look-up has an AVX-512 form, which `scalar` uses.
 };
 
-/// Makes them, with their files in a folder, which outlives the makers.
+/// Makes router systems, with their files in `folder`, which must outlive this object.
 class RouterSystems {
  public:
   RouterSystems(const std::filesystem::path& folder, std::uint64_t seed) : folder_(folder), seed_(seed) {}
 
   RouterSystem echo() const;
   RouterSystem ipv4() const;
-  /// Every packet begins another flow, until the source begins anew.
+  /// Every packet starts another flow, until the source repeats.
   RouterSystem flows() const;
   RouterSystem ipv6() const;
   RouterSystem l2() const;
-  /// Interests from thousands of stations, all for another one, by the longest of a million prefixes.
+  /// Interests from thousands of stations, all to one station, by the longest prefix of a million.
   RouterSystem ndn() const;
 
  private:
-  /// Writes a table of IPv4; its truth.
+  /// Writes an IPv4 table and returns the criterion for its packets.
   MayLeave write_ipv4_table() const;
 
   const std::filesystem::path& folder_;

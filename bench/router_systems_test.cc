@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is right of a router that is measured: one frame that may leave, and others that may not.
+// Tests the criterion for a measured router's output: one frame that may leave, and others that may not.
 #include "router_systems.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ void put(Frame& frame, std::size_t at, std::uint64_t value, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) frame[at + i] = static_cast<std::uint8_t>(value >> 8 * (bytes - 1 - i));
 }
 
-/// Of a table's files, a prefix that none lies in, and where it leads.
+/// Reads a prefix that contains no other prefix from a table's files, and its next hop.
 template <class Family>
 struct Inmost {
   typename Family::Prefix prefix;
@@ -39,12 +39,12 @@ struct Inmost {
   Inmost(const std::filesystem::path& routes, const std::filesystem::path& neighbours) {
     std::map<std::string, MacAddress> mac_of;
     std::string line, address, word, text;
-    for (std::ifstream file(neighbours); std::getline(file, line);) {  // ADDRESS dev PORT lladdr MAC
+    for (std::ifstream file(neighbours); std::getline(file, line);) {  // Format: ADDRESS dev PORT lladdr MAC.
       std::istringstream(line) >> address >> word >> word >> word >> text;
       mac_of[address] = parse_mac_address(text).value();
     }
     int longest = -1;
-    for (std::ifstream file(routes); std::getline(file, line);) {  // PREFIX via ADDRESS dev PORT
+    for (std::ifstream file(routes); std::getline(file, line);) {  // Format: PREFIX via ADDRESS dev PORT.
       std::istringstream(line) >> text >> word >> address;
       const auto parsed = Family::parse_prefix(text).value();
       if (parsed.length <= longest) continue;
@@ -55,7 +55,7 @@ struct Inmost {
   }
 };
 
-/// Whether a frame to that MAC address may leave, and neither to another one nor by another port.
+/// Expects that a frame to that MAC address may leave by that port, but not to another address or by another port.
 void expect_right(const MayLeave& may_leave, Frame frame, std::uint16_t port, MacAddress mac) {
   put(frame, 0, mac.value, 6);
   EXPECT_TRUE(may_leave(port, frame));

@@ -13,13 +13,13 @@ namespace {
 
 using control::rules::RuleGeneratorOptions;
 
-constexpr std::uint32_t kLinearRules = 8192;  ///< what it takes a header grows with them
+constexpr std::uint32_t kLinearRules = 8192;  ///< Limit for linear search, whose time per header grows with the rules.
 
 RuleGeneratorOptions rules_of(std::uint32_t rules, std::uint32_t classes, std::uint64_t seed) {
   return {.rules = rules, .classes = classes, .full_classes = classes, .seed = seed};
 }
 
-/// Figure 5.
+/// Figure 5 of the paper.
 KnobSweep by_batch(std::uint64_t seed) {
   KnobSweep sweep{.title = "rate by batch, 1024 rules in 128 classes", .axis = "batch", .settings = {}};
   for (const std::size_t batch : {32, 64, 128, 256, 1024, 4096, 16'384}) {
@@ -40,7 +40,7 @@ KnobSweep by_filter(std::uint64_t seed) {
   return sweep;
 }
 
-/// Figure 7: 256 rules a class.
+/// Figure 7 of the paper: 256 rules per subtable.
 KnobSweep by_rules(RuleFields fields, std::uint64_t seed) {
   KnobSweep sweep{
       .title = fmt::format("rate by rules, 256 a class, {} fields", fields == RuleFields::openflow ? 12 : 5),
@@ -54,7 +54,7 @@ KnobSweep by_rules(RuleFields fields, std::uint64_t seed) {
   return sweep;
 }
 
-/// Figure 8.
+/// Figure 8 of the paper.
 KnobSweep by_classes(std::uint32_t rules, std::uint64_t seed) {
   KnobSweep sweep{.title = fmt::format("rate by classes, {} K rules", rules / 1024), .axis = "classes", .settings = {}};
   constexpr std::uint32_t kMost = 1024;
@@ -65,7 +65,7 @@ KnobSweep by_classes(std::uint32_t rules, std::uint64_t seed) {
   return sweep;
 }
 
-/// By how many of the classes are of some kind (figure 9).
+/// Figure 9 of the paper: varies how many subtables are of some kind.
 KnobSweep by_classes_that_are(const std::string& kind, std::uint32_t RuleGeneratorOptions::* knob, std::uint64_t seed) {
   KnobSweep sweep{.title = fmt::format("rate by {} classes, 1024 rules in 128 classes", kind),
                   .axis = kind + " classes",

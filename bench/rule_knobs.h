@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The knobs of rules that figures 5 to 9 of M. Varvello et al. turn one at a time: Multilayer Packet Classification
+// Properties of rules that figures 5 to 9 of M. Varvello et al. vary one at a time: Multilayer Packet Classification
 // with Graphics Processing Units (IEEE/ACM ToN 2016).
 #pragma once
 
@@ -17,32 +17,33 @@
 
 namespace penumbra::bench {
 
-/// A place in a plot: rules, and how they are searched.
+/// A point of a plot: rules, and how they are searched.
 struct KnobSetting {
   double at = 0;
   control::rules::RuleGeneratorOptions rules;
-  std::optional<std::size_t> batch = std::nullopt;          ///< in place of what is usual
-  std::optional<std::uint32_t> filter_bits = std::nullopt;  ///< a rule, of `bloom`, in place of its own choice
+  std::optional<std::size_t> batch = std::nullopt;  ///< Batch size instead of the usual one.
+  std::optional<std::uint32_t> filter_bits =
+      std::nullopt;  ///< Bits per rule of `bloom` filters, instead of its own choice.
 };
 
-/// One knob turned: a plot.
+/// A plot in which one property varies.
 struct KnobSweep {
   std::string title, axis;
   std::vector<KnobSetting> settings;
-  bool is_of_filters = false;  ///< `bloom` alone
+  bool is_of_filters = false;  ///< True if it concerns only `bloom`.
 };
 
-/// The paper's figures, or with them the number of rules of 5 fields too.
+/// The paper's figures, or also the number of rules with 5 fields.
 enum class Knobs : std::uint8_t { papers, all };
 std::vector<KnobSweep> knob_sweeps(Knobs knobs, std::uint64_t seed);
 
-/// What the rules are, for a report.
+/// Describes the rules for a report.
 std::string knob_rules_in_words(std::uint64_t seed);
 
-/// Whether a structure has to show something at this place.
+/// True if the structure takes part at this point.
 bool has_turn(const RuleStructure& structure, const KnobSweep& sweep, const KnobSetting& setting);
 
-/// A structure's table, empty, as the setting wants it.
+/// Makes an empty table of the structure for the setting.
 std::unique_ptr<RuleTable> make_table(const RuleStructure& structure, const KnobSetting& setting,
                                       GracePeriods& grace_periods);
 

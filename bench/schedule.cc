@@ -7,10 +7,10 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr double kMostDifference = 4;  ///< between machines
-constexpr double kTelling = 10;        ///< seconds: from here on the time taken says something of the machine
-constexpr unsigned kSpread = 3;        ///< rounds that have a median and a spread
-constexpr double kLittle = 0.025;      ///< of the budget: for so much more the next one gets them all the same
+constexpr double kMostDifference = 4;  ///< Largest expected speed difference between machines.
+constexpr double kTelling = 10;        ///< Seconds from which a duration indicates the machine's speed.
+constexpr unsigned kSpread = 3;        ///< Rounds that yield a median and a spread.
+constexpr double kLittle = 0.025;  ///< Share of the budget that is exceeded to give the next benchmark kSpread rounds.
 
 double sum(std::span<const Cost> costs, unsigned rounds) {
   double seconds = 0;
@@ -27,12 +27,12 @@ double Schedule::slowness() const {
   return expected_ < kTelling ? 1 : std::clamp(measured_ / expected_, 1 / kMostDifference, kMostDifference);
 }
 
-/// Whether this one is chosen before that one: the papers' are, and of these and of others the cheapest ones.
+/// True if `one` takes precedence over `other`: the papers' measurements before others, then the cheapest.
 bool Schedule::is_before(const Cost& one, const Cost& other) {
   return std::pair(one.is_ours_alone, one.of(1)) < std::pair(other.is_ours_alone, other.of(1));
 }
 
-/// Of what remains, those that the rest of the budget holds with one round each.
+/// Returns the remaining benchmarks that fit into the rest of the budget with one round each.
 std::vector<Cost> Schedule::fitting() const {
   std::vector<Cost> candidates(remaining().begin(), remaining().end());
   std::ranges::sort(candidates, is_before);
@@ -44,7 +44,7 @@ std::vector<Cost> Schedule::fitting() const {
   return chosen;
 }
 
-/// What fits if these all get as many.
+/// Returns the rounds that fit if all of `chosen` get equally many.
 unsigned Schedule::even_rounds(std::span<const Cost> chosen) const {
   if (!budget_) return rounds_;
   const double seconds = (*budget_ - spent_) / slowness();

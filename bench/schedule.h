@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much of what is asked for fits into the time that there is.
+// Decides how many of the requested benchmarks fit into the time budget.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,24 @@
 
 namespace penumbra::bench {
 
-/// What remains to be measured, in order, and how long this machine takes for it in comparison with what is expected.
+/// Benchmarks that remain, in order, and this machine's speed compared with the expected costs.
 class Schedule {
  public:
-  /// With a budget, `rounds` are the most.
+  /// With a budget, `rounds` is the maximum.
   Schedule(std::vector<Cost> costs, unsigned rounds, std::optional<double> budget);
 
-  /// Rounds for the next one: what fits if all others that can be measured get as many, or three if that costs little
-  /// more and leaves one to all others. 0: it is left out, because the budget has no room for one round of it; room
-  /// is given to the papers' measurements first, and of these and of others to the cheapest ones.
+  /// Returns the rounds of the next benchmark: the number that fits if all remaining ones that fit get as many. The
+  /// result is three if that costs little more and leaves one round for each of the others. Returns 0 if the benchmark
+  /// is skipped, because the budget has no room for one round of it. Room goes first to the papers' measurements, and
+  /// among equals to the cheapest.
   unsigned rounds_of_next() const;
-  /// The next one was measured in so many rounds and took so long; or, with 0 rounds, was not measured.
+  /// Records that the next benchmark took `seconds` for `rounds` rounds; 0 rounds: it was not measured.
   void took(unsigned rounds, double seconds);
 
-  /// How many there are, and how many are done.
+  /// Return the number of benchmarks in all, and of those that are done.
   std::size_t size() const { return costs_.size(); }
   std::size_t done() const { return next_; }
-  /// Seconds for all that remains, the next one included, `into_next` of which have passed.
+  /// Returns the seconds for all remaining benchmarks including the next one, `into_next` seconds of which have passed.
   double left(double into_next) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmarks of exact match share: Penumbra's hash table on every engine beside DPDK's rte_hash, checked and
-// then measured.
+// Shared parts of the exact-match benchmarks: Penumbra's hash table on every engine, and DPDK's rte_hash. Contenders
+// are checked and then measured.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ namespace penumbra::bench {
 inline constexpr std::array<std::size_t, 2> kSearchBatches{64, 4096};
 inline constexpr char kHashRival[] = "rte_hash bulk, hashes precomputed";
 
-/// What is searched, and the right values. The keys, like all that contenders read, are in huge pages.
+/// Keys to search, and the right values. Keys are in huge pages, like all that contenders read.
 template <class Key, class Value>
 struct SearchesOf {
   explicit SearchesOf(std::size_t count) : keys(count), right(count) {}
@@ -39,7 +39,7 @@ struct SearchesOf {
   std::vector<Value> right;
 };
 
-/// A filled table. Looks all keys up and hands each batch's values to `use(offset, count, values)`.
+/// A filled table. search() searches all keys and passes the values of each batch to `use(offset, count, values)`.
 template <class Key, class Value>
 class SearcherOf {
  public:
@@ -75,11 +75,11 @@ class EngineSearcher final : public SearcherOf<Key, Value> {
   OnEngine on_;
 };
 
-/// Its keys may be longer than Penumbra's: a `RivalKey` is one with zeros behind it.
+/// DPDK's rte_hash, whose keys may be longer than Penumbra's: a `RivalKey` is a key followed by zeros.
 template <class Key, class Value, class RivalKey>
 class RivalSearcher final : public SearcherOf<Key, Value> {
  public:
-  /// An empty table for so many keys, for these searches.
+  /// Makes an empty table for `keys` keys, and prepares the searches.
   RivalSearcher(HugeHeap& heap, std::size_t keys, const SearchesOf<Key, Value>& searches)
       : table_(heap, keys, sizeof(RivalKey)),
         keys_(searches.keys.size()),
@@ -124,7 +124,7 @@ class RivalSearcher final : public SearcherOf<Key, Value> {
   HugeArray<const void*> pointers_;
 };
 
-/// The table on every engine that is here and has its shader.
+/// Adds a searcher for the table on every available engine that has its shader.
 template <class Key, class Value>
 void add_engines(Table& table, SearchersOf<Key, Value>& searchers) {
   for (const EngineInfo* info : engines_here()) {
@@ -133,7 +133,7 @@ void add_engines(Table& table, SearchersOf<Key, Value>& searchers) {
   }
 }
 
-/// Throws WrongAnswer unless every value is the right one, in every batch size.
+/// Throws WrongAnswer unless every value is right, in every batch size.
 template <class Key, class Value>
 void check_searchers(const SearchersOf<Key, Value>& searchers, const SearchesOf<Key, Value>& searches) {
   for (const auto& searcher : searchers) {
@@ -149,7 +149,7 @@ void check_searchers(const SearchersOf<Key, Value>& searchers, const SearchesOf<
   }
 }
 
-/// Millions a second, by rounds, when `use` is what is done with the values.
+/// Returns millions of searches per second, by round; `use` receives the values.
 template <class Key, class Value>
 std::vector<Series> measure_searchers(const SearchersOf<Key, Value>& searchers, const SearchesOf<Key, Value>& searches,
                                       std::size_t batch, const typename SearcherOf<Key, Value>::Use& use,
@@ -159,7 +159,7 @@ std::vector<Series> measure_searchers(const SearchersOf<Key, Value>& searchers, 
   for (const auto& searcher : searchers) {
     turns.push_back({searcher->name(),
                      [&, of = searcher.get()] {
-                       // The caches are full of whichever table was searched before.
+                       // Warms the caches, which hold the table of the contender before.
                        of->search(searches, batch, use);
                        const double begin = thread_time();
                        of->search(searches, batch, use);
@@ -170,7 +170,7 @@ std::vector<Series> measure_searchers(const SearchersOf<Key, Value>& searchers, 
   return interleave(turns, rounds);
 }
 
-/// A contender's ratio among those that Report::compare() gave; none if it is not among them.
+/// Returns a contender's ratio among those of Report::compare(); none if there is no such contender.
 inline std::optional<double> ratio_of(std::span<const Series> series, std::span<const double> ratios,
                                       const std::string& name) {
   const auto found = std::ranges::find(series, name, &Series::name);
@@ -178,8 +178,8 @@ inline std::optional<double> ratio_of(std::span<const Series> series, std::span<
   return ratios[static_cast<std::size_t>(found - series.begin())];
 }
 
-/// All searches in every batch size, in a table of so many `things`. With `has_bar`, gopt is to be twice as fast as
-/// rte_hash.
+/// Compares all searchers in every batch size, in a table of `count` `things`. With `has_bar`, gopt must be twice as
+/// fast as rte_hash.
 template <class Key, class Value>
 void compare_searchers(const SearchersOf<Key, Value>& searchers, const SearchesOf<Key, Value>& searches,
                        const std::string& title, const std::string& things, std::size_t count, bool has_bar,

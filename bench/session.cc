@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run of `penumbra bench`: what is asked for, one benchmark after the other, and the document of it.
+// A run of `penumbra-bench`: selects the benchmarks, runs them one after the other, and writes the document.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -35,7 +35,7 @@ void print(const char* title, const nlohmann::json& object) {
   }
 }
 
-/// Lines joined by semicolons.
+/// Joins lines by semicolons.
 std::string one_line(std::string text) {
   while (text.ends_with('\n')) text.pop_back();
   for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) text.replace(at, 1, "; ");
@@ -47,7 +47,7 @@ std::string title_of(const Benchmark& benchmark) {
                      benchmark.name);
 }
 
-/// Throws if one of these has no use for the files that were given.
+/// Throws if a requested benchmark cannot use the files that were given.
 void require_consumer(const std::vector<Benchmark>& asked, bool Benchmark::* takes, const char* makes,
                       const char* files) {
   const auto without = std::ranges::find(asked, false, takes);
@@ -61,8 +61,8 @@ void require_consumer(const std::vector<Benchmark>& asked, bool Benchmark::* tak
                                           makes, files, fmt::join(consumers, " ")));
 }
 
-/// Of one name all that have it, and likewise of a measurement; in the order of benchmarks(). Those that are measured
-/// with it too come with what it asks of the machine.
+/// Returns all benchmarks with a requested name or measurement, in the order of benchmarks(). Adds the benchmarks whose
+/// `also` is a requested name, with the probe of the benchmark of that name.
 std::vector<Benchmark> chosen(const Options& options) {
   const auto is = [](const std::string& name) {
     return [&name](const Benchmark& each) {
@@ -75,7 +75,7 @@ std::vector<Benchmark> chosen(const Options& options) {
   for (const std::string& name : options.names) {
     if (std::ranges::any_of(benchmarks(), is(name))) continue;
     const auto later = std::ranges::find(planned(), name, &Planned::measurement);
-    if (later == planned().end()) throw std::invalid_argument("no benchmark '" + name + "'; see `penumbra bench list`");
+    if (later == planned().end()) throw std::invalid_argument("no benchmark '" + name + "'; see `penumbra-bench list`");
     throw std::invalid_argument(
         fmt::format("{} ({}) is not there yet: it waits for {}", name, later->measures, later->waits_for));
   }
@@ -93,10 +93,10 @@ std::vector<Benchmark> chosen(const Options& options) {
   return result;
 }
 
-constexpr double kProbePatience = 60;  ///< seconds for a driver to say what it has
+constexpr double kProbePatience = 60;  ///< Seconds for a driver to describe its devices.
 
-/// What only a process that ends may ask for, since what begins CUDA cannot be forked any more: the name of the GPU,
-/// under "gpu", and why benchmarks are absent here, by their titles under "absent".
+/// Asks the drivers in a child process, because a process that has initialized CUDA cannot fork. Returns the GPU's name
+/// under "gpu", and under "absent" the reasons why benchmarks cannot run here, by their titles.
 nlohmann::json ask_drivers(const std::vector<Benchmark>& selection) {
   return run_apart(
       "drivers", kProbePatience,
@@ -114,7 +114,7 @@ nlohmann::json ask_drivers(const std::vector<Benchmark>& selection) {
       [] {});
 }
 
-/// In the child. What was found before a failure counts, but not beside a wrong answer.
+/// Runs a benchmark in the child. Results before a failure count, but not if there is a wrong answer.
 nlohmann::json measure(const Benchmark& benchmark, const Options& options) {
   Report report(title_of(benchmark), options.json);
   std::optional<std::string> error;
@@ -131,7 +131,7 @@ nlohmann::json measure(const Benchmark& benchmark, const Options& options) {
   return found;
 }
 
-/// What was taken in so many seconds as mean power in W; none if no meter tells.
+/// Converts energy in `seconds` to mean power in W; null if there is no meter.
 nlohmann::json watts(const Energy& joules, double seconds) {
   nlohmann::json watts;
   if (joules.processors) watts["processors"] = *joules.processors / seconds;
@@ -148,7 +148,7 @@ class Session {
   Session(const Options& options, Document& document, const Nvml& nvml, bool has_gpu)
       : options_(options), document_(document), has_gpu_(has_gpu), progress_(options.json), meters_(nvml) {}
 
-  /// Measures what the budget holds. What was left out in the beginning comes again when others have left time for it.
+  /// Measures as much as the budget allows. Skipped benchmarks are tried again when others have left time for them.
   void run(std::vector<Benchmark> selection) {
     while (!selection.empty()) {
       std::vector<Benchmark> left_out = measure_all(selection);
@@ -185,11 +185,11 @@ class Session {
     progress_.begin(title_of(benchmark), schedule);
     Options own = options_;
     own.rounds = rounds;
-    // Many times what it takes, for machines of all kinds.
+    // Many times the expected duration, for slow machines.
     const double patience = 600 + 10 * cost_here(benchmark, has_gpu_).of(rounds);
     const double begin_with_pace = now();
     const nlohmann::json pace = pace_.now();
-    meters_.since_last();  // what that took is not the benchmark's
+    meters_.since_last();  // Excludes the energy before the benchmark.
     const double begin = now();
     nlohmann::json entry = run_apart(
         title_of(benchmark), patience, [&] { return measure(benchmark, own); },
@@ -215,7 +215,7 @@ class Session {
   bool has_failed_ = false;
 };
 
-/// Says of each that is absent why, and leaves the others.
+/// Reports why benchmarks are absent, and removes them from `selection`.
 void tell_absent(std::vector<Benchmark>& selection, const nlohmann::json& reasons, bool quiet, Document& document) {
   std::erase_if(selection, [&](const Benchmark& benchmark) {
     const auto why = reasons.find(title_of(benchmark));

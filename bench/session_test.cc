@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `run` makes of benchmarks, which measure nothing here.
+// Tests `run` with benchmarks that measure nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ Options named(std::vector<std::string> names) {
   return options;
 }
 
-/// The outcome, and the document in place of text.
+/// Returns the outcome and the document.
 std::pair<Outcome, nlohmann::json> run_quietly(Options options) {
   options.json = true;
   std::string document;
@@ -57,7 +57,7 @@ Outcome run_with_text(const Options& options) {
   return run(options, "0", [](std::string_view) { FAIL() << "a document was not asked for"; });
 }
 
-/// It does not fit into 100 s beside what takes no time, as far as is known in the beginning.
+/// Does not fit into 100 s together with a benchmark that takes no time, by the expected costs.
 const bool kDear = register_benchmark({.name = "test dear",
                                        .measures = "",
                                        .needs = "",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it costs to fill an IPv4 table and to change it, on one core: Dir24_8 (the lookup table alone), Ipv4Fib (with
-// next-hop sets, metrics and neighbours, as the router has it) and DPDK's rte_fib.
+// Measures the cost of filling and changing an IPv4 table on one core. The tables are Dir24_8 (the lookup table alone),
+// Ipv4Fib (with next-hop sets, metrics and neighbours, as in the router) and DPDK's rte_fib.
 #include <fmt/format.h>
 
 #include <memory>
@@ -23,11 +23,11 @@ namespace penumbra::bench {
 namespace {
 
 constexpr char kRivalName[] = "rte_fib";
-constexpr std::size_t kChanges = 200'000;  // and as many that undo them
+constexpr std::size_t kChanges = 200'000;  // Followed by as many changes that undo them.
 constexpr std::size_t kSampleAddresses = 1'000'000;
 constexpr std::size_t kLpmPrefixes = 50'000;
 
-/// The ports that a route list names, as a router would have them.
+/// Returns the ports that a route list names, as a router would have them.
 std::vector<PortInfo> ports_of(const control::RouteList& list) {
   std::set<std::string> names;
   for (const auto& target : list.targets) {
@@ -43,13 +43,13 @@ std::vector<PortInfo> ports_of(const control::RouteList& list) {
   return ports;
 }
 
-/// Something that can be filled and changed.
+/// A table that can be filled and changed.
 class Changeable {
  public:
   virtual ~Changeable() = default;
   virtual const std::string& name() const = 0;
   virtual Role role() const { return Role::ours; }
-  virtual void load(const InputTable& table) = 0;  ///< into an empty one
+  virtual void load(const InputTable& table) = 0;  ///< The table must be empty.
   virtual void change(const Change& change) = 0;
   virtual void commit() = 0;
 };
@@ -135,7 +135,7 @@ class RivalTable final : public Changeable {
   RteFibLookup lookup_;
 };
 
-/// The three, filled: what the changes are measured on.
+/// The three filled tables on which the changes are measured.
 struct Tables {
   Tables(HugeHeap& heap, const InputTable& input) : router(input), rival(heap, input.entries.size() + kChanges) {
     for (Changeable* table : all()) table->load(input);
@@ -174,7 +174,7 @@ void make_changes(Changeable& table, std::span<const Change> changes) {
   table.commit();
 }
 
-/// Seconds to make an empty table with `make` and fill it.
+/// Returns the seconds to make an empty table with `make` and fill it.
 template <class Make>
 double load_time(const InputTable& input, Make make) {
   const double begin = thread_time();
@@ -183,8 +183,8 @@ double load_time(const InputTable& input, Make make) {
   return thread_time() - begin;
 }
 
-/// The same as a contender. Done twice, and the second time counts: whoever comes first pays the operating system for
-/// the memory that all use.
+/// Makes a contender of load_time(), which loads twice and counts the second time, because the first contender pays for
+/// the memory that the operating system provides to all.
 template <class Make>
 Contender loading(const std::string& name, const InputTable& input, Make make, Role role = Role::ours) {
   return {name,

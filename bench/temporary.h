@@ -8,7 +8,7 @@
 
 namespace penumbra::bench {
 
-/// A folder of its own, gone with everything in it at the end.
+/// A unique folder, which is removed with its contents at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -9,11 +9,11 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr unsigned kFirstRates = 2000;  ///< a second: the core is whole in some of them, if it ever is
+constexpr unsigned kFirstRates =
+    2000;  ///< Measurements of half a millisecond; the core is whole in some of them, if it ever is.
 constexpr double kRateSeconds = 0.0005;
 constexpr std::uint64_t kTurns = 4096;
-constexpr std::uint64_t kAdditions =
-    8;  ///< of a turn, none of which waits for another: more than a core begins at once
+constexpr std::uint64_t kAdditions = 8;  ///< Independent additions per turn, more than a core starts at once.
 
 }  // namespace
 
@@ -28,7 +28,7 @@ double WholeCore::core_rate() {
   double end = begin;
   do {
     for (std::uint64_t i = 0; i < kTurns; ++i) {
-      // As it stands here: a compiler would make one addition of all turns'.
+      // Assembly, because a compiler would merge the additions of all turns.
       asm volatile(
           "add $1, %0\n\tadd $1, %1\n\tadd $1, %2\n\tadd $1, %3\n\t"
           "add $1, %4\n\tadd $1, %5\n\tadd $1, %6\n\tadd $1, %7"
@@ -48,7 +48,7 @@ double WholeCore::rate_now() {
   return rate;
 }
 
-/// Waits for it, as long as more than those waits are left.
+/// Waits until the core is whole, as long as more than `waits_kept` waits are left. Returns true if it is.
 bool WholeCore::will_be_whole(unsigned waits_kept) {
   for (; !is_whole(); --waits_left_) {
     if (waits_left_ == waits_kept) return false;

@@ -6,33 +6,34 @@
 
 namespace penumbra::bench {
 
-/// Samples of one thread whose core was whole meanwhile. A virtual machine's core is often one of the two threads of a
-/// real one, and somebody else's work on the other comes and goes within a second: what keeps the core busy, and
-/// does not wait for memory, then takes up to twice as long. Whether a sample is taken, and taken anew, is decided by
-/// what the core did beside it, never by the sample.
+/// Takes samples of one thread while its core is whole. A virtual machine's core is often one of the two hardware
+/// threads of a physical core. Other work on the second thread comes and goes within a second. Work that is not bound
+/// by memory then takes up to twice as long. The decision to take or repeat a sample depends on the core's rate before
+/// and after it, never on the sample.
 class WholeCore {
  public:
-  /// Calls of a sample at most; the last one stands.
+  /// Most calls of a sample; the last one counts.
   static constexpr unsigned kMostCalls = 8;
-  /// Rates for which all samples together wait at most: some six seconds.
+  /// Most rate measurements for which all samples together wait: about six seconds.
   static constexpr unsigned kMostWaits = 12'000;
-  /// Of what is left of these one sample gets a quarter, so that those behind it are waited for too.
+  /// A sample may use a quarter of the remaining waits, so that later samples can wait too.
   static constexpr unsigned kShares = 4;
-  /// Of the most that the core ever did, so much makes it whole. One of two threads gets half.
+  /// The core is whole from this share of its highest rate. One of two busy threads gets half.
   static constexpr double kWhole = 0.8;
 
-  /// Of the calling thread's core, which is to be the thread's for good. Takes a second to learn what it can do.
-  /// `rate`: how much it does now.
+  /// Uses the calling thread's core, to which the thread must stay pinned. Takes a second to learn the core's rate.
+  /// `rate` returns the core's present rate.
   explicit WholeCore(std::function<double()> rate = core_rate);
 
-  /// What `sample` returns, called when the core is whole, and anew until it still was right behind.
+  /// Calls `sample` when the core is whole, and again until the core was still whole after the call. Returns the last
+  /// figure.
   double of(const std::function<double()>& sample);
 
   std::uint64_t samples() const { return samples_; }
-  /// Those of which the last call still had but part of the core.
+  /// Returns the number of samples whose last call had only a part of the core.
   std::uint64_t shared() const { return shared_; }
 
-  /// Million additions a second that do not wait for each other, in half a millisecond.
+  /// Measures million independent additions per second, in half a millisecond.
   static double core_rate();
 
  private:

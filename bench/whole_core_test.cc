@@ -8,7 +8,7 @@
 namespace penumbra::bench {
 namespace {
 
-/// A core whose rates are told.
+/// A core whose rate the test sets.
 struct ToldCore {
   double rate = 100;
   WholeCore core{[this] { return rate; }};
@@ -18,7 +18,7 @@ TEST(WholeCore, TakesTheFirstSampleOfAWholeCore) {
   ToldCore told;
   int calls = 0;
   EXPECT_EQ(told.core.of([&] { return ++calls; }), 1);
-  told.rate = 81;  // less by what a clock varies
+  told.rate = 81;  // A drop within the variation of the clock.
   EXPECT_EQ(told.core.of([&] { return ++calls; }), 2);
   EXPECT_EQ(told.core.samples(), 2U);
   EXPECT_EQ(told.core.shared(), 0U);
@@ -28,7 +28,7 @@ TEST(WholeCore, TakesASampleAnewThatHadHalfACore) {
   ToldCore told;
   int calls = 0;
   const double figure = told.core.of([&] {
-    // The other thread works from within the first call to within the third one.
+    // The other thread works from the first call until the third one.
     told.rate = ++calls == 1 || calls == 2 ? 50 : 100;
     return calls;
   });

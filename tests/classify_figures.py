@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures `gswitch` beside Open vSwitch's user-space datapath (Debian's openvswitch-switch-dpdk): the same flows, the same
-frames, the same DPDK devices, one core each by turns. docs/performance.md has the figures.
+"""Compares `gswitch` with Open vSwitch's user-space datapath (Debian's openvswitch-switch-dpdk). Both switches run the
+same flows and frames on the same DPDK devices, alternately, with one core each. docs/performance.md has the figures.
 
     sudo PYTHON tests/classify_figures.py [--rounds N] [--seconds N] [-o FILE]
 
-FILE is one that `penumbra bench -o` wrote with this build, on this machine: the figures come into it (E14), so that
-`penumbra report` has them.
+FILE is a document that `penumbra-bench run -o` wrote with this build on this machine. The figures are added to it (E14),
+so that `penumbra-bench report` shows them.
 
-Frames come from net_pcap, which plays a capture in a loop and copies each, and go to net_null, which drops them; that cost is
-in both. A packet's time is that of the thread that forwards it. First the two are held against each other on some of the
-frames, with outputs that tell flows apart.
-"""
+Frames come from net_pcap, which replays a capture in a loop and copies each frame, and go to net_null, which drops
+them. Both switches pay this cost. The time of a packet is the CPU time of the thread that forwards it. First, both
+switches are compared on some of the frames, with outputs that identify the flow."""
 
 import argparse
 import collections
@@ -37,10 +36,10 @@ from test_gswitch import switched
 
 OVS_WITH_DPDK = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
 OURS, RIVAL = "gswitch", "Open vSwitch"
-FRAMES = 8192  #: what net_pcap holds of a capture, so all that comes
+FRAMES = 8192  #: number of frames that net_pcap keeps of a capture
 COMPARED = 1000
-SETTLING = 5  #: seconds in which Open vSwitch fills its cache and `gswitch` finds its widths
-SETS = {  #: rules, classes, and how often a header comes again at once (`penumbra gen headers --locality`)
+SETTLING = 5  #: seconds in which Open vSwitch fills its cache and `gswitch` calibrates its widths
+SETS = {  #: rules, subtables, and how often a header repeats directly (`penumbra gen headers --locality`)
     "1024 flows in 128 classes": (1024, 128, 0),
     "1024 flows in 128 classes, headers come again": (1024, 128, 1),
     "8192 flows in 512 classes": (8192, 512, 0),
@@ -54,12 +53,12 @@ def generated(*arguments) -> str:
 
 
 def without_in_port(text: str) -> str:
-    """There is one port that frames come in by."""
+    """Removes in_port, because all frames arrive at one port."""
     return re.sub(r"in_port=\d+,?", "", text).replace(", actions", " actions")
 
 
 def frame_of(header: str) -> bytes:
-    """60 bytes with these fields."""
+    """Returns a frame of 60 bytes with these fields."""
     words = dict(word.partition("=")[::2] for word in header.split(","))
     packet = Ether(src=words.get("dl_src", "00:00:00:00:00:00"), dst=words.get("dl_dst", "00:00:00:00:00:00"))
     if "dl_vlan" in words:
@@ -93,7 +92,7 @@ def thread_seconds(pid: int, name: str) -> float:
 
 
 def rate(pid: int, thread: str, packets, seconds: float) -> float:
-    """Million packets a second of the thread's time."""
+    """Returns million packets per second of the thread's CPU time."""
     time.sleep(SETTLING)
     count, used = packets(), thread_seconds(pid, thread)
     time.sleep(seconds)
@@ -115,7 +114,7 @@ def penumbra_rate(folder: pathlib.Path, capture: pathlib.Path, seconds: float) -
 
 @contextlib.contextmanager
 def open_vswitch(folder: pathlib.Path, flow_file: pathlib.Path, capture: pathlib.Path) -> Iterator[tuple[subprocess.Popen, dict[str, str]]]:
-    """With two DPDK ports in its user-space datapath; the thread that forwards has the last core."""
+    """Starts Open vSwitch with two DPDK ports in its user-space datapath. The forwarding thread has the last core."""
     environment = {**os.environ, "OVS_RUNDIR": str(folder), "OVS_LOGDIR": str(folder)}
     cores = sorted(os.sched_getaffinity(0))
     database = f"unix:{folder}/db"
@@ -141,7 +140,7 @@ def open_vswitch(folder: pathlib.Path, flow_file: pathlib.Path, capture: pathlib
         configure("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=secure")
         devices = [f"net_pcap0,rx_pcap={capture},infinite_rx=1", "net_null0,no-rx=1"]
         for port, device in enumerate(devices, 1):
-            # As a string, for there are commas in it.
+            # The argument is a string because it contains commas.
             argument = f'options:dpdk-devargs="{device}"'
             kind = ["type=dpdk", f"ofport_request={port}", argument]
             configure("add-port", "br0", f"p{port}", "--", "set", "interface", f"p{port}", *kind)
@@ -156,7 +155,7 @@ def _end(process: subprocess.Popen) -> None:
 
 
 def ovs_figures(folder: pathlib.Path, environment: dict[str, str]) -> dict[str, float]:
-    """Of its forwarding thread, since it began."""
+    """Returns the statistics of the forwarding thread since its start."""
     command = ["ovs-appctl", "-t", f"{folder}/ctl", "dpif-netdev/pmd-stats-show"]
     text = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60).stdout
     text = text.partition("main thread")[0]
@@ -164,7 +163,7 @@ def ovs_figures(folder: pathlib.Path, environment: dict[str, str]) -> dict[str, 
 
 
 def ovs_rate(folder: pathlib.Path, capture: pathlib.Path, seconds: float) -> tuple[float, str]:
-    """And what of its caches found how many of the packets."""
+    """Returns the rate, and the share of packets that each cache found."""
     with tempfile.TemporaryDirectory(prefix="ovs") as own_name:
         own = pathlib.Path(own_name)
         with open_vswitch(own, folder / "flows", capture) as (switch, environment):
@@ -176,7 +175,7 @@ def ovs_rate(folder: pathlib.Path, capture: pathlib.Path, seconds: float) -> tup
 
 
 def compare(flows: str, frames: list[bytes]) -> None:
-    """That both send each frame out of the same port, where flows differ in theirs."""
+    """Asserts that both switches send each frame out of the same port, with different outputs for different flows."""
     outputs = iter(range(10**9))
     told = re.sub(r"actions=\S+", lambda _: f"actions=output:{2 + next(outputs) % 3}", flows)
     some = {1: frames[:COMPARED]}
@@ -199,7 +198,7 @@ def spread_of(samples: list[float]) -> dict[str, float]:
 
 
 def comparison(name: str, samples: list[tuple[float, float]]) -> dict:
-    """As docs/bench-results.md has it, of samples of ours and theirs."""
+    """Returns a comparison in the format of docs/bench-results.md, given pairs of our and their samples."""
     contenders = [
         {
             "name": who,
@@ -230,7 +229,7 @@ def entry_of(comparisons: list[dict], rounds: int, rival: str, seconds: float, n
 
 
 def read(file: pathlib.Path) -> dict:
-    """A document of results of this build and machine; ends the program for any other file."""
+    """Returns a document of results of this build and machine. Exits the program for any other file."""
     try:
         document = json.loads(file.read_text())
         version, processor = document["build"]["version"], document["machine"]["processor"]
@@ -245,7 +244,7 @@ def read(file: pathlib.Path) -> dict:
 
 
 def write(file: pathlib.Path, entry: dict) -> None:
-    """Puts the entry into a document of results, in place of an earlier one."""
+    """Adds the entry to a document of results, or replaces an earlier entry."""
     document = read(file)
     others = [each for each in document["results"] if each["benchmark"] != entry["benchmark"]]
     document["results"] = [*others, entry]
@@ -262,7 +261,7 @@ def main() -> None:
     if shutil.which(OVS_WITH_DPDK) is None or ovs.unavailable():
         raise SystemExit("needs Debian's openvswitch-switch-dpdk")
     if output is not None:
-        read(output)  # a wrong file is better known before there are figures
+        read(output)  # reports a wrong file before the measurement
     print("| flows | gswitch, M packets/s | Open vSwitch | gswitch over it | found by its exact cache, by its megaflows |")
     print("| --- | --- | --- | --- | --- |")
     for name, (count, classes, locality) in SETS.items():

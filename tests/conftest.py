@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all system tests share: the program, the data, configurations, and runs of the router that end by themselves.
+"""Provides all system tests with the program, the data, configurations, and runs of the router that end by themselves.
 
-PENUMBRA_BIN names the program (default: the release build), PENUMBRA_SHARED_DATA the folder of real data."""
+PENUMBRA_BIN is the path of the program (default: the release build). PENUMBRA_SHARED_DATA is the folder of real
+data."""
 
 import json
 import os
@@ -25,16 +26,24 @@ PROGRAM = ROOT / os.environ.get("PENUMBRA_BIN", "build/release/bin/penumbra")
 DATA = ROOT / os.environ.get("PENUMBRA_SHARED_DATA", "../shared/data")
 CACHE = ROOT / "build" / "captures"
 ORACLE_CACHE = ROOT / "build" / "oracle"
-#: A sanitizer makes the program slow; whoever waits for it waits longer.
+#: A sanitizer makes the program slow, so that tests wait longer.
 SANITIZED = any(part in ("asan", "tsan") for part in os.path.relpath(PROGRAM, ROOT).split(os.sep))
 os.environ.setdefault("LSAN_OPTIONS", f"suppressions={ROOT / 'tests' / 'lsan.supp'}:print_suppressions=0")
 os.environ.setdefault("TSAN_OPTIONS", f"suppressions={ROOT / 'tests' / 'tsan.supp'}:print_suppressions=0")
-PATIENCE = 120 if SANITIZED else 60  # seconds, for anything that should take a few
+PATIENCE = 120 if SANITIZED else 60  # seconds, for operations that should take a few seconds
 
 
 def penumbra(*arguments: Any, timeout: float = PATIENCE, **options: Any) -> subprocess.CompletedProcess:
-    """Runs the program to its end. The caller checks its exit code; a sanitizer's report never goes unnoticed."""
+    """Runs the program to its end. The caller checks the exit code. A report of a sanitizer always fails."""
     done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options)
+    check_sanitizers(done.stderr)
+    return done
+
+
+def penumbra_bench(*arguments: Any, timeout: float = PATIENCE, **options: Any) -> subprocess.CompletedProcess:
+    """Runs `penumbra-bench` as penumbra() runs the router."""
+    program = PROGRAM.with_name("penumbra-bench")
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options)
     check_sanitizers(done.stderr)
     return done
 
@@ -44,7 +53,7 @@ def check_sanitizers(stderr: str) -> None:
 
 
 def wait_until(what: str, condition: Callable[[], Any], patience: float = PATIENCE) -> Any:
-    """Asks again and again until the condition is true, and returns it."""
+    """Repeats the condition until it is true, and returns its value."""
     deadline = time.monotonic() + patience
     while not (result := condition()):
         assert time.monotonic() < deadline, f"waited too long for {what}"
@@ -53,7 +62,7 @@ def wait_until(what: str, condition: Callable[[], Any], patience: float = PATIEN
 
 
 class Summary:
-    """The JSON that ends a run, with conservation checked."""
+    """Parses the JSON summary of a run and checks the conservation of packets."""
 
     def __init__(self, text: str) -> None:
         self.json = json.loads(text)
@@ -62,10 +71,10 @@ class Summary:
         self.sent = self.json["sent"]["packets"]
         self.replicated = self.json["replicated"]
         self.dropped, self.punted = self.json["dropped"], self.json["punted"]
-        #: (kind, reason) -> packets, without the reasons that did not occur
+        #: Maps (kind, reason) to packets, without reasons that did not occur.
         self.reasons = {}
         for r in self.json["reasons"]:
-            if r["packets"]:  # two functions may have reasons of one name
+            if r["packets"]:  # two functions may have reasons with the same name
                 key = (r["kind"], r["reason"])
                 self.reasons[key] = self.reasons.get(key, 0) + r["packets"]
         self.received_by_port = {p["name"]: p["received"]["packets"] for p in self.json["ports"]}
@@ -78,7 +87,7 @@ class Summary:
 
 
 class Background:
-    """The program in the background, as `process`; a context manager that leaves nothing behind."""
+    """Runs the program in the background as `process`, and ends it on exit."""
 
     process: subprocess.Popen
 
@@ -92,8 +101,8 @@ class Background:
 
 
 class RunningRouter(Background):
-    """`penumbra run` in the background. Entered, it answers on its control
-    socket, unless `answering` is false."""
+    """Runs `penumbra run` in the background. On entry, waits until the control socket answers, unless `answering` is
+    false."""
 
     def __init__(
         self,
@@ -125,7 +134,7 @@ class RunningRouter(Background):
         return self
 
     def wait_for(self, what: str, condition: Callable[[], Any], patience: float = PATIENCE) -> Any:
-        """Asks again and again until the condition is true, and returns it; fails when the router has ended."""
+        """Repeats the condition until it is true, and returns its value. Fails when the router has ended."""
 
         def asked() -> Any:
             result = condition()
@@ -136,7 +145,7 @@ class RunningRouter(Background):
         return wait_until(what, asked, patience)
 
     def wait_for_packets(self, port: str = "wan", count: int = 1) -> None:
-        """Waits until so many packets have come in."""
+        """Waits until `count` packets have arrived."""
         self.wait_for(f"{count} packets", lambda: self.received(port) >= count)
 
     def received(self, port: str = "wan") -> int:
@@ -151,7 +160,7 @@ class RunningRouter(Background):
         return json.loads(done.stdout)
 
     def finish(self, signal_number: int | None = None) -> Summary:
-        """Waits for the end of the run, after a signal if one is given, and returns its summary."""
+        """Waits for the end of the run, optionally after a signal, and returns the summary."""
         if signal_number is not None:
             self.process.send_signal(signal_number)
         stdout, stderr = self.process.communicate(timeout=PATIENCE)
@@ -170,7 +179,7 @@ def _mac(port: dict, position: int) -> bytes:
 
 
 class Bench:
-    """A folder with a configuration, its route and neighbour files, and the captures that come out."""
+    """Provides a folder with a configuration, its route and neighbour files, and the captures of the output."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.folder = folder
@@ -206,7 +215,7 @@ class Bench:
         return self.config
 
     def oracle(self) -> ipv4.Router:
-        """The oracle of what configure() wrote, for built-in sources."""
+        """Returns the oracle for the configuration of configure(), for built-in sources."""
         ports = [
             ipv4.Port(
                 p["name"], _mac(p, i), p.get("mtu", 1500), p.get("promiscuous", True), tuple(p.get("addresses", ()))
@@ -227,21 +236,21 @@ class Bench:
         return RunningRouter(self.config, *arguments, **options)
 
     def refused(self, text: str) -> str:
-        """What `check` says about a configuration, which it must refuse."""
+        """Returns the error of `check` for a configuration that it must refuse."""
         self.config.write_text(text)
         done = penumbra("check", self.config)
         assert done.returncode == 3, done.stderr
         return done.stderr
 
     def outputs(self) -> dict[str, list[bytes]]:
-        """The frames in every port's capture."""
+        """Returns the frames in every port's capture."""
         sinks = {p["name"]: p.get("sink") for p in self.ports}
         return {name: [f.data for f in read_capture(self.folder / sink).frames] for name, sink in sinks.items() if sink}
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What engines measure in tests is not kept for the user's routers."""
+    """Keeps calibrations of tests out of the user's cache."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
 
 
@@ -257,13 +266,13 @@ def run(bench: Bench) -> "live.Commands":
 
 @pytest.fixture
 def tables() -> tuple[list[dict], str, str]:
-    """Ports, routes and neighbours of `router`, for modules to override."""
+    """Returns ports, routes and neighbours of `router`. Modules may override this fixture."""
     return live.PORTS, live.ROUTES, live.NEIGHBOURS
 
 
 @pytest.fixture
 def router(bench: Bench, tables: tuple[list[dict], str, str]) -> Iterator[RunningRouter]:
-    """A router with routes and neighbours that forwards packets."""
+    """Starts a router with routes and neighbours that forwards packets."""
     bench.configure(*tables)
     with bench.start() as router:
         router.wait_for_packets()
@@ -272,7 +281,7 @@ def router(bench: Bench, tables: tuple[list[dict], str, str]) -> Iterator[Runnin
 
 @pytest.fixture
 def page(request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The page that the test is marked with. The test must run it."""
+    """Returns the page of the test's marker. The test must run the page."""
     page = Page.of(request.node.get_closest_marker("page").args[0])
     yield page
     assert page.was_run, "no block of the page was run"

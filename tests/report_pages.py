@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up documents of measurements, the page that `penumbra report` makes of them, and what stands in it."""
+"""Provides synthetic documents of measurements, the page that `penumbra-bench report` generates from them, and its
+parsed content."""
 
 import json
 import re
 
-from conftest import penumbra
+from conftest import penumbra_bench
 
 HTML = "{http://www.w3.org/1999/xhtml}"
 
@@ -76,7 +77,7 @@ def copies(peak):
 
 
 def exchanges():
-    """Polling is ahead up to some 1000 numbers."""
+    """Returns results in which polling is faster up to about 1000 numbers."""
     plot = {"measurement": "E3", "title": "N numbers there and back", "x": "numbers", "x_unit": ""}
     return entry(
         "exchange",
@@ -124,7 +125,7 @@ def report(folder, documents, *arguments):
     for number, each in enumerate(documents):
         files.append(folder / f"results{number}.json")
         files[-1].write_text(each if isinstance(each, str) else json.dumps(each))
-    return penumbra("report", *files, "-o", folder / "report.html", *arguments)
+    return penumbra_bench("report", *files, "-o", folder / "report.html", *arguments)
 
 
 def text_of(element):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What benchmarks do before they measure, and what comes of their figures; the figures are no matter of tests."""
+"""Tests the checks of benchmarks before they measure, and the use of their figures. No test depends on the figures
+themselves."""
 
 import glob
 import json
@@ -8,45 +9,45 @@ import re
 
 import pytest
 
-from conftest import SANITIZED, penumbra
+from conftest import SANITIZED, penumbra, penumbra_bench
 
-#: The papers' measurements (E1 to E22).
+#: Holds the measurements of the papers (E1 to E22).
 MEASUREMENTS = {f"E{i}" for i in range(1, 23)}
 
 
 @pytest.mark.skipif(SANITIZED, reason="measures nothing worth the time")
 def test_the_whole_routers_benchmark_checks_its_answers(tmp_path, monkeypatch):
-    """Without its rival, which takes longest."""
+    """The benchmark runs without its rival, which takes the longest time."""
     results = tmp_path / "results.json"
     path = [folder for folder in os.environ["PATH"].split(":") if not os.path.exists(f"{folder}/dpdk-testpmd")]
     monkeypatch.setenv("PATH", ":".join(path))
-    done = penumbra("bench", "forward", "--rounds", 1, "-o", results, "-j")
+    done = penumbra_bench("run", "forward", "--rounds", 1, "-o", results, "-j")
     assert done.returncode == 0, done.stderr
     (report,) = json.loads(done.stdout)["results"]
     assert report["checked"] and [bar["met"] for bar in report["bars"]] == [None]
     assert report["rounds"] == 1 and report["seconds"] > 0
-    # What it wrote of the machine and the build can be read.
+    # The report must accept the written data about the machine and the build.
     page = tmp_path / "report.html"
-    done = penumbra("report", results, "-o", page)
+    done = penumbra_bench("report", results, "-o", page)
     assert done.returncode == 0, done.stderr
     assert "AVX-512" in page.read_text()
-    # It is not measured again. A missed bar is no reason for a second document on standard output.
+    # A second run does not measure again. A missed bar must not cause a second document on standard output.
     missed = {**report["bars"][0], "value": 0.5, "met": False}
     results.write_text(json.dumps({**json.loads(results.read_text()), "results": [{**report, "bars": [missed]}]}))
-    done = penumbra("bench", "forward", "--rounds", 1, "-o", results, "-j")
+    done = penumbra_bench("run", "forward", "--rounds", 1, "-o", results, "-j")
     assert done.returncode == 4 and "a bar is missed" in done.stderr
     assert json.loads(done.stdout)["results"][0]["bars"] == [missed]
 
 
 def test_every_measurement_is_listed():
-    document = json.loads(penumbra("bench", "list", "-j").stdout)
+    document = json.loads(penumbra_bench("list", "-j").stdout)
     there = {measurement for each in document["benchmarks"] for measurement in each["measurements"]}
     later = {measurement for each in document["planned"] for measurement in each["measurements"]}
     assert there.isdisjoint(later)
     assert there | later <= MEASUREMENTS
     assert later == {"E12", "E16", "E20"}
     assert all(each["seconds"] > 0 and each["measures"] for each in document["benchmarks"])
-    text = penumbra("bench", "list").stdout
+    text = penumbra_bench("list").stdout
     assert [word for word in re.findall(r"^(E\d+) ", text, re.MULTILINE) if word in later] == ["E12", "E16", "E20"]
 
 
@@ -54,7 +55,7 @@ def test_the_gpus_benchmarks_say_that_there_is_none(tmp_path):
     if glob.glob("/dev/nvidia[0-9]*"):
         pytest.skip("there is a GPU")
     results = tmp_path / "results.json"
-    done = penumbra("bench", "gpu", "-o", results)
+    done = penumbra_bench("run", "gpu", "-o", results)
     assert done.returncode == 0, done.stderr
     document = json.loads(results.read_text())
     assert document["schema"] == "penumbra-bench/1" and document["met"] is None
@@ -72,7 +73,7 @@ def test_the_gpus_benchmarks_say_that_there_is_none(tmp_path):
     [
         (["E12"], "E12 .*is not there yet: it waits for"),
         (["E99"], "E99"),
-        (["gpu", "list"], "'list' stands alone"),
+        (["gpu", "list"], "list"),
         ([], "NAME is required"),
         (["E1", "--rounds", 3, "--budget", "1m"], "--budget excludes --rounds|--rounds excludes --budget"),
         (["E1", "--budget", "soon"], "soon"),
@@ -81,7 +82,7 @@ def test_the_gpus_benchmarks_say_that_there_is_none(tmp_path):
     ],
 )
 def test_what_cannot_be_run(arguments, complaint):
-    done = penumbra("bench", *arguments)
+    done = penumbra_bench("run", *arguments)
     assert done.returncode not in (0, 4) and not done.stdout.startswith("bars")
     assert re.search(complaint, done.stderr), done.stderr
     assert len(done.stderr.splitlines()) < 4
@@ -90,6 +91,19 @@ def test_what_cannot_be_run(arguments, complaint):
 def test_results_of_another_kind_are_not_overwritten(tmp_path):
     results = tmp_path / "results.json"
     results.write_text("mine")
-    done = penumbra("bench", "E1", "-o", results)
+    done = penumbra_bench("run", "E1", "-o", results)
     assert done.returncode == 2 and "is no document of results" in done.stderr
     assert results.read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", ["bench", "report"])
+def test_the_router_says_where_the_benchmarks_are(command):
+    done = penumbra(command, "forward")
+    assert done.returncode == 2 and f"unknown command '{command}'" in done.stderr and "penumbra-bench" in done.stderr
+
+
+def test_help_and_version():
+    assert "list" in penumbra_bench("--help").stdout and "Usage: penumbra-bench" in penumbra_bench("run", "--help").stdout
+    assert penumbra_bench("--version").stdout == penumbra("--version").stdout
+    alone = penumbra_bench()
+    assert alone.returncode == 2 and "  report " in alone.stderr and "Begin with `penumbra-bench list`" in alone.stderr

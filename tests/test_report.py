@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`penumbra report`: a page of made-up measurements of several machines, and what it takes to be one."""
+"""Tests `penumbra-bench report`: a page of synthetic measurements of several machines, and the requirements for a
+document."""
 
 import copy
 import json
@@ -9,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 import conftest
-from conftest import penumbra
+from conftest import penumbra_bench
 from report_pages import (
     HTML,
     comparison,
@@ -39,7 +40,7 @@ def page(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tree(page):
-    """The page is XML as well."""
+    """Parses the page, which is also XML."""
     return ElementTree.parse(page).getroot()
 
 
@@ -105,7 +106,8 @@ def test_papers_lead_to_their_sections(tree):
 
 
 def test_papers_figures_lead_to_their_plots(tree):
-    """To the plot that these results have, otherwise to the section; the plot says its figures too."""
+    """A figure links to its plot if these results have one, otherwise to the section. The plot names its figures
+    too."""
     items = [each for each in next(tree.iter(f"{HTML}nav")).iter(f"{HTML}li")]
     links = {text_of(each).strip(): [link.get("href") for link in each.iter(f"{HTML}a")] for each in items}
     (plot,) = links["figure 8 \u2192 E6: look-ups in tables of 1 GiB"]
@@ -124,7 +126,7 @@ def test_names_are_explained(tree):
 
 
 def test_what_is_missing_beside_figures_says_why(tmp_path):
-    """E22 has three benchmarks: what came of one does not hide what became of the others."""
+    """E22 has three benchmarks. The results of one must not hide the errors of the others."""
     plot = {"measurement": "E22", "title": "flows and ipv4", "x": "workers", "x_unit": "", "at": 1}
     rates = entry("cores", ["E22"], [comparison("1 worker", "M packets/s", [contender("scalar", 16.0)], plot)])
     failed = {"benchmark": "flows", "measurements": ["E22"], "error": "an answer was wrong"}
@@ -169,7 +171,7 @@ def test_bars_and_notes_are_kept(tree):
 def test_how_far_the_machines_pace_varied(tmp_path):
     calm = [entry(f"b{i}", [], [], pace={"memory": 100.0, "core": 900.0}) for i in range(4)]
     odd = entry("odd", [], [], pace={"memory": 60.0, "core": 900.0})
-    for results, is_told in (([*calm, odd], True), (calm, False)):  # four are too few to tell
+    for results, is_told in (([*calm, odd], True), (calm, False)):  # four are too few to detect it
         assert report(tmp_path, [document("x", results)]).returncode == 0
         told = "varied by 39% meanwhile" in (tmp_path / "report.html").read_text()
         assert told == is_told  # a mean of 92 and a standard deviation of 17.9
@@ -182,7 +184,7 @@ def test_integers_stay_as_they_are(tmp_path):
 
 
 def test_text_of_others_stays_text(tmp_path):
-    """Everywhere where there is text in a document."""
+    """Hostile text is inserted in every text of a document."""
 
     def poison(value):
         if isinstance(value, dict):
@@ -201,7 +203,7 @@ def test_text_of_others_stays_text(tmp_path):
 
 
 def changed(path, value):
-    """A document in which something else stands there; a value of KeyError takes it away."""
+    """Returns a document with a changed value. The value KeyError removes the key."""
     found = copy.deepcopy(two_machines()[0])
     place = found
     for key in path[:-1]:
@@ -256,11 +258,11 @@ def test_only_a_page_is_overwritten(tmp_path):
     (tmp_path / "link.json").symlink_to(there)
     kept = here.read_text()
     for arguments, message in (
-        (["-o", here, there], "results0.json is there already and is no page"),  # the output's name was forgotten
+        (["-o", here, there], "results0.json is there already and is no page"),  # the name of the output is missing
         ([here, there, "-o", there], "results1.json is read, and cannot be written too"),
         ([here, there, "-o", tmp_path / "link.json"], "link.json is read, and cannot be written too"),
     ):
-        done = penumbra("report", *arguments)
+        done = penumbra_bench("report", *arguments)
         assert done.returncode == 2 and message in done.stderr, done.stderr
     assert here.read_text() == kept and json.loads(there.read_text())
     for replaced in ("", "<!doctype HTML>\n<p>an older one</p>", '<?xml version="1.0"?>'):
@@ -273,7 +275,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_plots_as_files(tmp_path):
-    """With a page and without; older ones are replaced, other files are not."""
+    """Plots are written with and without a page. Older plots are replaced, other files are not."""
     plots = tmp_path / "new" / "plots"
     assert report(tmp_path, two_machines(), "--plots", plots).returncode == 0
     assert (tmp_path / "report.html").exists()
@@ -289,20 +291,20 @@ def test_plots_as_files(tmp_path):
         assert part in text
     kept = (plots / names[0]).read_text()
     (plots / names[0]).write_text("<svg>an older one</svg>")
-    assert penumbra("report", tmp_path / "results1.json", "--plots", plots).returncode == 0
+    assert penumbra_bench("report", tmp_path / "results1.json", "--plots", plots).returncode == 0
     assert "A: " not in (plots / names[0]).read_text() and (plots / names[0]).read_text() != kept
     (plots / names[0]).write_text("mine")
-    done = penumbra("report", tmp_path / "results1.json", "--plots", plots)
+    done = penumbra_bench("report", tmp_path / "results1.json", "--plots", plots)
     assert done.returncode == 2 and f"{names[0]} is there already and is no plot" in done.stderr, done.stderr
-    done = penumbra("report", tmp_path / "results1.json", "--plots", plots / names[1])
+    done = penumbra_bench("report", tmp_path / "results1.json", "--plots", plots / names[1])
     assert done.returncode == 1 and "cannot be made" in done.stderr, done.stderr
 
 
 def test_the_results_that_are_kept_can_be_read(tmp_path):
-    """And `make report` has made the plots that README shows of them."""
+    """README must show the plots that `make report` generated from the results."""
     kept = sorted((conftest.ROOT / "bench" / "results").glob("*.json"))
     assert kept
-    done = penumbra("report", *kept, "--plots", tmp_path)
+    done = penumbra_bench("report", *kept, "--plots", tmp_path)
     assert done.returncode == 0, done.stderr
     shown = re.findall(r'<img src="docs/report/plots/([^"]+)"', (conftest.ROOT / "README.md").read_text())
     assert len(shown) == 3
@@ -313,16 +315,16 @@ def test_the_results_that_are_kept_can_be_read(tmp_path):
 
 def test_something_has_to_be_made(tmp_path):
     (tmp_path / "results.json").write_text(json.dumps(two_machines()[0]))
-    done = penumbra("report", tmp_path / "results.json")
+    done = penumbra_bench("report", tmp_path / "results.json")
     assert done.returncode == 2 and "--plots FOLDER" in done.stderr, done.stderr
 
 
 def test_whether_two_runs_agree(tmp_path):
-    """The exit status says it, with a page and without."""
+    """The exit status reports the agreement, with and without a page."""
 
     def agreement(second, *arguments):
         (tmp_path / "second.json").write_text(json.dumps(second))
-        return penumbra("report", tmp_path / "first.json", tmp_path / "second.json", "--agreement", *arguments)
+        return penumbra_bench("report", tmp_path / "first.json", tmp_path / "second.json", "--agreement", *arguments)
 
     first = document("Intel Xeon 8480", [gopt(15), copies(50), exchanges()])
     (tmp_path / "first.json").write_text(json.dumps(first))
@@ -334,6 +336,6 @@ def test_whether_two_runs_agree(tmp_path):
     assert re.search(r"furthest apart.*\n  2 times: E6: look-ups in tables of 1 GiB, plain loop at cuckoo: 15 ", other.stdout)
     nothing = agreement(document("Intel Xeon 8480", []))
     assert nothing.returncode == 3 and "no series in common" in nothing.stderr, nothing.stderr
-    one = penumbra("report", tmp_path / "first.json", "--agreement")
+    one = penumbra_bench("report", tmp_path / "first.json", "--agreement")
     assert one.returncode == 2 and "of two runs, not of 1" in one.stderr, one.stderr
     assert agreement(first, "-o", "-").returncode == 2, "both would go to standard output"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughput per dollar and per watt on the page of `penumbra report`."""
+"""Throughput per dollar and per watt on the page of `penumbra-bench report`."""
 
 import xml.etree.ElementTree as ElementTree
 
@@ -17,7 +17,7 @@ def rates(*ways):
 
 
 def efficiency(folder, documents, prices=None):
-    """What the section has of it."""
+    """Returns the text of the section about efficiency."""
     more = []
     if prices:
         (folder / "prices.yaml").write_text(prices)
@@ -35,7 +35,7 @@ def test_prices(tmp_path):
 
 
 def test_watts_are_those_of_the_measurement(tmp_path):
-    """A benchmark has an entry for each of several measurements."""
+    """A benchmark may have entries for several measurements."""
     measured = rates(contender("scalar", 16.0), contender("cuda", 48.0))
 
     def by(watts):
@@ -45,13 +45,13 @@ def test_watts_are_those_of_the_measurement(tmp_path):
     both = by({"processors": 100.0, "gpus": 60.0})
     assert "A: E8 ipv4 scalar, workers: 1 16 M packets/s 0.16" in both and "48 M packets/s 0.3" in both
     assert "per 1000 dollars" not in both and "no price" not in both, "there are none, which is said once"
-    assert "matches x and y: penumbra report --prices FILE" in both and "of what got its rates is known: B." in both
+    assert "matches x and y: penumbra-bench report --prices FILE" in both and "of what got its rates is known: B." in both
     gpus = by({"gpus": 60.0})
     assert "16 M packets/s no meter of the processor was read" in gpus, "it is told what is missing beside a GPU"
     assert "48 M packets/s 0.8 of the GPU alone" in gpus
     processors = by({"processors": 100.0})
     assert "16 M packets/s 0.16" in processors and "48 M packets/s no meter of the GPU was read" in processors
-    unknown = by(100.0)  # as documents of older programs have it
+    unknown = by(100.0)  # format of documents of older programs
     assert "16 M packets/s no meter of the processor was read" in unknown
     assert "48 M packets/s 0.48, by meters not named" in unknown
 
@@ -64,7 +64,7 @@ def test_places_have_their_axis_and_unit(tmp_path):
 
 
 def test_of_some_prices_those_that_lack_are_told(tmp_path):
-    """A GPU without a price beside a processor with one."""
+    """A GPU has no price, but the processor has one."""
     found = rates(contender("scalar", 16.0), contender("cuda", 48.0))
     prices = 'prices: [{part: "EPYC", dollars: 2000, source: "a shop"}]\n'
     text = efficiency(tmp_path, [document("AMD EPYC 9654", [found], gpu="NVIDIA H200")], prices)
@@ -73,14 +73,14 @@ def test_of_some_prices_those_that_lack_are_told(tmp_path):
 
 
 def test_a_gpu_without_a_meter_of_its_own(tmp_path):
-    """It stands in the table for its price, beside which the page says what was not read."""
+    """The table lists the GPU because of its price, and names the meter that was not read."""
     found = {**rates(contender("scalar", 16.0), contender("cuda", 48.0)), "watts": {"processors": 100.0}}
     text = efficiency(tmp_path, [document("AMD EPYC 9654", [found], gpu="NVIDIA H200")], PRICES)
     assert "ipv4 cuda, workers: 1 48 M packets/s 8 no meter of the GPU was read" in text
 
 
 def test_who_has_no_rates_is_not_missed(tmp_path):
-    """A machine with watts, whose benchmarks have no plot of a rate."""
+    """A machine has watts, but its benchmarks have no plot of a rate."""
     found = {**rates(contender("scalar", 16.0)), "watts": {"processors": 100.0}}
     text = efficiency(tmp_path, [document("x", [found]), document("y", [copies(50)])])
     assert "16 M packets/s 0.16" in text and "Not in the table" not in text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of `penumbra report` as headless Chromium draws them, in windows of several widths."""
+"""Pages of `penumbra-bench report` as headless Chromium draws them, in windows of several widths."""
 
 import html
 import json
@@ -10,14 +10,14 @@ import subprocess
 import pytest
 
 import conftest
-from conftest import penumbra
+from conftest import penumbra_bench
 from report_pages import report, two_machines
 
 pytestmark = pytest.mark.release_only
 CHROMIUM = shutil.which("chromium")
-#: Of frames: Chromium's own windows have 500 pixels at least.
+#: The widths are those of frames, because Chromium's windows have at least 500 pixels.
 WIDTHS = [360, 500, 800, 1400]
-#: Leaves its findings in the page's title. Only in the test's copy: the page has no scripts.
+#: The script writes its findings to the page's title. Only the test's copy has it, because pages have no scripts.
 PROBE = """<script>
 const frame = document.documentElement;
 const box = each => each.getBoundingClientRect();
@@ -69,13 +69,14 @@ def made_up(folder):
 
 def kept(folder):
     results = sorted((conftest.ROOT / "bench" / "results").glob("*.json"))
-    assert penumbra("report", *results, "-o", folder / "report.html").returncode == 0
+    assert penumbra_bench("report", *results, "-o", folder / "report.html").returncode == 0
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: chromium)")
 @pytest.mark.parametrize("make", [made_up, kept])
 def test_in_a_browser(make, tmp_path):
-    """It fits, no text in a plot is cut off, lies on another or touches it, it says nothing on the console, loads nothing."""
+    """The page must fit, print nothing on the console and load nothing. No text in a plot may be cut off, or overlap or
+    touch another text."""
     make(tmp_path)
     (tmp_path / "probe.html").write_text((tmp_path / "report.html").read_text().replace("</body>", PROBE))
     read = "onload=\"this.nextSibling.textContent = this.contentDocument.title\""

@@ -18,21 +18,22 @@ namespace {
 
 constexpr std::size_t kStateBytes = 256 * sizeof(std::uint32_t);
 constexpr std::array<std::size_t, 3> kPatternBytes{8, 12, 16};
-constexpr std::size_t kPatternsBytes = 8 + 12 + 16;  ///< of one of each
+constexpr std::size_t kPatternsBytes = 8 + 12 + 16;  ///< Bytes of one pattern of each length.
 
 struct Shape {
   std::size_t table_bytes = 0;
   std::uint32_t automata = 1;
-  std::uint32_t least_payload = 64, most_payload = 192;  ///< bytes
-  std::uint32_t innocent = 0;  ///< of 100 pieces of a payload so many are random bytes, the others of a pattern
+  std::uint32_t least_payload = 64, most_payload = 192;  ///< Bytes.
+  std::uint32_t innocent =
+      0;  ///< Percentage of a payload's pieces that are random bytes; the rest are pieces of a pattern.
 };
 
-/// Automata one after the other in one table of moves, each for patterns of its own.
+/// Several automata in one table of moves, one after the other, each for its own patterns.
 class Automata {
  public:
   Automata(const Shape& shape, Random& random)
       : moves_(shape.table_bytes / sizeof(std::uint32_t)), patterns_(shape.automata) {
-    // As many patterns as surely find states: each byte takes one at most.
+    // As many patterns as have states for certain: each byte needs at most one state.
     const std::size_t kinds = (shape.table_bytes / kStateBytes / shape.automata - 1) / kPatternsBytes;
     for (auto& patterns : patterns_) {
       for (std::size_t p = 0; p < kinds * kPatternBytes.size(); ++p) {
@@ -54,7 +55,8 @@ class Automata {
 
  private:
   std::uint32_t& move(std::uint32_t state, std::size_t byte) { return moves_[std::size_t{state} * 256 + byte]; }
-  /// Into the last automaton, while it is a tree. That a byte leads nowhere is told by state 0, the child of none.
+  /// Inserts the pattern into the last automaton while it is a tree. State 0 means that a byte has no move; it is the
+  /// child of no state.
   void insert(std::string_view pattern) {
     std::uint32_t state = roots_.back();
     for (const char each : pattern) {
@@ -67,8 +69,8 @@ class Automata {
     }
     ends_[state] = true;
   }
-  /// Makes an automaton of the tree, level by level: where a state has no move of its own, it moves like its suffix,
-  /// the longest proper end of it that begins a pattern too.
+  /// Converts the tree into an automaton, level by level. A state without its own move moves like its suffix: its
+  /// longest proper suffix that is also a prefix of a pattern.
   void complete() {
     const std::uint32_t root = roots_.back();
     std::vector<std::uint32_t> order{root}, suffixes(states() - root, root);
@@ -91,12 +93,12 @@ class Automata {
   }
 
   HugeArray<std::uint32_t> moves_;
-  std::vector<std::vector<std::string>> patterns_;  ///< by automaton
+  std::vector<std::vector<std::string>> patterns_;  ///< By automaton.
   std::vector<std::uint32_t> roots_;
-  std::vector<bool> ends_;  ///< by state: whether a pattern ends there
+  std::vector<bool> ends_;  ///< By state; true if a pattern ends there.
 };
 
-/// Counts by the book: at each byte each length of pattern is looked up in a dictionary.
+/// Counts by dictionary: looks up each pattern length at each byte.
 std::uint32_t count_ends(std::string_view payload, const std::unordered_set<std::string_view>& dictionary) {
   std::uint32_t ends = 0;
   for (std::size_t end = 1; end <= payload.size(); ++end) {
@@ -196,7 +198,7 @@ class AhoCorasick : public Workload {
   aho_corasick_view view_{};
 };
 
-/// Many automata, as an intrusion detection system has them, and their authors' way to make use of that.
+/// Many automata, as in an intrusion detection system, with the techniques of G-Opt's authors for them.
 class Inspection final : public AhoCorasick {
  public:
   Inspection(const Shape& shape, std::uint32_t item_count, std::uint64_t seed)

@@ -15,7 +15,7 @@
 namespace penumbra::bench {
 namespace {
 
-/// The answers step by step, all chains together, from the permutation itself.
+/// Computes the answers from the permutation itself, all chains step by step.
 std::vector<std::uint32_t> follow(const Permutation& next, std::vector<std::uint32_t> at, std::uint32_t steps) {
   for (std::uint32_t step = 0; step < steps; ++step) {
     for (std::uint32_t& each : at) each = next(each);
@@ -23,7 +23,7 @@ std::vector<std::uint32_t> follow(const Permutation& next, std::vector<std::uint
   return at;
 }
 
-/// The answers of chase_and_work().
+/// Computes the answers of chase_and_work().
 std::vector<std::uint32_t> follow_and_work(const Permutation& next, std::vector<std::uint32_t> at, std::uint32_t steps,
                                            std::uint32_t work) {
   std::vector<std::uint32_t> sums(at.size(), 0);

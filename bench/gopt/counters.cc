@@ -13,7 +13,7 @@
 namespace penumbra::bench {
 namespace {
 
-/// A counter of this thread that begins disabled; with another as `leader` both count at the same times.
+/// Opens a counter of this thread, disabled at first. A counter with a `leader` counts at the same times as the leader.
 FileDescriptor open_counter(std::uint64_t event, int leader) {
   perf_event_attr wanted{};
   wanted.type = PERF_TYPE_HARDWARE;
@@ -26,7 +26,7 @@ FileDescriptor open_counter(std::uint64_t event, int leader) {
   return FileDescriptor(static_cast<int>(syscall(SYS_perf_event_open, &wanted, 0, -1, leader, PERF_FLAG_FD_CLOEXEC)));
 }
 
-/// What a read of the group gives, for the format above.
+/// Result of reading the group in the format above.
 struct GroupRead {
   std::uint64_t counters, enabled, running;
   std::array<std::uint64_t, 2> counts;
@@ -44,7 +44,7 @@ std::optional<Counts> counted(const std::function<void()>& work) {
   if (ioctl(instructions.get(), PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP) != 0) return std::nullopt;
   GroupRead found{};
   if (read(instructions.get(), &found, sizeof found) != static_cast<ssize_t>(sizeof found)) return std::nullopt;
-  // Others may have the counters for a part of the time.
+  // Other programs may use the counters part of the time.
   if (found.counts[1] == 0 || found.running < found.enabled) return std::nullopt;
   return Counts{found.counts[0], found.counts[1]};
 }

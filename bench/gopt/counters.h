@@ -7,14 +7,14 @@
 
 namespace penumbra::bench {
 
-/// What the processor's own counters say of some work, outside of the kernel.
+/// Results of the processor's performance counters, without time in the kernel.
 struct Counts {
   std::uint64_t instructions = 0;
   std::uint64_t cycles = 0;
 };
 
-/// Counts while the calling thread does `work`. Nothing where there are no counters, as in many virtual machines, or
-/// the system gives them to nobody.
+/// Counts while the calling thread does `work`. Returns none if there are no counters, as in many virtual machines, or
+/// if the system does not permit their use.
 std::optional<Counts> counted(const std::function<void()>& work);
 
 }  // namespace penumbra::bench

@@ -17,16 +17,16 @@
 namespace penumbra::bench {
 namespace {
 
-/// The key that has this hash.
+/// Returns the key with this hash.
 std::uint32_t key_of(std::uint32_t hash) {
   static const std::uint32_t kSecond = inverse(0x85EBCA77U), kFirst = inverse(0x9E3779B1U);
   const std::uint32_t key = unshifted(unshifted(hash, 16) * kSecond, 15) * kFirst;
   return unshifted(key, 16);
 }
 
-/// A full cuckoo table, with seven slots of eight in use and half of the keys in their second bucket. It is not filled
-/// by insertion, which would take minutes, but by calibration a key for each slot: a hash's upper bits, the tag, can be
-/// chosen freely, and with it the lower ones follow from the bucket.
+/// A full cuckoo table: seven of eight slots are in use, and half of the keys are in their second bucket. Insertion
+/// would take minutes, so the constructor computes a key for each slot instead. The upper bits of a hash, the tag, can
+/// be chosen freely; the lower bits follow from the bucket.
 class Cuckoo final : public Workload {
  public:
   Cuckoo(std::size_t bytes, std::uint32_t item_count, std::uint64_t seed)
@@ -55,10 +55,10 @@ class Cuckoo final : public Workload {
   }
 
  private:
-  static constexpr std::uint32_t kEmpty = CUCKOO_SLOTS - 1;  ///< the slot without a key
+  static constexpr std::uint32_t kEmpty = CUCKOO_SLOTS - 1;  ///< The slot without a key.
 
-  /// The key with this tag that belongs into the bucket, as its first or its second one. A tag's lower bits are the
-  /// slot, and so no key is in the table twice.
+  /// Returns the key with this tag whose first or second bucket is `bucket`. A tag's lower bits are the slot, so that
+  /// no key occurs twice.
   std::uint32_t key_for(std::uint32_t bucket, std::uint32_t tag, bool second) const {
     const std::uint32_t upper = tag << view_.bits;
     return key_of(upper | (second ? cuckoo_second(view_, upper | bucket) : bucket));

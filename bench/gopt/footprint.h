@@ -7,13 +7,12 @@
 
 namespace penumbra::bench {
 
-/// Which cache lines of a table the items read, and how often they read one: a table may be large and its used part
-/// not.
+/// Counts the cache lines of a table that items read, and the reads. The used part of a large table may be small.
 class Footprint {
  public:
   explicit Footprint(std::size_t table_bytes) : used_((table_bytes + kLine - 1) / kLine) {}
 
-  /// An access `offset` bytes behind the table's start.
+  /// Adds an access at `offset` bytes from the table's start.
   void add(std::size_t offset) {
     ++accesses_;
     if (used_[offset / kLine]) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What gopt gains, beside the techniques that hand-written code uses, on lookups in tables in and out of the cache.
+// Measures the gain of gopt, compared with hand-written techniques, for look-ups in tables inside and outside of
+// caches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ constexpr unsigned kRoundsOfPairs = 5;
 
 constexpr std::uint32_t kLongChain = 100, kShortChain = 6;
 constexpr std::uint32_t kItems = 1U << 20;
-/// Of all chains together: so many that no cache holds the lines of a large table that they read, again and again.
+/// Accesses of all chains together, so many that no cache holds the lines of a large table that they read.
 constexpr std::size_t kLeastAccesses = 1U << 20, kMostAccesses = 1U << 24;
 constexpr std::size_t kLineBytes = 64;
 constexpr std::uint32_t kPayloads = 1U << 14;
@@ -36,24 +37,24 @@ constexpr std::uint32_t kPayloads = 1U << 14;
 constexpr char kGopt[] = "gopt", kCalibrated[] = "gopt, calibrated";
 constexpr char kLineRate[] = "line rate: as many random lines, asked for";
 
-/// The rates of a workload's ways by name, with kCalibrated and kLineRate among them.
+/// Rates of a workload's ways by name, including kCalibrated and kLineRate.
 using Rates = std::map<std::string, Series>;
 
 double median_ratio(const Rates& rates, const std::string& of, const std::string& to) {
   return spread(ratio(rates.at(of), rates.at(to)).samples).median;
 }
 
-/// What a way is to us: all but what gopt makes, of a sorted batch too, is how others write it.
+/// Returns the role of a way: gopt's code and the plain loop are ours, also for a sorted batch; other ways are rivals.
 Role role_of_way(const std::string& way) {
   return way.ends_with(kGopt) || way == kPlain ? Role::ours : Role::rival;
 }
 
-/// All ways at their best, in the order of check_and_tune(), then gopt at its calibrated width and the line rate.
+/// All ways at their best size, in the order of check_and_tune(), then gopt at its calibrated width and the line rate.
 struct Measured {
   std::vector<Tuned> ways;
   std::vector<Series> series;
 
-  /// By the names of curves.
+  /// Returns the series by curve name.
   Rates rates() const {
     Rates rates;
     for (const Series& each : series) rates[each.curve] = each;
@@ -61,7 +62,7 @@ struct Measured {
   }
 };
 
-/// Checks all ways and measures each at its best by turns.
+/// Checks all ways, and measures each at its best size in turn.
 Measured measure_ways(Workload& workload, const std::string& title, double seconds, unsigned rounds, Report& report) {
   Measured measured{.ways = check_and_tune(workload), .series = {}};
   report.checked(title + ": every answer of every way at every width equals the oracle's");
@@ -86,7 +87,7 @@ Measured measure_ways(Workload& workload, const std::string& title, double secon
   return measured;
 }
 
-/// Measures and reports.
+/// Measures a workload and reports it.
 Rates measure(Workload& workload, const std::string& title, double seconds, unsigned rounds, const Place& place,
               Report& report) {
   const Measured measured = measure_ways(workload, title, seconds, rounds, report);
@@ -94,7 +95,7 @@ Rates measure(Workload& workload, const std::string& title, double seconds, unsi
   return measured.rates();
 }
 
-/// How many times the plain loop's rate gopt's is, at its best, as a point of a plot.
+/// Reports the rate of gopt at its best width relative to the plain loop, as a point of a plot.
 void report_gain(const std::string& title, const Rates& rates, const Place& place, Report& report) {
   Series gain = ratio(rates.at(kGopt), rates.at(kPlain));
   gain.name = gain.curve = "gopt / plain loop";
@@ -105,7 +106,7 @@ std::string describe(const Workload& workload) {
   return fmt::format("{}; {:.2f} accesses an item; batches of {}", workload.input, workload.accesses, workload.batch);
 }
 
-/// What all workloads are made from.
+/// Inputs of all workloads.
 struct Inputs {
   explicit Inputs(const Options& options)
       : seed(options.seed), routes(input_table(options)), addresses(uniform_addresses(kItems, seed)) {}
@@ -143,7 +144,7 @@ std::unique_ptr<Workload> ipv4(std::size_t /*bytes*/, const Inputs& inputs) {
   return make_ipv4(inputs.routes, inputs.addresses);
 }
 
-/// Makes a workload of that size, if there is memory for it.
+/// Makes a workload of that size, or returns null with a note if there is too little memory.
 std::unique_ptr<Workload> make(const Make& maker, const std::string& kind, std::size_t bytes, const Inputs& inputs,
                                Report& report) {
   const std::size_t needed = bytes + bytes / 4 + kGiB / 2;
@@ -157,13 +158,13 @@ std::unique_ptr<Workload> make(const Make& maker, const std::string& kind, std::
 void set_bars_beside_hand(const std::string& title, const Rates& rates, Report& report) {
   for (const std::string by_hand : {"group prefetching", "AMAC"}) {
     if (!rates.contains(by_hand)) continue;
-    // To two decimals: runs differ in the third.
+    // Rounded to two decimals, because runs differ in the third.
     const double ratio = std::round(100 * median_ratio(rates, kGopt, by_hand)) / 100;
     report.bar(fmt::format("gopt / {}, both at their best, {}", by_hand, title), ratio, 1.0, true);
   }
 }
 
-/// A bar for gopt over the plain loop, if the memory has room for such a gain.
+/// Reports a bar for gopt relative to the plain loop, if the memory permits such a gain.
 void set_bar_over_plain(const std::string& title, const Rates& rates, double wanted, Report& report) {
   const std::string what = "gopt at its best / plain loop, " + title;
   const double gain = median_ratio(rates, kGopt, kPlain), most = median_ratio(rates, kLineRate, kPlain);
@@ -176,7 +177,7 @@ void set_bar_over_plain(const std::string& title, const Rates& rates, double wan
   }
 }
 
-/// E6 and E7: every kind of look-up in a table of kLarge, but IPv4's own, one after the other.
+/// Measures E6 and E7: every kind of look-up in a table of kLarge, one after the other. IPv4 has its own table.
 void measure_large(const Inputs& inputs, unsigned rounds, Report& report) {
   const std::array<std::pair<std::string, Make>, 8> kinds{{{"cuckoo", &cuckoo},
                                                            {"chase of 100", chase_of(kLongChain)},
@@ -205,8 +206,8 @@ void measure_large(const Inputs& inputs, unsigned rounds, Report& report) {
   }
 }
 
-/// Some hundredths are at stake: so many pairs that what disturbs the machine does not decide, each long enough for the
-/// width's next trial.
+/// Compares rates that differ by hundredths. Many pairs of samples reduce the effect of disturbances; each pair is long
+/// enough for the next trial of the width.
 Series calibrated_to_plain(Workload& workload, unsigned pairs) {
   Calibrated calibrated(workload);
   const Way& plain = workload.ways[0];
@@ -238,7 +239,7 @@ void measure_cached(const Inputs& inputs, unsigned rounds, Report& report) {
   }
 }
 
-/// How the gain grows with the table.
+/// Measures how the gain grows with the table.
 void measure_sizes(const Inputs& inputs, unsigned rounds, Report& report) {
   const std::array<std::pair<std::string, Make>, 4> kinds{
       {{"cuckoo", &cuckoo}, {"chase of 100", chase_of(kLongChain)}, {"IPv6 trie", &trie6}, {"names", &names}}};
@@ -258,8 +259,8 @@ void measure_sizes(const Inputs& inputs, unsigned rounds, Report& report) {
   }
 }
 
-/// How the gain falls with the computation between two accesses, by what APUNet goes by (section 3.4): cycles of the
-/// plain loop for an access, its waiting included; here those of the time stamp counter.
+/// Measures how the gain falls with the computation between two accesses. The scale is APUNet's (section 3.4): cycles
+/// of the plain loop per access, with its waits; here in cycles of the time stamp counter.
 void measure_work(const Inputs& inputs, unsigned rounds, Report& report) {
   constexpr std::uint32_t kSteps = 16;
   for (const std::uint32_t work : {1, 10, 30, 100, 300, 800, 1200}) {
@@ -279,7 +280,7 @@ void measure_work(const Inputs& inputs, unsigned rounds, Report& report) {
   }
 }
 
-/// Payloads searched by many automata, which the caches nearly hold.
+/// Measures payloads that many automata search; the caches nearly hold the automata.
 void measure_inspection(const Inputs& inputs, unsigned rounds, Report& report) {
   constexpr std::size_t kBytes = 300 * kMiB;
   constexpr std::uint32_t kAutomata = 450, kInspected = 8192;

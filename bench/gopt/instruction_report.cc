@@ -9,10 +9,10 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::uint32_t kCountedItems = 256;  ///< whose instructions are counted, one by one
+constexpr std::uint32_t kCountedItems = 256;  ///< Items whose instructions are counted by single steps.
 constexpr double kManyAccesses = 100;
 
-/// Instructions an item, and in each round a unit of time, of some ways.
+/// Instructions per item, and per unit of time in each round, of several ways.
 struct InstructionSeries {
   std::vector<Series> an_item, a_time;
 
@@ -26,7 +26,7 @@ struct InstructionSeries {
   }
 };
 
-/// By the processor's counters, of passes over all items. False if there are none.
+/// Counts passes over all items by performance counters. Returns false if there are none.
 bool report_counters(const std::string& title, const Workload& workload, std::span<const Tuned> ways,
                      std::span<const Series> rates, Report& report) {
   InstructionSeries series;
@@ -48,7 +48,7 @@ bool report_counters(const std::string& title, const Workload& workload, std::sp
   return true;
 }
 
-/// Without counters: a few items one instruction at a time, and the ways' rates say how long they take.
+/// Counts a few items by single steps, for machines without counters; the ways' rates provide their times.
 void report_steps(const std::string& title, std::span<const Tuned> ways, std::span<const Series> rates,
                   Report& report) {
   InstructionSeries series;
@@ -72,7 +72,7 @@ void report_steps(const std::string& title, std::span<const Tuned> ways, std::sp
 void report_instructions(const std::string& title, const Workload& workload, std::span<const Tuned> ways,
                          std::span<const Series> rates, Report& report) {
   if (report_counters(title, workload, ways, rates, report)) return;
-  // A step takes microseconds: not for items of thousands of them.
+  // A step takes microseconds, so items with thousands of steps are left out.
   if (workload.accesses < kManyAccesses) report_steps(title, ways, rates, report);
 }
 

@@ -9,7 +9,7 @@
 
 namespace penumbra::bench {
 
-/// Instructions an item and a cycle of the ways whose rates are given.
+/// Reports the instructions per item and per cycle of the ways with the given rates.
 void report_instructions(const std::string& title, const Workload& workload, std::span<const Tuned> ways,
                          std::span<const Series> rates, Report& report);
 

@@ -10,7 +10,7 @@
 namespace penumbra::bench {
 namespace {
 
-/// What the child does: stops, works, stops, and is gone without clearing up.
+/// Runs in the child: stops, works, stops, and ends without cleanup.
 [[noreturn]] void work_watched(const std::function<void()>& work) {
   if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(1);
   raise(SIGSTOP);
@@ -19,7 +19,7 @@ namespace {
   _exit(0);
 }
 
-/// Steps between two stops of the child by SIGSTOP.
+/// Returns the single steps between two stops of the child by SIGSTOP.
 std::optional<std::uint64_t> steps(pid_t child) {
   std::uint64_t count = 0;
   int status = 0;

@@ -7,9 +7,9 @@
 
 namespace penumbra::bench {
 
-/// How many instructions `work` takes, counted one by one: a child does it under the eyes of its parent. That takes
-/// microseconds an instruction, but no hardware counters, which virtual machines seldom have. Nothing if children may
-/// not be traced.
+/// Returns the number of instructions of `work`, by tracing a child in single steps. An instruction takes microseconds,
+/// but no performance counters are needed, which virtual machines seldom have. Returns none if children may not be
+/// traced.
 std::optional<std::uint64_t> instructions(const std::function<void()>& work);
 
 }  // namespace penumbra::bench

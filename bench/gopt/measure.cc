@@ -13,15 +13,15 @@ namespace penumbra::bench {
 namespace {
 
 constexpr std::uint32_t kLinesInARow = 4096;
-constexpr unsigned kPasses = 3;  ///< over all sizes in turn; the median of each counts
-/// A size is tried with one part of the items after the other, so that none finds in a cache what another has read.
+constexpr unsigned kPasses = 3;  ///< Passes over all sizes in turn; the median of each size counts.
+/// A size is tried on one part of the items after the other, so that no trial finds in a cache what another has read.
 constexpr std::uint32_t kParts = 8;
 
 void pass(Workload& workload, const Way& way, std::uint32_t size) {
   for (std::uint32_t first = 0; first < workload.items; first += workload.batch) way.run(first, workload.batch, size);
 }
 
-/// Seconds an item of the part that is `turn`'s.
+/// Returns the seconds per item of the part number `turn`.
 double part_cost(Workload& workload, const Way& way, std::uint32_t size, std::size_t turn) {
   const std::uint32_t batches = workload.items / workload.batch, parts = std::clamp(batches, 1U, kParts);
   const std::uint32_t begin = batches / parts * static_cast<std::uint32_t>(turn % parts) * workload.batch;
@@ -46,7 +46,7 @@ std::vector<Tuned> check_and_tune(Workload& workload) {
   std::vector<Tuned> best;
   for (const Way& way : workload.ways) {
     for (const std::uint32_t size : way.sizes) {
-      // No answer is right by being left over from the way before.
+      // Clears the answers, so that answers of the way before do not count.
       std::ranges::transform(workload.right, workload.found.begin(), [](std::byte right) { return ~right; });
       pass(workload, way, size);
       check(workload, way, size);
@@ -81,7 +81,7 @@ void Calibrated::run(std::uint32_t first) {
 }
 
 double line_rate(const Workload& workload, double seconds) {
-  // The same lines again and again, as in passes over the items, so that a cache holds as many of them.
+  // Repeats the same lines, as passes over the items do, so that a cache holds as many of them.
   const auto lines_of_pass = static_cast<std::uint64_t>(workload.accesses * workload.items);
   Random random(1);
   std::uint64_t asked = 0, pass_ends = lines_of_pass;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the ways of a workload are measured.
+// Measures the ways of a workload.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,26 @@
 
 namespace penumbra::bench {
 
-/// How every workload calls the way that others are held against.
+/// Name of the reference way in every workload.
 inline constexpr char kPlain[] = "plain loop";
 
-/// One way with one size.
+/// A way with a size.
 struct Tuned {
   const Way* way = nullptr;
   std::uint32_t size = 0;
 };
 
-/// Goes over all items in each way with each of its sizes, then over parts of them, and returns each way's fastest.
-/// Throws WrongAnswer if an answer is not the oracle's.
+/// Runs all items in each way with each of its sizes, then parts of the items, and returns each way with its fastest
+/// size. Throws WrongAnswer if an answer differs from the oracle's.
 std::vector<Tuned> check_and_tune(Workload& workload);
 
-/// The plain loop and gopt's function as the engine `gopt` runs them: the width is measured on the batches that come.
+/// Runs the plain loop and gopt's function as the engine `gopt` does: measures the width on the batches of the
+/// workload.
 class Calibrated {
  public:
   /// Runs batches until a width has been chosen.
   explicit Calibrated(Workload& workload);
-  /// A batch from item `first` on; trials come again as they do in the engine.
+  /// Runs a batch from item `first` on. Trials repeat as they do in the engine.
   void run(std::uint32_t first);
   std::uint32_t width() const { return choice_.chosen(); }
 
@@ -40,7 +41,8 @@ class Calibrated {
   gopt::WidthChoice choice_;
 };
 
-/// Million items a second in whole passes over all items, for at least `seconds`; `run_batch(first)` does a batch.
+/// Returns the million items per second in whole passes over all items, for at least `seconds`. `run_batch(first)` runs
+/// a batch.
 template <class RunBatch>
 double rate(const Workload& workload, double seconds, RunBatch run_batch) {
   std::uint64_t done = 0;
@@ -54,7 +56,7 @@ double rate(const Workload& workload, double seconds, RunBatch run_batch) {
   return static_cast<double>(done) / (end - begin) * 1e-6;
 }
 
-/// Million lines a second that a core gets of the workload's table if it does nothing but ask for random ones.
+/// Returns the million lines per second that a core prefetches at random from the workload's table, without other work.
 double line_rate(const Workload& workload, double seconds);
 
 }  // namespace penumbra::bench

@@ -13,10 +13,10 @@
 namespace penumbra::bench {
 namespace {
 
-/// What memcached's slabs have for items of a short value: they are not aligned to cache lines.
+/// Size of a slab's chunk in memcached for items with a short value; chunks are not aligned to cache lines.
 constexpr std::size_t kChunk = 120;
 constexpr std::uint32_t kKeyBytes = 24;
-/// It doubles the table when there are 1.5 items a bucket.
+/// memcached doubles the table when there are 1.5 items per bucket.
 constexpr std::uint64_t kItemsOfFourBuckets = 5;
 
 class Memcached final : public Workload {
@@ -47,7 +47,7 @@ class Memcached final : public Workload {
   memcached_item* stored(std::uint32_t number) {
     return reinterpret_cast<memcached_item*>(memory_.data() + buckets_ * sizeof(void*) + number * kChunk);
   }
-  /// 24 characters that follow from the item's number.
+  /// Returns the key of item `number`, 24 characters.
   std::string text(std::uint32_t number) const { return fmt::format("user:{:016x}:id", Random::mixed(seed_ + number)); }
   static std::uint32_t hash(const std::string& text) {
     std::uint64_t mixed = 0;
@@ -69,7 +69,7 @@ class Memcached final : public Workload {
     *head = item;
   }
 
-  /// Chooses the keys, and counts the lines that a search reads.
+  /// Chooses the keys, and counts the cache lines that a search reads.
   void ask(Random random) {
     std::vector<const memcached_item*> answers(items);
     Footprint footprint(memory_.bytes());
@@ -92,7 +92,7 @@ class Memcached final : public Workload {
     accesses = static_cast<double>(footprint.accesses()) / items;
     set_right(answers);
   }
-  /// Its header, and where its key begins if that is another line.
+  /// Adds an item's header, and the begin of its key if that is in another line.
   void add_item(const memcached_item* item, Footprint& footprint) const {
     constexpr std::size_t kLine = 64;
     const auto offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(item) - memory_.data());

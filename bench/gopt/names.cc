@@ -30,7 +30,7 @@ class Names final : public Workload {
     std::vector<std::uint32_t> answers(items);
     Footprint footprint(buckets_.bytes());
     for (std::uint32_t& answer : answers) {
-      // No other prefix matches: that 64 random bits are those of another name does not happen.
+      // No other prefix matches: two names practically never share 64 random bits.
       const std::uint32_t p = random.below(prefixes_);
       names_name asked = prefix(p);
       for (std::uint32_t c = length(p); c < NAMES_COMPONENTS; ++c) asked.component[c] = random.next();
@@ -55,7 +55,7 @@ class Names final : public Workload {
   }
 
  private:
-  /// Prefix p is not kept, but follows from its number.
+  /// Prefix p is not stored; it follows from its number.
   static std::uint32_t length(std::uint32_t p) { return p % NAMES_COMPONENTS + 1; }
   static std::uint32_t port(std::uint32_t p) { return p % 250 + 1; }
   names_name prefix(std::uint32_t p) const {
@@ -65,7 +65,7 @@ class Names final : public Workload {
     }
     return result;
   }
-  /// False if the bucket is full.
+  /// Returns false if the bucket is full.
   bool insert(std::uint32_t p) {
     const names_name inserted = prefix(p);
     const std::uint64_t hash = names_hash(&inserted, length(p));

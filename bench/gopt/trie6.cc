@@ -16,11 +16,11 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr unsigned kShortest = 48, kLongest = 64;  ///< bits: the prefixes of the paper's measurement
+constexpr unsigned kShortest = 48, kLongest = 64;  ///< Prefix lengths in bits, those of the paper's measurement.
 
-constexpr std::size_t kLeastNodes = kLongest / 8;  ///< for one prefix
+constexpr std::size_t kLeastNodes = kLongest / 8;  ///< Nodes for one prefix.
 
-/// A prefix's bits are the upper ones, the others 0.
+/// A prefix whose bits are the uppermost ones; the other bits are 0.
 struct Prefix6 {
   std::uint64_t bits = 0;
   unsigned length = 0;
@@ -31,7 +31,7 @@ std::uint64_t mask(unsigned length) {
   return ~std::uint64_t{0} << (64 - length);
 }
 
-/// Longest-prefix match by the book: a dictionary for each length, the longest asked first.
+/// Longest-prefix match by a dictionary for each length, the longest first.
 class Dictionaries {
  public:
   void insert(const Prefix6& prefix) { of_length_[prefix.length - kShortest][prefix.bits] = prefix.next_hop; }
@@ -101,7 +101,7 @@ class Trie6 final : public Workload {
     return root_entries_ + std::size_t{node - TRIE6_NODE} * TRIE6_NODE_ENTRIES + byte;
   }
 
-  /// As many as surely find nodes, short ones first.
+  /// Returns as many prefixes as have nodes for certain, short ones first.
   std::vector<Prefix6> random_prefixes(Random& random) const {
     const std::size_t nodes = (entries_.size() - root_entries_) / TRIE6_NODE_ENTRIES;
     std::vector<Prefix6> prefixes;
@@ -114,7 +114,7 @@ class Trie6 final : public Workload {
     std::ranges::sort(prefixes, {}, &Prefix6::length);
     return prefixes;
   }
-  /// After all shorter ones.
+  /// Inserts a prefix. All shorter prefixes must have been inserted before.
   void insert(const Prefix6& prefix) {
     std::size_t slot = root_index(prefix.bits);
     unsigned byte = root_bytes_;
@@ -154,7 +154,7 @@ class Trie6 final : public Workload {
 
   unsigned root_bytes_;
   std::size_t root_entries_;
-  HugeArray<std::uint32_t> entries_;  ///< the root, then the nodes
+  HugeArray<std::uint32_t> entries_;  ///< The root, followed by the nodes.
   std::uint32_t nodes_ = 0;
   std::vector<trie6_address> addresses_;
   trie6_view view_{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `penumbra bench gopt` measures: lookups in a table, done in several ways that give the same answers.
+// Workloads of `penumbra-bench run gopt`: look-ups in a table, done in several ways that give the same answers.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@
 
 namespace penumbra::bench {
 
-/// How the items can be done. `run` does `n` of them from `first` on and leaves their answers in Workload::found, with
-/// `size` (one of `sizes`) of them taking turns.
+/// A way to process the items. `run` processes `n` items from `first` on, with `size` (one of `sizes`) items in turn,
+/// and writes the answers to Workload::found.
 struct Way {
   std::string name;
   std::vector<std::uint32_t> sizes;
   std::function<void(std::uint32_t first, std::uint32_t n, std::uint32_t size)> run;
 };
 
-/// Items of a call: enough for the widest window to be full nearly all the time, and about what the engine `gopt`
-/// takes a sample of the width's trial from.
+/// Items of a call, enough to keep the widest window full nearly all the time. A sample of a width trial in the engine
+/// `gopt` has about as many.
 constexpr std::uint32_t kBatch = 1024;
 
-/// A filled table, items to look up in it, and the ways to do that.
+/// A filled table, items to look up in it, and the ways to do so.
 struct Workload {
-  /// The items are rounded up to whole batches.
+  /// Rounds the items up to whole batches.
   Workload(std::string workload, std::uint32_t least_items, std::uint32_t batch_items = kBatch)
       : name(std::move(workload)),
         items((least_items + batch_items - 1) / batch_items * batch_items),
@@ -40,17 +40,17 @@ struct Workload {
   virtual ~Workload() = default;
 
   std::string name;
-  std::string input;    ///< what is in the table, and what is looked up
-  std::uint32_t items;  ///< all of them; a multiple of `batch`
-  std::uint32_t batch;  ///< items of one call
-  double accesses = 0;  ///< of an item, on average, each to another place of the table
+  std::string input;    ///< Describes the table and the look-ups.
+  std::uint32_t items;  ///< Number of items, a multiple of `batch`.
+  std::uint32_t batch;  ///< Items of one call.
+  double accesses = 0;  ///< Average accesses of an item, each to another place of the table.
   std::span<const std::byte> table;
-  std::vector<Way> ways;         ///< the first is the plain loop, the second what gopt makes of it
-  std::vector<std::byte> found;  ///< the answers, as the kernel writes them
-  std::vector<std::byte> right;  ///< the oracle's
+  std::vector<Way> ways;         ///< First the plain loop, second gopt's code.
+  std::vector<std::byte> found;  ///< Answers as the kernel writes them.
+  std::vector<std::byte> right;  ///< Answers of the oracle.
 
  protected:
-  /// Writes the oracle's answers, and makes place for all others'.
+  /// Stores the oracle's answers, and makes room for the ways' answers.
   template <class Answer>
   void set_right(const std::vector<Answer>& answers) {
     right.resize(answers.size() * sizeof(Answer));
@@ -63,38 +63,39 @@ struct Workload {
   }
 };
 
-/// The widths tried of gopt's functions; 1 is the plain loop.
+/// Widths of gopt's functions that are tried; 1 is the plain loop.
 inline const std::vector<std::uint32_t> kGoptWidths{1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
 
-/// Calls `body` with the size as a constant, as hand-written code has it, if it is one of `Sizes`.
+/// Calls `body` with the size as a constant, as in hand-written code, if it is one of `Sizes`.
 template <std::uint32_t... Sizes, class Body>
 void with_size(std::uint32_t size, Body body) {
   (void)((size == Sizes && (body.template operator()<Sizes>(), true)) || ...);
 }
 
-/// Each makes a table of about so many bytes and `items` lookups (rounded up to whole batches). All is generated from
-/// the seed.
+/// Each function makes a table of about `bytes` bytes and `items` look-ups (rounded up to whole batches). Everything is
+/// generated from the seed.
 
-/// Chains of `steps` accesses through lines of a table.
+/// Makes chains of `steps` accesses through lines of a table.
 std::unique_ptr<Workload> make_chase(std::size_t bytes, std::uint32_t steps, std::uint32_t items, std::uint64_t seed);
-/// Chains with `work` multiplications that wait for each other after each access.
+/// Makes chains with `work` dependent multiplications after each access.
 std::unique_ptr<Workload> make_chase_and_work(std::size_t bytes, std::uint32_t steps, std::uint32_t work,
                                               std::uint32_t items, std::uint64_t seed);
-/// 2-choice 8-slot cuckoo hashing; a table of a power of two of bytes.
+/// Makes 2-choice 8-slot cuckoo hashing; the table's size is a power of two.
 std::unique_ptr<Workload> make_cuckoo(std::size_t bytes, std::uint32_t items, std::uint64_t seed);
-/// IPv6 prefixes of 48 to 64 bits in a trie.
+/// Makes IPv6 prefixes of 48 to 64 bits in a trie.
 std::unique_ptr<Workload> make_trie6(std::size_t bytes, std::uint32_t items, std::uint64_t seed);
-/// Names of four components, longest prefix by hashing; a table of a power of two of bytes.
+/// Makes names of four components, with longest prefix match by hashing; the table's size is a power of two.
 std::unique_ptr<Workload> make_names(std::size_t bytes, std::uint32_t items, std::uint64_t seed);
-/// The hash table of memcached, a get of many keys at a time.
+/// Makes the hash table of memcached, with multi-key gets.
 std::unique_ptr<Workload> make_memcached(std::size_t bytes, std::uint32_t items, std::uint64_t seed);
-/// Payloads that are searched for patterns by an automaton of so many bytes.
+/// Makes payloads that an automaton of `bytes` bytes searches for patterns.
 std::unique_ptr<Workload> make_aho_corasick(std::size_t bytes, std::uint32_t items, std::uint64_t seed);
-/// One batch of payloads of a packet's size, most of them innocent, each searched by one of `automata`, which have so
-/// many bytes together; beside gopt what can be done by hand: the loops interchanged, the batch sorted.
+/// Makes one batch of payloads of a packet's size, most of them without matches. Each is searched by one of `automata`
+/// automata, which have `bytes` bytes together. The ways include manual optimizations: interchanged loops, a sorted
+/// batch.
 std::unique_ptr<Workload> make_inspection(std::size_t bytes, std::uint32_t automata, std::uint32_t items,
                                           std::uint64_t seed);
-/// The table and addresses of `penumbra bench lookup`. Its first level has 32 MiB, whatever the routes.
+/// Uses the table and addresses of `penumbra-bench run lookup`. The table's first level has 32 MiB for any routes.
 std::unique_ptr<Workload> make_ipv4(const InputTable& routes, const InputAddresses& addresses);
 
 }  // namespace penumbra::bench

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lookups of `penumbra bench gopt`: every way of each, in batches of all sizes, against the oracle.
+// Tests the look-ups of `penumbra-bench run gopt`: every way of each workload, in batches of all sizes, against the
+// oracle.
 #include "gopt/workload.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ constexpr bool kIsSanitized = kSanitizerScale > 1;
 std::unique_ptr<Workload> small_ipv4() {
   InputTable routes;
   for (std::uint32_t i = 0; i < 2000; ++i) {
-    // One of four is longer than 24 bits, and has a second level.
+    // Every fourth prefix is longer than 24 bits, and has a second level.
     const unsigned length = i % 4 == 0 ? 28 : 20;
     const Ipv4Prefix place{{(i * 0x9E3779B1U) & (~0U << (32 - length))}, static_cast<std::uint8_t>(length)};
     routes.entries.push_back({place, static_cast<std::uint16_t>(i % 100)});
@@ -39,7 +40,7 @@ struct Named {
 };
 
 class Workloads : public testing::TestWithParam<Named> {};
-/// One of each of gopt's functions, with items that cost little.
+/// One workload for each of gopt's functions, with cheap items.
 class Kernels : public Workloads {};
 
 TEST_P(Workloads, AnswerLikeTheOracleInEachWay) {
@@ -66,9 +67,9 @@ TEST_P(Workloads, AnswerLikeTheOracleInEachWay) {
   }
 }
 
-/// What gopt makes, for each number of items: a ring that never fills, that just fills, that empties at any place.
+/// Runs gopt's code with each number of items: a ring that never fills, that just fills, that empties at any place.
 TEST_P(Kernels, AnswerLikeTheOracleForEveryNumberOfItems) {
-  constexpr std::uint32_t kStep = kIsSanitized ? 5 : 1;  // it divides no width
+  constexpr std::uint32_t kStep = kIsSanitized ? 5 : 1;  // Coprime to the widths.
   const auto workload = GetParam().make();
   const std::size_t bytes = workload->right.size() / workload->items;
   for (const std::uint32_t width : {1, 2, 7, 16, 64, 256}) {

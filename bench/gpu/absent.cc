@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of the measurements where the build has no nvcc, or not the gopt compiler for the CPU beside the GPU.
+// Registers the measurements as unavailable if the build has no nvcc, or no gopt compiler for the CPU contenders.
 #include <stdexcept>
 
 #include "gpu/measurements.h"

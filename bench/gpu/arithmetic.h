@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who does which part of some items.
+// Divides items into parts, and compares rates.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,21 @@
 
 namespace penumbra::bench::gpu {
 
-/// How many of `items` each of `parts` does, so that none has more than one more than another.
+/// Divides `items` into `parts` shares that differ by at most one.
 std::vector<std::uint32_t> shares(std::uint32_t items, unsigned parts);
 
-/// A contender's rates for amounts of work an item, in rising order.
+/// A contender's rates by amount of work per item, in ascending order.
 struct RatesByWork {
   std::string name;
   std::vector<double> rates;
 };
 
-/// The least amount of work from which on `rates` are always above `others`, and to the largest measured; 0: none.
+/// Returns the least amount of work from which on `rates` exceed `others` up to the largest measured amount; 0: there
+/// is none.
 std::uint32_t crossover(std::span<const std::uint32_t> work, std::span<const double> rates,
                         std::span<const double> others);
 
-/// In words, for each of `others`, from how many `unit` on `contender` is ahead.
+/// Describes for each of `others` from how many `unit` on `contender` is faster.
 std::string describe_crossovers(const RatesByWork& contender, std::span<const RatesByWork> others,
                                 std::span<const std::uint32_t> work, const std::string& unit);
 

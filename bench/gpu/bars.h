@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bars of `penumbra bench gpu`.
+// The bars of `penumbra-bench run gpu`.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many small buffers in flight to a kernel that never stops (Intel, section IV), and how the host learns of its answers
-// (APUNet, section 4.5).
+// Measures many small buffers in flight to a resident kernel (Intel, section IV), and how the host learns of its
+// answers (APUNet, section 4.5).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr unsigned kMostSlots = 144;
 constexpr unsigned kMostThreads = 256;
 constexpr std::uint32_t kBufferItems = 32;
 
-/// Microseconds a buffer of `items` numbers with `slots` of them in flight, from one thread.
+/// Returns the microseconds per buffer of `items` numbers with `slots` buffers in flight, from one thread.
 double exchange_time(ResidentExchange& exchange, unsigned slots, std::uint32_t items) {
   const Running running(exchange);
   for (unsigned slot = 0; slot < slots; ++slot) exchange.post(slot, items);

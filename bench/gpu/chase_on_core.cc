@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In a unit of its own: what else is in one bears upon how a loop is compiled.
+// Compiled as a separate unit, because other code in a unit affects how a loop is compiled.
 #include "chase.gopt.h"
 #include "gpu/chain_table.h"
 

@@ -25,7 +25,7 @@
 namespace penumbra::bench::gpu {
 namespace {
 
-constexpr std::size_t kFewRulesAtMost = 2000;  ///< for the bar of 1 K
+constexpr std::size_t kFewRulesAtMost = 2000;  ///< Most rules of a set for the bar of 1 K rules.
 constexpr std::size_t kHeaders = std::size_t{1} << 20;
 constexpr std::uint32_t kManyRules = 512 * 256, kManyClasses = 512, kFewRules = 1000, kFewClasses = 64;
 constexpr std::uint32_t kPublishedBatch = 65'536;
@@ -34,13 +34,13 @@ constexpr std::string_view kCuda = "cuda";
 constexpr char kNoCuda[] = "the engine cuda is absent";
 constexpr char kPublished[] = "the published design";
 
-/// An engine with the batches that suit it.
+/// An engine with suitable batch sizes.
 struct Way {
   const char* engine;
   std::vector<std::uint32_t> batches;
   std::vector<unsigned> threads;
-  std::uint32_t in_flight;  ///< headers of a thread
-  double seconds;           ///< of a sample: a slow core does at least some 150 batches of its size in it
+  std::uint32_t in_flight;  ///< Headers in flight per thread.
+  double seconds;           ///< Duration of a sample; a slow core does at least about 150 batches in it.
 };
 const std::vector<Way>& ways() {
   static const std::vector<Way> kAll{{"gopt", {256}, {1, 2, 4, 8, 15}, 1024, 0.3},
@@ -73,7 +73,7 @@ std::vector<RuleTask> tasks_of_5_fields(const Options& options) {
   return tasks;
 }
 
-/// A structure's rate on an engine at its best, in M headers/s; nothing if the engine is not here.
+/// Returns the highest rate of a structure on an engine, in M headers/s; none if the engine is not available.
 std::optional<double> measure(const Way& way, const std::string& structure, const RuleTask& task, RuleWork& work,
                               const Options& options, Report& report) {
   const std::string engine = std::string(way.engine).substr(0, std::string(way.engine).find(','));
@@ -84,7 +84,7 @@ std::optional<double> measure(const Way& way, const std::string& structure, cons
   }
   const unsigned most = std::max(core_count(), 2U) - 1;
   double best = 0;
-  std::deque<Load> loads;  // the last ones are there when the engine says what it has
+  std::deque<Load> loads;  // The last loads must exist when the engine's notes are read.
   for (const unsigned threads : team_sizes(way.threads, most)) {
     loads.clear();
     std::vector<Contender> turns;
@@ -105,7 +105,7 @@ std::optional<double> measure(const Way& way, const std::string& structure, cons
   return best;
 }
 
-/// Of one structure on every engine; returns that by `cuda`.
+/// Measures one structure on every engine. Returns its rate on `cuda`.
 std::optional<double> measure_all(const std::string& structure, const RuleTask& task, RuleWork& work,
                                   const Options& options, Report& report) {
   std::optional<double> by_cuda;
@@ -120,7 +120,7 @@ std::optional<double> measure_all(const std::string& structure, const RuleTask& 
   return by_cuda;
 }
 
-/// What copies alone leave of the bus: headers there and answers back.
+/// Reports the limit of the bus: only copies of headers to the GPU and of answers back.
 void tell_of_bus(const RuleTask& task, const Options& options, Report& report) {
   const Bus bus(key_bytes_of(task.fields), sizeof(std::uint32_t));
   report.compare(fmt::format("{}: headers there and answers back, and nothing else", task.name), "M headers/s",
@@ -134,7 +134,7 @@ double millions_a_second(Classify classify) {
   return static_cast<double>(kHeaders) / (now() - begin) * 1e-6;
 }
 
-/// The shader and the published design on data that is there, and both with copies.
+/// Compares the shader with the published design, on data that the GPU has, and with copies.
 void compare_with_published(const RuleTask& task, const std::vector<std::uint32_t>& right, RuleWork& work,
                             std::optional<double> by_cuda, const Options& options, Report& report) {
   const ShaderOnGpu shader(work, kHeaders);
@@ -195,7 +195,7 @@ void measure_many_rules(const Options& options, Report& report) {
   compare_with_published(task, right, bloom, by_cuda, options, report);
 }
 
-/// By the structure that `cuda` searches fastest; nothing if it is not here.
+/// Returns the rate on `cuda` of the fastest structure; none if the engine is not available.
 std::optional<double> measure_few_rules(const RuleTask& task, const Options& options, Report& report) {
   report.input(task.name, fmt::format("{} rules; headers drawn from them, in random order", task.rules.size()));
   tell_of_bus(task, options, report);

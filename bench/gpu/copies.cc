@@ -31,7 +31,7 @@ void fill_with_noise(std::span<std::byte> bytes, std::uint64_t seed) {
   }
 }
 
-/// Every way, once, there and back.
+/// Checks every kind of copy once in both directions.
 void check_copies(Buffers& buffers, std::uint64_t seed) {
   fill_with_noise(buffers.pinned.span(), seed);
   buffers.there.copy(buffers.device.data(), buffers.pinned.data(), kLargestCopy);
@@ -50,7 +50,7 @@ void check_copies(Buffers& buffers, std::uint64_t seed) {
   }
 }
 
-/// Gigabytes a second of all that `copy` moves with one call, one call behind the other.
+/// Returns the gigabytes per second that consecutive calls of `copy` move.
 template <class Copy>
 double gigabytes_a_second(Buffers& buffers, std::size_t bytes, std::size_t bytes_of_a_call, Copy copy) {
   const std::size_t calls = std::clamp<std::size_t>(kBytesOfASample / bytes, 4, 2000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CUDA runtime with errors as exceptions, and what has to be given back.
+// CUDA runtime calls with errors as exceptions, and owners of its resources.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,8 +20,8 @@ inline void check(cudaError_t error, const char* doing) {
   throw std::runtime_error(std::string(doing) + ": " + cudaGetErrorString(error));
 }
 
-/// So many elements in memory of the GPU's own, or of the host's that the GPU reads and writes too, at the same
-/// address; none of them written yet.
+/// An array of `count` uninitialized elements. The array is in GPU memory, or in host memory that the GPU accesses at
+/// the same address.
 template <class Element, cudaError_t (*Take)(void**, std::size_t), cudaError_t (*GiveBack)(void*)>
 class CudaArray {
  public:
@@ -61,13 +61,13 @@ using DeviceArray = CudaArray<Element, &take_own, &cudaFree>;
 template <class Element>
 using SharedArray = CudaArray<Element, &take_shared, &cudaFreeHost>;
 
-/// Copies all of `from` to the GPU or back, and returns when that is done.
+/// Copies all of `from` to the GPU or back, and waits for the end.
 template <class Element>
 void copy_now(std::remove_const_t<Element>* to, std::span<Element> from) {
   check(cudaMemcpy(to, from.data(), from.size_bytes(), cudaMemcpyDefault), "copying");
 }
 
-/// A stream that waits for no other.
+/// A stream that does not synchronize with others.
 class Stream {
  public:
   Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream"); }
@@ -87,10 +87,10 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// What a stream is given once, to be launched as often as wanted.
+/// Work of a stream, recorded once and launched any number of times.
 class Graph {
  public:
-  /// `give` gives work to the stream, which does not run it now.
+  /// `give` gives work to the stream, which records it instead of running it.
   template <class Give>
   Graph(const Stream& stream, Give give) {
     check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), "recording a graph");

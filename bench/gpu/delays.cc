@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Throughput against the maximum delay of a batch, by one worker and by several (GSwitch, figures 10 and 11).
+// Measures throughput against the maximum delay of a batch, by one worker and by several (GSwitch, figures 10 and 11).
 #include <fmt/format.h>
 
 #include <array>
@@ -24,11 +24,11 @@ namespace {
 
 constexpr std::array<std::pair<const char*, double>, 4> kDelayed{
     {{"cuda", 0}, {"cuda,max_delay=20", 20}, {"cuda,max_delay=100", 100}, {"cuda,max_delay=500", 500}}};
-/// What the paper's microbenchmarks have; its figures 10 and 11 have a real set, of 1834 rules in 80 classes.
+/// Numbers of the paper's microbenchmarks. The paper's figures 10 and 11 use a real set of 1834 rules in 80 subtables.
 constexpr std::uint32_t kDelayedRules = 1024, kDelayedClasses = 128;
 constexpr std::size_t kDelayedHeaders = std::size_t{1} << 18;
 
-/// What the curve of so many workers is called, whatever the machine.
+/// Returns the name of the curve for `workers` workers, which does not depend on the machine.
 std::string curve_of(unsigned workers) {
   const bool is_most = workers > 1 && workers == worker_counts().back();
   return is_most ? "as many workers as cores but one" : workers_in_words(workers);

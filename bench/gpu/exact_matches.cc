@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One core that hands its look-ups to a GPU, beside one that does them: flows and stations by their number (Intel's
-// integrated GPUs, figure 5).
+// Compares one core that hands its look-ups to a GPU with one that does them itself. The look-ups are of flows and
+// stations, by their number (Intel's integrated GPUs, figure 5).
 #include <fmt/format.h>
 
 #include <array>
@@ -20,7 +20,7 @@ namespace penumbra::bench::gpu {
 namespace {
 
 constexpr std::array<std::size_t, 4> kNumbers{16'000, 250'000, 1'000'000, 4'000'000};
-constexpr std::uint32_t kItems = 32;  ///< of a batch, the paper's
+constexpr std::uint32_t kItems = 32;  ///< Items of a batch, as in the paper.
 constexpr const char* kExactEngines[] = {"scalar", "gopt", "cuda", "cuda-resident,slots=144"};
 
 template <class Work>

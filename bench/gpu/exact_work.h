@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exact match: keys that are all in a table, searched at random.
+// Exact-match work: random searches for keys that are all in the table.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ class ExactWork : public LookupWorkOf<Key, Answer> {
   Table& penumbra_table() override { return owner_.table(); }
 
  protected:
-  /// `arguments` are the owner's, but for the grace periods.
+  /// `arguments` are those of the owner's constructor without the grace periods.
   template <class... Arguments>
   explicit ExactWork(Arguments... arguments)
       : LookupWorkOf<Key, Answer>(kExactSearches), owner_(arguments..., no_readers_) {}
   Owner& owner() { return owner_; }
-  /// Keys below `count`, by number, and what was put into the table for them.
+  /// Draws keys with numbers below `count`, and sets the answers that the table has for them.
   template <class KeyOf, class AnswerOf>
   void draw(std::size_t count, std::uint64_t seed, const KeyOf& key_of, const AnswerOf& answer_of) {
     Random random(seed);
@@ -44,13 +44,13 @@ class ExactWork : public LookupWorkOf<Key, Answer> {
   Owner owner_;
 };
 
-/// So many flows, one of four of IPv6.
+/// Searches in a table of `flows` flows; every fourth flow is IPv6.
 class FlowsWork final : public ExactWork<flow_key, std::uint32_t, FlowTable> {
  public:
   FlowsWork(std::size_t flows, std::uint64_t seed);
 };
 
-/// So many stations of a switch.
+/// Searches in a switch's table of `stations` stations.
 class StationsWork final : public ExactWork<std::uint64_t, std::uint16_t, StationTable> {
  public:
   StationsWork(std::size_t stations, std::uint64_t seed);

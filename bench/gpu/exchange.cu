@@ -15,7 +15,7 @@ __global__ void answers(const std::uint32_t* in, std::uint32_t* out, std::uint32
   for (std::uint32_t i = thread_number(); i < items; i += step) out[i] = answer(in[i]);
 }
 
-/// Reads what was written before the request, for the thread that reads the request acquires it, and a barrier follows.
+/// Reads data that the host wrote before the request: one thread acquires the request, and a barrier follows.
 __global__ void exchange(ExchangeSlot* slots) {
   ExchangeSlot& slot = slots[blockIdx.x];
   const std::uint32_t* const in = slot.in;

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::uint32_t kMostNumbers = 1U << 18;
 constexpr unsigned kGroups = 64, kThreads = 256;
-constexpr std::uint32_t kOfAGroup = 1024;  ///< numbers; more only where no group is left
+constexpr std::uint32_t kOfAGroup = 1024;  ///< Numbers per group; more only if no group is left.
 constexpr std::uint32_t kExchanges = 300;
 
-/// Copies to the GPU, a kernel and copies back, each time given anew or as a graph.
+/// Copies to the GPU, a kernel and copies back, given to the stream each time or launched as a graph.
 class ByCopies {
  public:
   explicit ByCopies(std::uint32_t numbers)
@@ -37,7 +37,7 @@ class ByCopies {
     graph_.launch(stream_);
     stream_.wait();
   }
-  /// Of both ways, with other numbers each time.
+  /// Checks the answers of both variants with different numbers.
   void check_answers() const {
     std::iota(in_.span().begin(), in_.span().end(), 3);
     once();
@@ -66,7 +66,7 @@ class ByCopies {
   Graph graph_;
 };
 
-/// The numbers shared out among groups that never stop.
+/// Returns the microseconds of an exchange whose numbers are divided among resident groups.
 double by_polling(ResidentExchange& exchange, std::uint32_t numbers) {
   const unsigned groups = std::clamp((numbers + kOfAGroup - 1) / kOfAGroup, 1U, kGroups);
   const std::vector<std::uint32_t> parts = shares(numbers, groups);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a GPU, the bus to it and the engines on it can do, beside the CPU: one benchmark for each of the papers'
-// measurements.
+// Measures a GPU, the bus to it and the engines on it, compared with the CPU. There is one benchmark for each of the
+// papers' measurements.
 #include "bench.h"
 #include "gpu/measurements.h"
 

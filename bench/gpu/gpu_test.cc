@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `penumbra bench gpu` does without a GPU: the arithmetic of its figures, its teams of threads, its bars.
+// Tests the parts of `penumbra-bench run gpu` that need no GPU: the arithmetic of its figures, its teams of threads,
+// its bars.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,7 +109,7 @@ TEST(Hashes, WaitForEachOther) {
   EXPECT_GT(seen.size(), 99'990U) << "of so many 32-bit hashes about one pair is equal by chance";
 }
 
-/// An engine that takes batches, refuses every third and gives them back later.
+/// An engine queue that takes batches, refuses every third and returns them later.
 class LateQueue final : public EngineQueue {
  public:
   LateQueue(std::unique_ptr<EngineQueue> queue, std::uint64_t& batches) : queue_(std::move(queue)), batches_(batches) {}
@@ -140,7 +141,7 @@ class LateEngine final : public Engine {
   std::unique_ptr<EngineQueue> open_queue() override {
     return std::make_unique<LateQueue>(engine_.open_queue(), batches_);
   }
-  /// That its queues have taken.
+  /// Returns the number of batches that the queues have taken.
   std::uint64_t batches() const { return batches_; }
 
  private:
@@ -186,7 +187,7 @@ TEST_F(Lookups, AreCountedThatAreBackInTime) {
   LookupStream stream(late, *work_, 48, kInFlight, 15);
   const double begin = now();
   const LookupStream::Counted counted = stream.count_over(0.01, kInFlight);
-  EXPECT_GT(counted.seconds, 0.0099);  // a sum and a difference of times since the start, which are rounded
+  EXPECT_GT(counted.seconds, 0.0099);  // The value is the rounded difference of two sums of times since the start.
   EXPECT_LE(counted.seconds, now() - begin);
   EXPECT_LE(counted.batches, late.batches());
   EXPECT_GE(counted.batches + std::uint64_t{2} * kInFlight, late.batches())

@@ -5,11 +5,11 @@
 
 namespace penumbra::bench::gpu {
 
-constexpr std::uint32_t kThreads = 256;  ///< of a block
+constexpr std::uint32_t kThreads = 256;  ///< Threads of a block.
 constexpr std::uint32_t blocks_of(std::uint32_t threads) {
   return (threads + kThreads - 1) / kThreads;
 }
-/// The number of this thread among all.
+/// Returns the number of this thread in the grid.
 __device__ inline std::uint32_t thread_number() {
   return blockIdx.x * blockDim.x + threadIdx.x;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Results made visible to the host once a group, or item by item (APUNet, section 4.5).
+// Measures how fast results become visible to the host, by group or item by item (APUNet, section 4.5).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace penumbra::bench::gpu {
 namespace {
 
 constexpr unsigned kFewGroups = 144, kManyGroups = 1152;
-constexpr std::uint32_t kPublishedWords = 1U << 25;  ///< of a sample
+constexpr std::uint32_t kPublishedWords = 1U << 25;  ///< Words of a sample.
 
-/// Groups that write items of so many words to the host's memory, in one of the ways.
+/// Groups that write items of `item_words` words to host memory in one of the ways.
 class Publisher {
  public:
   Publisher(unsigned groups, std::uint32_t item_words, Publishing way)
@@ -40,7 +40,7 @@ class Publisher {
       if (flags_[flag] != rounds) throw WrongAnswer(fmt::format("publishing: flag {} is wrong", flag));
     }
   }
-  /// Million items a second.
+  /// Returns the million items per second.
   double rate() const {
     const double begin = now();
     const std::uint32_t rounds = kPublishedWords / (groups_ * kPublishedItems * item_words_);
@@ -62,7 +62,7 @@ class Publisher {
   Stream stream_;
 };
 
-/// All ways that differ; returns the ratio of the group's rate to that of the atomics.
+/// Measures all ways that differ. Returns the ratio of the group's rate to that of the atomics.
 double measure_item(unsigned groups, std::uint32_t item_words, const Options& options, Report& report) {
   const Publisher by_group(groups, item_words, Publishing::group), by_item(groups, item_words, Publishing::item),
       by_words(groups, item_words, Publishing::words);

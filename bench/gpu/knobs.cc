@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets classified by a GPU, copies included, one knob of the rules turned at a time (GSwitch, figures 5 to 9).
+// Measures packet classification by a GPU, copies included, while one property of the rules varies (GSwitch, figures 5
+// to 9).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ constexpr std::uint32_t kKnobBatch = 65'536;
 constexpr unsigned kMostKnobThreads = 8;
 constexpr double kSampleSeconds = 0.05;
 constexpr char kEngine[] = "cuda";
-/// The paper's own.
+/// Structures of the paper.
 constexpr const char* kStructures[] = {"linear", "tuple", "bloom"};
 
 struct KnobPlace {
@@ -36,7 +37,7 @@ struct KnobPlace {
   unsigned threads;
 };
 
-/// Those of the paper's structures that have something to show at a place.
+/// Returns the paper's structures that take part at a point.
 std::vector<const RuleStructure*> structures_at(const KnobPlace& place) {
   std::vector<const RuleStructure*> all;
   for (const RuleStructure& structure : rule_structures()) {
@@ -46,7 +47,7 @@ std::vector<const RuleStructure*> structures_at(const KnobPlace& place) {
   return all;
 }
 
-/// What copies of headers there and answers back come to, and nothing else: the bound of all places with such rules.
+/// Measures only copies of headers to the GPU and of answers back: the limit at all points with such rules.
 Series bus_of(RuleFields fields, unsigned rounds) {
   const Bus bus(key_bytes_of(fields), sizeof(std::uint32_t));
   Series series{"the bus", {}, Role::limit};
@@ -54,7 +55,7 @@ Series bus_of(RuleFields fields, unsigned rounds) {
   return series;
 }
 
-/// All structures by one engine, by turns, beside the bus.
+/// Measures all structures on one engine in turn, and the bus.
 void measure(const KnobPlace& place, const Series& bus, const Options& options, Report& report) {
   const std::string title = fmt::format("{}, by a GPU", place.sweep.title);
   const std::string name = fmt::format("{}: {:g} {}", title, place.setting.at, place.sweep.axis);

@@ -21,20 +21,22 @@ constexpr std::uint32_t kLookups = 32;
 constexpr unsigned kLatencies = 10'000;
 constexpr std::uint32_t kDepths[] = {1, 2, 4, 8, 16, 32, 72, 144};
 constexpr std::uint32_t kMostDepth = 144;
-constexpr std::uint64_t kBatchesOfASample = 20'000;  ///< and so many more with more in flight, so that it takes 20 ms
+constexpr std::uint64_t kBatchesOfASample =
+    20'000;  ///< Batches of a sample. More in flight add batches, so that a sample takes 20 ms.
 constexpr char kResidentLatencies[] = "cuda-resident,slots=144";
-/// Beside the CPU: as `cuda` chooses, by copies, without (zero copy), and without by a kernel that stays (Intel).
+/// CPU engines, `cuda` by its own choice, with copies, without copies (zero copy), and a resident kernel without copies
+/// (Intel).
 constexpr const char* kLatencyEngines[] = {"scalar",        "gopt",          "cuda",
                                            "cuda,mapped=0", "cuda,mapped=1", kResidentLatencies};
 constexpr char kByFlag[] = "bare kernel, a flag behind the data";
 constexpr char kByPieces[] = "bare kernel, a number in each 16 bytes";
 
-/// Medians and 99th percentiles, one a round.
+/// Medians and 99th percentiles, one per round.
 struct Latencies {
   explicit Latencies(const std::string& name, Role role = Role::ours)
       : medians{name + ", median", {}, role, "median"}, p99s{name + ", p99", {}, role, "99th percentile"} {}
 
-  /// A round: microseconds of each call of `once`, after some unmeasured ones.
+  /// Measures a round: the microseconds of each call of `once`, after some unmeasured calls.
   template <class Once>
   void measure(Once once) {
     for (unsigned i = 0; i < kLatencies / 10; ++i) once();
@@ -88,7 +90,8 @@ Latencies of_engine(const std::string& choice, LookupStream& stream, unsigned ro
 
 const Plot kInFlightPlot{"E18", fmt::format("batches of {} in flight, one thread", kLookups), "batches in flight"};
 
-/// Microseconds a batch with so many in flight, from one thread whose core is whole, if it ever is.
+/// Measures the microseconds per batch by number of batches in flight, from one thread. The samples are of a whole
+/// core, if it ever is whole.
 std::vector<Series> costs_in_flight(const std::string& choice, LookupStream& stream, unsigned rounds, Report& report) {
   std::vector<Series> series;
   run_team(1, [&](unsigned) {
@@ -105,7 +108,7 @@ std::vector<Series> costs_in_flight(const std::string& choice, LookupStream& str
                          });
                        }});
     }
-    series = interleave(turns, rounds, FirstRound::measured);  // all is warm from the check
+    series = interleave(turns, rounds, FirstRound::measured);  // The check has warmed everything up.
     if (core.shared() > 0) {
       report.note(fmt::format("{}: {} of {} samples are of a core that was not whole in {} trials", choice,
                               core.shared(), core.samples(), WholeCore::kMostCalls));

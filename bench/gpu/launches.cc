@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kLaunches = 1000;
 
-/// A kernel of so many threads, each of which writes its number.
+/// A kernel of `threads` threads, each of which writes its number.
 class Launch {
  public:
   explicit Launch(std::uint32_t threads) : threads_(threads), out_(threads), graph_(stream_, [this] { start(); }) {}
@@ -27,7 +27,7 @@ class Launch {
     graph_.launch(stream_);
     check_numbers();
   }
-  /// Microseconds from the call until its end is known.
+  /// Returns the microseconds from the call until the end is known.
   double until_done() const {
     return microseconds_each(kLaunches, [this] {
       start();
@@ -49,7 +49,7 @@ class Launch {
  private:
   static constexpr std::uint32_t kFirst = 12345;
 
-  /// That the numbers stand there; wipes them out.
+  /// Checks the written numbers, and clears them.
   void check_numbers() const {
     stream_.wait();
     std::vector<std::uint32_t> found(threads_);
@@ -66,7 +66,7 @@ class Launch {
   Graph graph_;
 };
 
-/// A batch of the engine `cuda`'s kind: other places each time, and a flag that says that it is answered.
+/// A batch like those of the engine `cuda`: other addresses each time, and a flag that shows the answer.
 class FlaggedLaunch {
  public:
   FlaggedLaunch() {
@@ -99,7 +99,8 @@ class FlaggedLaunch {
   }
 
  private:
-  static constexpr std::uint32_t kLookAfter = 1 << 20;  ///< turns without an answer, whether the kernel has failed
+  static constexpr std::uint32_t kLookAfter =
+      1 << 20;  ///< Turns without an answer before a check if the kernel has failed.
   static constexpr std::uint32_t kPlaces = 16;
   static constexpr std::size_t kNumbers = std::size_t{kPlaces} * FlaggedBatch::kItems;
 
@@ -136,7 +137,7 @@ class FlaggedLaunch {
       if (turns % kLookAfter == 0 && cudaStreamQuery(stream_.get()) != cudaErrorNotReady) stream_.wait();
     }
   }
-  /// Of the last batch; wipes them out.
+  /// Checks the answers of the last batch, and clears them.
   void check_answers() const {
     for (std::uint32_t i = 0; i < FlaggedBatch::kItems; ++i) {
       if (batch_.out[i] != answer(batch_.in[i])) throw WrongAnswer(fmt::format("a flagged launch: answer {}", i));

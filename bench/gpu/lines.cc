@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shaders that count. This file is compiled by itself, so that what the word means here means it nowhere else.
+// Counts cache lines in shaders by a different g_expensive(). Compiled separately, so that its definition has no effect
+// elsewhere.
 #include "gpu/lines.h"
 
 #include <gopt.h>

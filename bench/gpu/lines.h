@@ -5,7 +5,8 @@
 
 namespace penumbra::bench::gpu {
 
-/// How many lines a look-up of this work reads on the average: how often its shader says g_expensive().
+/// Returns the average number of cache lines that a look-up of this work reads: the calls of g_expensive() by its
+/// shader.
 double lines_a_lookup(LookupWork& work);
 
 }  // namespace penumbra::bench::gpu

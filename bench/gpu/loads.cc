@@ -11,10 +11,10 @@
 namespace penumbra::bench::gpu {
 namespace {
 
-constexpr std::uint32_t kLeastBatches = 4, kMostBatches = 128;  ///< of a thread, in flight
+constexpr std::uint32_t kLeastBatches = 4, kMostBatches = 128;  ///< Batches in flight per thread.
 constexpr std::size_t kBusItems = std::size_t{1} << 23;
 constexpr unsigned kBusCopies = 16;
-constexpr std::uint32_t kWarmUpItems = 1U << 17;  ///< of a thread, for `gopt` to have tried its widths
+constexpr std::uint32_t kWarmUpItems = 1U << 17;  ///< Items per thread, enough for `gopt` to have tried its widths.
 
 }  // namespace
 

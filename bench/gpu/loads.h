@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An engine under load from several threads, beside what the bus to the GPU can carry.
+// An engine under load from several threads, and the limit of the bus to the GPU.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace penumbra::bench::gpu {
 
-/// What the bus can carry at most: a key there and an answer back for each look-up, in large copies and nothing else.
+/// Limit of the bus: a key to the GPU and an answer back for each look-up, in large copies without other work.
 class Bus {
  public:
   Bus(std::size_t key_bytes, std::size_t answer_bytes);
 
-  /// Million look-ups a second.
+  /// Returns the million look-ups per second.
   double rate() const;
 
  private:
@@ -27,31 +27,31 @@ class Bus {
   Stream there_, back_;
 };
 
-/// How an engine is loaded.
+/// Load of an engine.
 struct LoadShape {
-  std::uint32_t items;  ///< of a batch
-  unsigned threads;     ///< each with a queue of its own
-  /// Look-ups that a thread has in flight, in 4 batches to 128: several times what the longest way takes.
+  std::uint32_t items;  ///< Items of a batch.
+  unsigned threads;     ///< Each thread has a queue.
+  /// Look-ups in flight per thread, in 4 to 128 batches. Processing them takes several times the longest latency.
   std::uint32_t items_in_flight = 1U << 18;
-  double seconds = 0.05;  ///< of a sample
+  double seconds = 0.05;  ///< Duration of a sample.
 };
 
-/// Engine and work outlive it.
+/// An engine under load. Engine and work must outlive it.
 class Load {
  public:
   Load(Engine& engine, LookupWork& work, const LoadShape& shape);
 
-  /// Throws WrongAnswer unless every answer of some rounds of batches is the right one.
+  /// Throws WrongAnswer unless every answer of some rounds of batches is right.
   void check();
-  /// Million look-ups a second, of the batches that are back when the sample ends, and of each thread's first where
-  /// that takes longer: all of them over the longest time that a thread was waited for, so rather less than was done.
+  /// Returns the million look-ups per second of the batches that are back when the sample ends; each thread's first
+  /// batch always counts. The time is the longest that any thread was waited for, so the rate is rather too low.
   double rate();
   std::string name() const;  ///< "batches of 1024, 4 threads"
   std::string team() const;  ///< "4 threads"
 
  private:
   const LoadShape shape_;
-  const std::uint32_t in_flight_;  ///< batches of a thread
+  const std::uint32_t in_flight_;  ///< Batches in flight per thread.
   std::vector<std::unique_ptr<LookupStream>> streams_;
 };
 

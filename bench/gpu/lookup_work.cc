@@ -13,8 +13,8 @@
 namespace penumbra::bench::gpu {
 namespace {
 
-constexpr std::size_t kParts = 16;          ///< of the keys
-constexpr std::uint32_t kLongBatch = 4096;  ///< takes an engine on the thread's own core some time
+constexpr std::size_t kParts = 16;          ///< Parts of the keys.
+constexpr std::uint32_t kLongBatch = 4096;  ///< Items of a batch that takes a CPU engine considerable time.
 
 }  // namespace
 
@@ -98,7 +98,7 @@ LookupStream::Back LookupStream::go(std::uint64_t batches, std::uint32_t in_flig
       batch.is_back = taken == EngineQueue::Submitted::done;
       ++submitted;
       next = behind(next);
-      if (batch.is_back && batch.items >= kLongBatch) break;  // the end may have come meanwhile
+      if (batch.is_back && batch.items >= kLongBatch) break;  // The time may be over after a long batch.
     }
     if (Batch* batch = queue_->poll()) static_cast<InFlightBatch*>(batch)->is_back = true;
     for (; back < submitted && oldest->is_back; ++back, oldest = behind(oldest)) {

@@ -17,18 +17,18 @@ namespace penumbra::bench::gpu {
 namespace {
 
 constexpr std::array<std::uint32_t, 8> kBatches{32, 256, 1024, 4096, 16'384, 65'536, 262'144, 1'048'576};
-/// Samples of the limit at least, also where there is time for one round only: it must not be a bad moment's.
+/// Least samples of the limit, also if there is time for one round only, so that a disturbance does not decide it.
 constexpr unsigned kLeastLimits = 3;
 constexpr char kOnCpu[] = "gopt", kByCopies[] = "cuda", kByMapping[] = "cuda,mapped=1";
-/// A launch for each batch, or each piece of a long one, with copies there and back, one behind the other.
+/// A launch for each batch, or for each part of a long one, with copies in both directions, one after the other.
 constexpr char kByLaunches[] = "cuda,streams=1,gather=1,mapped=0";
-/// Blocks enough for the queues of all loads, which are open at the same time.
+/// Enough blocks for the queues of all loads, which are open at the same time.
 constexpr char kResident[] = "cuda-resident,slots=24,blocks=512";
 
-/// An engine's loads beside the bus, one batch size after the other; the best of all stands for the engine.
+/// Measures an engine's loads and the bus, by batch size; the best load counts for the engine.
 void measure(const char* choice, const Bar* bar, const Task& task, const Bus& bus, const Options& options,
              Report& report) {
-  // The kernel that never stops has something of the bus also when nothing is looked up: the limit is the bus alone.
+  // The limit is measured without the engine, because a resident kernel uses part of the bus even when idle.
   double alone = 0;
   for (unsigned round = 0; round < std::max(options.rounds, kLeastLimits); ++round) alone = std::max(alone, bus.rate());
   const OpenedEngine opened = open_engine(choice, *task.work);
@@ -40,7 +40,7 @@ void measure(const char* choice, const Bar* bar, const Task& task, const Bus& bu
   // An engine's own thread needs a core too.
   const unsigned most = std::max(core_count(), 2U) - 1;
   double best = 0;
-  std::deque<Load> loads;  // the last ones are there when the engine says what it has
+  std::deque<Load> loads;  // The last loads must exist when the engine's notes are read.
   for (const std::uint32_t items : kBatches) {
     loads.clear();
     std::vector<Contender> turns{

@@ -25,7 +25,7 @@ constexpr std::uint32_t kOfACore = 1U << 14, kCoreBatch = 1024;
 constexpr std::array<std::uint32_t, 8> kWork{1, 2, 3, 4, 6, 8, 12, 16};
 constexpr unsigned kStreams = 4;
 
-/// What is done to an item, so many times, on the GPU and on a core.
+/// Work that is done `times` times per item, on the GPU and on a core.
 struct Kind {
   std::string unit;
   std::function<cudaError_t(std::uint32_t times, const std::uint32_t* in, std::uint32_t* out, std::uint32_t items,
@@ -43,8 +43,8 @@ void check_answers(const std::string& who, const Kind& kind, std::uint32_t times
   }
 }
 
-/// Batches from the host's memory and back to it over several streams; the answers are a stream's next items, so that
-/// no batch finds in a cache what the one before has read.
+/// Batches from host memory and back to it over several streams. The answers are a stream's next items, so that no
+/// batch finds in a cache what the last one has read.
 class Offloaded {
  public:
   Offloaded(std::uint32_t batch, std::span<const std::uint32_t> items) : batch_(batch) {
@@ -64,7 +64,7 @@ class Offloaded {
       check_answers("GPU", kind, times, lane.in.span(), lane.out.span());
     }
   }
-  /// Million items a second.
+  /// Returns the million items per second.
   double rate(const Kind& kind, std::uint32_t times) {
     std::uint64_t batches = 0;
     const double begin = now();
@@ -96,7 +96,7 @@ class Offloaded {
   std::vector<Lane> lanes_;
 };
 
-/// Each core goes over items of its own; the answers are the next ones here too.
+/// Each core has separate items; the answers are its next items.
 class OnCores {
  public:
   explicit OnCores(std::span<const std::uint32_t> items) {
@@ -119,7 +119,7 @@ class OnCores {
     std::vector<std::uint32_t> in, out;
   };
 
-  /// The answers change places with the items.
+  /// Swaps the answers with the items.
   std::uint64_t pass(const Kind& kind, std::uint32_t times, unsigned core) {
     Lane& lane = lanes_[core];
     for (std::size_t at = 0; at < kOfACore; at += kCoreBatch) {
@@ -132,7 +132,7 @@ class OnCores {
   std::vector<Lane> lanes_;
 };
 
-/// The number of chains in flight that is best on one core.
+/// Returns the number of chains in flight that is fastest on one core.
 std::uint32_t best_in_flight(const HostChains& table, std::span<const std::uint32_t> items) {
   CoreChains chains(items.first(kCoreBatch));
   std::uint32_t best = 1;
@@ -145,7 +145,7 @@ std::uint32_t best_in_flight(const HostChains& table, std::span<const std::uint3
   return best;
 }
 
-/// Contenders beside each other for every amount of work, and from where on the GPU is ahead.
+/// Measures the contenders for every amount of work, and reports from which amount on the GPU is faster.
 void measure(const Kind& kind, std::span<const std::uint32_t> items, const Options& options, Report& report) {
   OnCores on_cores(items);
   Offloaded small(kSmallBatch, items), large(kLargeBatch, items);

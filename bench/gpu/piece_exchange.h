@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An exchange with a kernel that never stops in which each piece of 16 bytes carries the exchange's number: nothing has
-// to come behind the data, there or back. The shortest way there is to have an answer.
+// An exchange with a resident kernel in which each piece of 16 bytes carries the exchange's number. No flag therefore
+// has to follow the data in either direction. The exchange gives the lower limit of an answer's latency.
 #pragma once
 
 #include <immintrin.h>
@@ -15,7 +15,7 @@
 
 namespace penumbra::bench::gpu {
 
-/// Runs from its beginning to its end; nothing may be taken from the GPU or given back meanwhile.
+/// The kernel runs during this object's lifetime; no GPU memory may be allocated or freed meanwhile.
 class PieceExchange {
  public:
   explicit PieceExchange(std::uint32_t numbers)
@@ -30,7 +30,7 @@ class PieceExchange {
   PieceExchange(const PieceExchange&) = delete;
   PieceExchange& operator=(const PieceExchange&) = delete;
 
-  /// Has the numbers from `first` on answered, and returns when all answers are there.
+  /// Exchanges the numbers from `first` on, and waits for all answers.
   void once(std::uint32_t first) noexcept {
     ++exchange_;
     for (std::uint32_t i = 0; i < pieces_; ++i) {

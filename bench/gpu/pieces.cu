@@ -4,7 +4,7 @@
 namespace penumbra::bench::gpu {
 namespace {
 
-/// Whole pieces, from memory and to it each time.
+/// Access whole pieces in memory, past the caches.
 __device__ Piece read(const Piece* piece) {
   Piece seen;
   asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -16,7 +16,7 @@ __global__ void publish(std::uint32_t* words, std::uint32_t* flags, std::uint32_
   for (std::uint32_t round = 1; round <= rounds; ++round) {
     const std::uint32_t first = (blockIdx.x * kPublishedBuffers + round % kPublishedBuffers) * buffer_words;
     for (std::uint32_t k = 0; k < item_words; ++k) {
-      // A group's threads store side by side; alone, each fills an item.
+      // With Publishing::group the threads store adjacent words; otherwise each thread fills an item.
       const std::uint32_t place =
           first + (kWay == Publishing::group ? k * kPublishedItems + thread : thread * item_words + k);
       if constexpr (kWay == Publishing::words) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kWords = PublishedClass::kWords;
 
-/// By all threads of the block (algorithm 2).
+/// Copies with all threads of the block (algorithm 2).
 __device__ void copy_words(std::uint32_t* to, const std::uint32_t* from, std::uint32_t words) {
   for (std::uint32_t i = threadIdx.x; i < words; i += blockDim.x) to[i] = from[i];
 }
@@ -36,7 +36,7 @@ __device__ std::uint32_t find(const PublishedSecrets& secrets, const PublishedCl
   return 0;
 }
 
-/// Algorithm 4, and section IV.C.
+/// Implements algorithm 4 and section IV.C.
 template <bool kWithFilter>
 __global__ void search(const PublishedClass* classes, const std::uint32_t* words, std::uint32_t* answers,
                        std::uint32_t headers, const PublishedSecrets secrets) {

@@ -18,7 +18,7 @@ namespace {
 
 using Words = std::array<std::uint32_t, PublishedClass::kWords>;
 
-/// The 288 bits of the 12 fields: the upper half of the fourth word has none.
+/// Returns the 288 bits of the 12 fields; the upper half of the fourth word is unused.
 Words narrowed(const RuleWords& from) {
   Words words{};
   std::size_t at = 0;
@@ -43,7 +43,8 @@ struct Entry {
   std::uint32_t order;
 };
 
-/// Puts a rule into the table, whoever has to move (cuckoo hashing). False: nobody found a place.
+/// Inserts a rule into the table, and moves other rules if necessary (cuckoo hashing). Returns false if no place is
+/// found.
 bool put(PublishedClass& to, const PublishedSecrets& secrets, Entry entry, Random& random) {
   for (unsigned moves = 0; moves < 2000; ++moves) {
     const std::uint32_t hash = published_hash(secrets, entry.value.data());
@@ -81,8 +82,8 @@ std::optional<PublishedClass> make_class(const Words& mask, std::span<const Entr
   return made;
 }
 
-/// A class of more rules than one has place for becomes several of one mask, as in the paper. Of rules that match the
-/// same headers the one that ranks highest is kept.
+/// Groups the rules by mask. make_classes() splits a mask with more rules than a class holds into several classes, as
+/// in the paper. Of rules that match the same headers the highest rank is kept.
 std::map<Words, std::map<Words, std::uint32_t>> by_masks(const RuleTask& task, std::span<const std::uint32_t> rule_of) {
   std::map<Words, std::map<Words, std::uint32_t>> masks;
   for (std::uint32_t order = 1; order < rule_of.size(); ++order) {
@@ -93,7 +94,7 @@ std::map<Words, std::map<Words, std::uint32_t>> by_masks(const RuleTask& task, s
   return masks;
 }
 
-/// Nothing if the hash functions leave a rule without a place.
+/// Returns no classes if the hash functions leave a rule without a place.
 std::vector<PublishedClass> make_classes(const RuleTask& task, std::span<const std::uint32_t> rule_of,
                                          const PublishedSecrets& secrets, Random& random) {
   std::vector<PublishedClass> classes;
@@ -110,7 +111,7 @@ std::vector<PublishedClass> make_classes(const RuleTask& task, std::span<const s
   return classes;
 }
 
-/// With other hash functions until every rule has its place.
+/// Tries hash functions until every rule has a place.
 std::vector<PublishedClass> place_all(const RuleTask& task, std::span<const std::uint32_t> rule_of,
                                       PublishedSecrets& secrets, Random random) {
   constexpr unsigned kMostTries = 100;

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kGiB = std::size_t{1} << 30;
 constexpr std::uint32_t kCheckedSteps = 4;
 
-/// Chains on the GPU, a thread each; from kOneEach on four.
+/// Chains on the GPU, one per thread; four per thread above kOneEach chains.
 class ChainsOnGpu {
  public:
   ChainsOnGpu(std::size_t bytes, std::uint64_t seed)
@@ -34,7 +34,7 @@ class ChainsOnGpu {
     copy_now(ends.data(), gpu_ends_.span().first(chains));
     check_ends("random accesses on the GPU", next_, starts_, ends, kCheckedSteps);
   }
-  /// Million accesses a second.
+  /// Returns the million accesses per second.
   double rate(std::uint32_t chains) const {
     const std::uint32_t steps = std::clamp(kAccesses / chains, 16U, kMostSteps);
     const double begin = now();
@@ -45,7 +45,7 @@ class ChainsOnGpu {
   static constexpr std::uint32_t kMostChains = 1U << 20;
 
  private:
-  static constexpr std::uint32_t kOneEach = 1U << 18;  ///< threads: about as many as the GPU runs at once
+  static constexpr std::uint32_t kOneEach = 1U << 18;  ///< Threads, about as many as the GPU runs at once.
   static constexpr std::uint32_t kAccesses = 1U << 27, kMostSteps = 1U << 14;
 
   void run(std::uint32_t chains, std::uint32_t steps) const {
@@ -61,7 +61,7 @@ class ChainsOnGpu {
   Stream stream_;
 };
 
-/// Chains on cores, each with its own.
+/// Chains on cores; each core has separate chains.
 class ChainsOnCores {
  public:
   ChainsOnCores(std::size_t bytes, std::uint64_t seed)
@@ -84,7 +84,7 @@ class ChainsOnCores {
     return team_rate(cores, kSampleSeconds,
                      [&](unsigned core) { return chains_[core].pass(table_.view(kSteps), in_flight); });
   }
-  /// Lines asked for by one core that waits for none.
+  /// Returns the rate of lines that one core prefetches without waiting.
   double line_rate() const {
     double found = 0;
     run_team(1, [&](unsigned) { found = bench::line_rate(asked_, kSampleSeconds); });
@@ -92,10 +92,10 @@ class ChainsOnCores {
   }
 
  private:
-  /// Chains so long that few accesses are of two that follow each other: a core looks some hundred instructions ahead,
-  /// and would go through several short chains at once where one is to be in flight.
+  /// Chains are long, so that few accesses belong to two consecutive chains. A core looks about a hundred instructions
+  /// ahead, and would process several short chains at once in place of one.
   static constexpr std::uint32_t kOfACore = 1U << 7, kSteps = 1U << 11;
-  static constexpr std::uint32_t kLinesAsked = 1U << 24;  ///< before the same come again
+  static constexpr std::uint32_t kLinesAsked = 1U << 24;  ///< Lines prefetched before the sequence repeats.
 
   HostChains table_;
   Permutation next_;
@@ -132,7 +132,7 @@ void measure_cores(std::size_t bytes, const Options& options, Report& report) {
   }
   const std::string title = "random accesses on the CPU, " + size_name(bytes);
   report.compare(title, "M accesses/s", interleave(turns, options.rounds), "", places);
-  // One core's limit stands beside one core: several are not bound by it.
+  // The limit of one core is compared with one core only: several cores are not bound by it.
   turns = {turns.back(), {"1 core, lines asked for", [&chains] { return chains.line_rate(); }, Role::limit}};
   report.compare(title + ", 1 core", "M accesses/s", interleave(turns, options.rounds), "");
   const unsigned cores = core_count();

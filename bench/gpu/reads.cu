@@ -5,7 +5,7 @@
 namespace penumbra::bench::gpu {
 namespace {
 
-constexpr std::uint32_t kOfAThread = 8;  ///< reads in flight
+constexpr std::uint32_t kOfAThread = 8;  ///< Reads in flight per thread.
 
 __global__ void read(const std::uint16_t* table, std::uint32_t mask, std::uint32_t reads, unsigned long long* sum) {
   const std::uint32_t threads = gridDim.x * blockDim.x;
@@ -17,7 +17,7 @@ __global__ void read(const std::uint16_t* table, std::uint32_t mask, std::uint32
   atomicAdd(sum, static_cast<unsigned long long>(own));
 }
 
-/// As many blocks as the GPU runs at once.
+/// Returns the number of blocks that the GPU runs at once.
 template <class Kernel>
 std::uint32_t all_at_once(Kernel kernel) {
   int processors = 0, blocks = 0;
@@ -30,7 +30,7 @@ std::uint32_t all_at_once(Kernel kernel) {
 
 cudaError_t launch_random_reads(const std::uint16_t* table, std::uint32_t mask, std::uint32_t reads,
                                 unsigned long long* sum, cudaStream_t stream) {
-  // A power of two of threads, so that every thread does whole rounds.
+  // A power of two of threads, so that every thread does complete rounds.
   std::uint32_t blocks = 1;
   while (2 * blocks <= all_at_once(&read) && 2 * blocks * kThreads * kOfAThread <= reads) blocks *= 2;
   read<<<blocks, kThreads, 0, stream>>>(table, mask, reads, sum);

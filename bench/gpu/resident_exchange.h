@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A bare kernel that never stops, and what the host does to have it answer: no queue, no table, no shader. What an
-// engine that works so can be measured by.
+// A bare resident kernel, and the host's part in its exchanges, without queue, table or shader. The exchange is the
+// reference for engines that work this way.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace penumbra::bench::gpu {
 
-/// Slots of numbers in memory shared with the GPU, each with a group of threads of its own there. Between
-/// start() and stop() exchanges are answered, and nothing may be taken from the GPU or given back.
+/// Slots of numbers in memory shared with the GPU, each with a group of threads. Exchanges are answered between start()
+/// and stop(); no GPU memory may be allocated or freed meanwhile.
 class ResidentExchange {
  public:
-  /// For at most `capacity` numbers a slot.
+  /// A slot holds at most `capacity` numbers.
   ResidentExchange(unsigned slots, unsigned threads, std::uint32_t capacity);
   ~ResidentExchange() { stop(); }
   ResidentExchange(const ResidentExchange&) = delete;
@@ -28,7 +28,7 @@ class ResidentExchange {
 
   std::span<std::uint32_t> numbers(unsigned slot) const { return {slots_[slot].in, capacity_}; }
   std::span<const std::uint32_t> answers(unsigned slot) const { return {slots_[slot].out, capacity_}; }
-  /// Has the first `items` numbers of a slot answered, which must not be waiting for others.
+  /// Requests the answers to the first `items` numbers of a slot, which must have no exchange in progress.
   void post(unsigned slot, std::uint32_t items) noexcept;
   bool is_done(unsigned slot) const noexcept;
   void wait(unsigned slot) const noexcept {
@@ -37,11 +37,11 @@ class ResidentExchange {
   }
 
  private:
-  /// What the host knows of a slot, apart from what the GPU reads.
+  /// The host's data of a slot; the GPU does not read them.
   struct Slot {
     std::uint32_t* in;
     std::uint32_t* out;
-    std::uint32_t posted;  ///< number of the last exchange
+    std::uint32_t posted;  ///< Number of the last exchange.
   };
 
   const unsigned threads_;
@@ -53,7 +53,7 @@ class ResidentExchange {
   bool runs_ = false;
 };
 
-/// While it lives, the exchange runs.
+/// Runs the exchange during its lifetime.
 class Running {
  public:
   explicit Running(ResidentExchange& exchange) : exchange_(exchange) { exchange_.start(); }
@@ -65,8 +65,8 @@ class Running {
   ResidentExchange& exchange_;
 };
 
-/// Throws WrongAnswer unless each slot answers `items` numbers rightly, twice, with other numbers each time. It must
-/// run.
+/// Throws WrongAnswer unless each slot answers `items` numbers rightly, twice, with different numbers. The exchange
+/// must run.
 void check_answers(ResidentExchange& exchange, unsigned slots, std::uint32_t items);
 
 }  // namespace penumbra::bench::gpu

@@ -13,17 +13,17 @@
 
 namespace penumbra::bench::gpu {
 
-/// Of a header in the form that shaders take.
+/// Returns the bytes of a header in the format of shaders.
 constexpr std::size_t key_bytes_of(RuleFields fields) {
   return words_of(fields) * sizeof(std::uint64_t);
 }
 
-/// Headers classified by a structure for rules, whose right answers are known.
+/// Headers to be classified by a rule structure, with known right answers.
 class RuleWork final : public LookupWork {
  public:
-  /// `task` outlives it. `right` are the answers, as place from 1 on of a rule of the task, of all its headers.
+  /// `task` must outlive it. `right` has the answers to all of its headers, as a rule's place in the task from 1 on.
   RuleWork(const std::string& structure, std::uint64_t seed, const RuleTask& task, std::vector<std::uint32_t> right);
-  /// The same by a table that `make` makes, which is empty.
+  /// Uses an empty table that `make` makes.
   using MakeTable = std::function<std::unique_ptr<RuleTable>(GracePeriods&)>;
   RuleWork(const MakeTable& make, const RuleTask& task, std::vector<std::uint32_t> right);
 
@@ -35,8 +35,8 @@ class RuleWork final : public LookupWork {
   std::unique_ptr<RuleTable> table_;
 };
 
-/// The right answers of a task's headers, found on the CPU by one structure and compared with linear search's for as
-/// many headers as that has time for.
+/// Returns the right answers to a task's headers. One structure finds them on the CPU; linear search confirms as many
+/// as time permits.
 std::vector<std::uint32_t> right_answers(const RuleTask& task, std::uint64_t seed);
 
 }  // namespace penumbra::bench::gpu

@@ -11,9 +11,9 @@
 namespace penumbra::bench::gpu {
 namespace {
 
-constexpr std::uint32_t kItems = 1U << 26;  ///< so many that keys and answers are in no cache
+constexpr std::uint32_t kItems = 1U << 26;  ///< Enough that keys and answers are in no cache.
 constexpr std::uint32_t kReads = 1U << 27;
-constexpr unsigned kTimes = 16;  ///< of them in a sample
+constexpr unsigned kTimes = 16;  ///< Runs in a sample.
 constexpr char kLimit[] = "random reads, as many as look-ups take lines";
 
 template <class Work>

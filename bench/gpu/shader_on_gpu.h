@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A shader of the engine `cuda` on keys and a table that the GPU has already.
+// A shader of the engine `cuda` on keys and a table that the GPU already has.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace penumbra::bench::gpu {
 
-/// A copy on the GPU of a table's regions, and the view that points to them.
+/// A copy of a table's regions on the GPU, and the view with its pointers.
 class GpuTable final : public TableMirror {
  public:
   void published(std::span<const std::byte> view, std::span<const TableRegion> regions) override;
@@ -20,7 +20,7 @@ class GpuTable final : public TableMirror {
   void committed() override {}
 
   const void* view() const { return view_.data(); }
-  /// The largest region, here and there.
+  /// Return the largest region on the host (`largest`) and on the GPU (`largest_copy`).
   const TableRegion& largest() const { return largest_; }
   const std::uint16_t* largest_copy() const { return reinterpret_cast<const std::uint16_t*>(largest_copy_); }
 
@@ -31,7 +31,7 @@ class GpuTable final : public TableMirror {
   const std::byte* largest_copy_ = nullptr;
 };
 
-/// A work's keys, again and again until there are `items`, a multiple of the keys, on the GPU.
+/// A work's keys on the GPU, repeated until there are `items` keys, which must be a multiple of the work's keys.
 class ShaderOnGpu {
  public:
   ShaderOnGpu(LookupWork& work, std::uint32_t items);
@@ -39,15 +39,15 @@ class ShaderOnGpu {
   ShaderOnGpu(const ShaderOnGpu&) = delete;
   ShaderOnGpu& operator=(const ShaderOnGpu&) = delete;
 
-  /// Throws WrongAnswer unless every answer is the right one.
+  /// Throws WrongAnswer unless every answer is right.
   void check_lookups(const cuda::Kernel* kernel = nullptr) const;
-  /// The same of the sum of random reads.
+  /// Throws WrongAnswer unless the sum of the random reads is right.
   void check_reads() const;
-  /// All items, `times` times; by another kernel of the same columns, if one is given.
+  /// Looks up all items `times` times, by another kernel with the same columns if `kernel` is given.
   void lookups(unsigned times, const cuda::Kernel* kernel = nullptr) const;
-  /// So many reads, `times` times; returns the sum of all.
+  /// Makes `count` reads `times` times. Returns the sum of all reads.
   unsigned long long reads(std::uint32_t count, unsigned times) const;
-  /// Of the part of the table in which reads are drawn: as much of its largest region as is a power of two.
+  /// Returns the bytes of the table in which reads are drawn: the largest power of two within its largest region.
   std::size_t read_bytes() const;
 
  private:

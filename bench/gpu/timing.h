@@ -7,10 +7,10 @@
 
 namespace penumbra::bench::gpu {
 
-/// Of a rate.
+/// Duration of a rate's sample, seconds.
 inline constexpr double kSampleSeconds = 0.02;
 
-/// Microseconds of one call of `work`, over `calls` of them in a row.
+/// Returns the microseconds per call of `work`, over `calls` consecutive calls.
 template <class Work>
 double microseconds_each(std::uint32_t calls, Work work) {
   const double begin = now();

@@ -26,7 +26,7 @@ HugeHeap::HugeHeap(const std::string& name, std::size_t bytes)
   io::start_eal({}, 1);
   require_heap(rte_malloc_heap_create(name.c_str()) == 0, "create");
   const auto pages = static_cast<unsigned>(memory_.bytes() / kPageBytes);
-  std::vector<rte_iova_t> addresses(pages, RTE_BAD_IOVA);  // no device reads it
+  std::vector<rte_iova_t> addresses(pages, RTE_BAD_IOVA);  // No device reads the memory.
   require_heap(rte_malloc_heap_memory_add(name.c_str(), memory_.data(), memory_.bytes(), addresses.data(), pages,
                                           kPageBytes) == 0,
                "add memory");

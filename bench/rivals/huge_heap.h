@@ -8,16 +8,16 @@
 
 namespace penumbra::bench {
 
-/// A DPDK heap in transparent huge pages, for tables of DPDK's libraries: so they have on a machine without hugetlbfs
-/// the pages that DPDK's guides ask for, and the same as Penumbra's tables. Lives as long as the process.
+/// A DPDK heap in transparent huge pages, for tables of DPDK's libraries. On a machine without hugetlbfs they thus have
+/// the pages that DPDK's guides recommend, the same as Penumbra's tables. DPDK uses the memory until the process ends.
 class HugeHeap {
  public:
-  /// Starts the EAL if it does not run yet. Throws std::runtime_error.
+  /// Starts the EAL unless it runs already. Throws std::runtime_error.
   HugeHeap(const std::string& name, std::size_t bytes);
   HugeHeap(const HugeHeap&) = delete;
   HugeHeap& operator=(const HugeHeap&) = delete;
 
-  /// What DPDK's functions take as `socket_id` to allocate here.
+  /// Returns the `socket_id` with which DPDK's functions allocate here.
   int socket() const { return socket_; }
 
  private:

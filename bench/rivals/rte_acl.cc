@@ -21,7 +21,7 @@ void require_acl(int result, const char* step) {
   if (result != 0) throw std::runtime_error(fmt::format("rte_acl: {}: {}", step, rte_strerror(-result)));
 }
 
-/// The length of an address's mask.
+/// Returns the prefix length of an address mask. Throws std::invalid_argument if the mask is no prefix.
 std::uint32_t length_of(std::uint32_t mask) {
   if ((~mask & (~mask + 1)) != 0) throw std::invalid_argument("rte_acl: a mask of an address that is no prefix");
   return static_cast<std::uint32_t>(std::popcount(mask));

@@ -17,13 +17,13 @@ namespace penumbra::bench {
 /// DPDK's rte_acl over 5-tuples of IPv4, one category; the earlier rule wins.
 class RteAcl {
  public:
-  /// A way to classify that runs on this machine.
+  /// A classification algorithm that runs on this machine.
   struct Way {
     std::string name;
     int algorithm = 0;
   };
 
-  /// Builds the table. Throws std::invalid_argument for masks that are no prefixes, std::runtime_error if rte_acl
+  /// Builds the table. Throws std::invalid_argument for masks that are no prefixes, and std::runtime_error if rte_acl
   /// refuses.
   RteAcl(HugeHeap& heap, std::span<const Rule> rules);
   RteAcl(const RteAcl&) = delete;
@@ -31,9 +31,9 @@ class RteAcl {
   ~RteAcl();
 
   static std::vector<Way> ways();
-  /// Makes of keys what classify() wants of them: headers in network order.
+  /// Converts keys to the input of classify(): headers in network byte order.
   void prepare(std::span<const RuleWords> keys);
-  /// The rules' places from 1, or 0, of `count` of the keys from `at` on.
+  /// Writes the rules' places from 1, or 0, for `count` of the keys from `at` on.
   void classify(const Way& way, std::size_t at, std::size_t count, std::uint32_t* places) const;
 
  private:

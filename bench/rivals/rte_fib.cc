@@ -22,7 +22,7 @@ bool select(RteFib& fib, RteFibLookup::Kind kind) {
                                wide ? RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512 : RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO) == 0;
 }
 
-/// rte_fib_lookup_bulk takes the addresses as not const, but only reads them.
+/// rte_fib_lookup_bulk takes non-const addresses, but only reads them.
 void look_up(RteFib& fib, std::span<const std::uint32_t> addresses, std::uint64_t* found) {
   rte_fib_lookup_bulk(fib.get(), const_cast<std::uint32_t*>(addresses.data()), found,
                       static_cast<int>(addresses.size()));
@@ -34,7 +34,7 @@ RteFib::RteFib(HugeHeap& heap, std::uint32_t prefixes, std::uint32_t groups) {
   rte_fib_conf config{};
   config.type = RTE_FIB_DIR24_8;
   config.default_nh = kNothing;
-  config.max_routes = static_cast<int>(prefixes) * 2;  // its trie has inner nodes too
+  config.max_routes = static_cast<int>(prefixes) * 2;  // rte_fib's trie has inner nodes too.
   config.dir24_8.nh_sz = RTE_FIB_DIR24_8_2B;
   config.dir24_8.num_tbl8 = groups;
   fib_ = rte_fib_create(fmt::format("fib{}", static_cast<const void*>(this)).c_str(), heap.socket(), &config);

@@ -12,10 +12,11 @@ struct rte_fib;
 
 namespace penumbra::bench {
 
-/// DPDK's rte_fib of type DIR24_8 with 2-byte entries: like Penumbra's it holds next hops below 2^15 and 2^15 groups.
+/// DPDK's rte_fib of type DIR24_8 with 2-byte entries: like Penumbra's table it holds next hops below 2^15 and 2^15
+/// groups.
 class RteFib {
  public:
-  static constexpr std::uint16_t kMostNextHop = 0x7FFE;  ///< the one above stands for no route
+  static constexpr std::uint16_t kMostNextHop = 0x7FFE;  ///< The value above it means no route.
   static constexpr std::uint32_t kMostGroups = 0x7FFF;
 
   RteFib(HugeHeap& heap, std::uint32_t prefixes, std::uint32_t groups);
@@ -23,7 +24,7 @@ class RteFib {
   RteFib(const RteFib&) = delete;
   RteFib& operator=(const RteFib&) = delete;
 
-  /// rte_fib_add (also replaces) and rte_fib_delete. Throw std::runtime_error.
+  /// Call rte_fib_add, which also replaces, and rte_fib_delete. Throw std::runtime_error.
   void insert(Ipv4Prefix prefix, std::uint16_t next_hop);
   void remove(Ipv4Prefix prefix);
 
@@ -33,11 +34,11 @@ class RteFib {
   rte_fib* fib_;
 };
 
-/// A way of looking up in an RteFib.
+/// A look-up function of an RteFib.
 class RteFibLookup final : public LookupContender {
  public:
   enum class Kind { scalar, avx512 };
-  /// Whether this machine and this DPDK can; AVX-512 raises EAL's limit of vector width to 512 bits.
+  /// True if this machine and DPDK support `kind`. For AVX-512 it raises the EAL's limit of vector width to 512 bits.
   static bool available(RteFib& fib, Kind kind);
 
   RteFibLookup(RteFib& fib, Kind kind);

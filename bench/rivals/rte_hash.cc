@@ -38,7 +38,7 @@ std::uint32_t RteHash::hash(const void* key) const {
 void RteHash::find(const void* const* keys, const std::uint32_t* hashes, std::size_t count,
                    std::uint64_t* values) const {
   std::uint64_t hits = 0;
-  // Neither the keys nor the hashes are changed; it takes them without const.
+  // The function takes non-const keys and hashes, but does not change them.
   rte_hash_lookup_with_hash_bulk_data(table_, const_cast<const void**>(keys), const_cast<std::uint32_t*>(hashes),
                                       static_cast<std::uint32_t>(count), &hits, reinterpret_cast<void**>(values));
   for (std::size_t i = 0; i < count; ++i) {

@@ -70,7 +70,7 @@ void RteLpm6::answers(std::span<const ipv6_address> addresses, std::size_t batch
   std::array<std::int32_t, kMostBatch> found;
   for_each_batch(addresses.size(), batch, [&](std::size_t at, std::size_t count) {
     rte_lpm6_lookup_bulk_func(lpm_, bytes_at(at), found.data(), static_cast<unsigned>(count));
-    for (std::size_t i = 0; i < count; ++i) next_hops[at + i] = static_cast<std::uint16_t>(found[i]);  // -1: none
+    for (std::size_t i = 0; i < count; ++i) next_hops[at + i] = static_cast<std::uint16_t>(found[i]);  // -1: no route.
   });
 }
 
@@ -78,7 +78,7 @@ RteFib6::RteFib6(HugeHeap& heap, std::span<const Ipv6Entry> entries) {
   rte_fib6_conf config{};
   config.type = RTE_FIB6_TRIE;
   config.default_nh = kNothing6;
-  config.max_routes = static_cast<int>(entries.size()) * 2;  // its trie has inner nodes too
+  config.max_routes = static_cast<int>(entries.size()) * 2;  // rte_fib6's trie has inner nodes too.
   config.trie.nh_sz = RTE_FIB6_TRIE_4B;
   config.trie.num_tbl8 = kMostGroups;
   fib_ = rte_fib6_create("fib6", heap.socket(), &config);

@@ -16,16 +16,16 @@ struct rte_fib6;
 
 namespace penumbra::bench {
 
-/// An address as DPDK's tables want it: in network byte order.
+/// An address in network byte order, as in DPDK's tables.
 using Ipv6Bytes = std::array<std::uint8_t, 16>;
 
-/// A contender that is given addresses as they stand in packets, made by prepare().
+/// A contender that takes addresses in packet format, which prepare() makes.
 class Ipv6Rival : public Ipv6LookupContender {
  public:
   void prepare(std::span<const ipv6_address> addresses) override;
 
  protected:
-  /// Those of the last prepare(), as DPDK's functions take them.
+  /// Returns addresses of the last prepare() in the form of DPDK's arguments.
   std::uint8_t (*bytes_at(std::size_t at))[16] { return reinterpret_cast<std::uint8_t(*)[16]>(bytes_[at].data()); }
 
  private:
@@ -35,7 +35,7 @@ class Ipv6Rival : public Ipv6LookupContender {
 /// DPDK's rte_lpm6: a trie of bytes below a root of 24 bits, looked up by rte_lpm6_lookup_bulk_func.
 class RteLpm6 final : public Ipv6Rival {
  public:
-  /// Of these prefixes. rte_lpm6 keeps its rules in DPDK's own memory: `heap` and the EAL outlive it. Throws
+  /// Builds the table. rte_lpm6 keeps its rules in DPDK's own memory, so `heap` and the EAL must outlive it. Throws
   /// std::runtime_error.
   RteLpm6(HugeHeap& heap, std::span<const Ipv6Entry> entries);
   ~RteLpm6() override;
@@ -49,10 +49,10 @@ class RteLpm6 final : public Ipv6Rival {
   rte_lpm6* lpm_;
 };
 
-/// DPDK's rte_fib6 of type TRIE with 4-byte entries: 2-byte ones have no room for the groups of a full table.
+/// DPDK's rte_fib6 of type TRIE with 4-byte entries: 2-byte entries cannot address the groups of a full table.
 class RteFib6 {
  public:
-  /// Of these prefixes. Throws std::runtime_error.
+  /// Builds the table. Throws std::runtime_error.
   RteFib6(HugeHeap& heap, std::span<const Ipv6Entry> entries);
   ~RteFib6();
   RteFib6(const RteFib6&) = delete;
@@ -64,11 +64,11 @@ class RteFib6 {
   rte_fib6* fib_;
 };
 
-/// A way of looking up in an RteFib6.
+/// A look-up function of an RteFib6.
 class RteFib6Lookup final : public Ipv6Rival {
  public:
   enum class Kind { scalar, avx512 };
-  /// Whether this machine and this DPDK can; AVX-512 raises EAL's limit of vector width to 512 bits.
+  /// True if this machine and DPDK support `kind`. For AVX-512 it raises the EAL's limit of vector width to 512 bits.
   static bool available(RteFib6& fib, Kind kind);
 
   RteFib6Lookup(RteFib6& fib, Kind kind);

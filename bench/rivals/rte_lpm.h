@@ -15,17 +15,17 @@ namespace penumbra::bench {
 /// DPDK's rte_lpm: DIR-24-8 with 32-bit entries, looked up by rte_lpm_lookup_bulk. Next hops are below 2^24.
 class RteLpm final : public LookupContender {
  public:
-  /// An empty table for so many prefixes and second-level groups. Throws std::runtime_error.
+  /// Makes an empty table for `prefixes` prefixes and `groups` second-level groups. Throws std::runtime_error.
   RteLpm(HugeHeap& heap, std::uint32_t prefixes, std::uint32_t groups);
   ~RteLpm() override;
 
-  /// rte_lpm_add and rte_lpm_delete. Both search the rules of the prefix's length one by one.
+  /// Call rte_lpm_add and rte_lpm_delete, which search the rules of the prefix's length linearly.
   void insert(Ipv4Prefix prefix, std::uint16_t next_hop);
   void remove(Ipv4Prefix prefix);
 
-  /// Writes the lookup tables as rte_lpm_add would leave them, without its rules: for 900,000 of these it would take
-  /// minutes, and a lookup does not read them. Entries are to be sorted, shorter prefixes first. No insert() or
-  /// remove() after it.
+  /// Writes the lookup tables as rte_lpm_add would leave them, but without its rules. rte_lpm_add would take minutes
+  /// for 900,000 rules, which a look-up does not read. Entries must be sorted, shorter prefixes first. Do not call
+  /// insert() or remove() afterwards.
   void fill(std::span<const Dir24_8::Entry> shorter_first);
 
   const std::string& name() const override { return name_; }

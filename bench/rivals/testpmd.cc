@@ -15,11 +15,11 @@ namespace penumbra::bench {
 namespace {
 
 constexpr char kProgram[] = "dpdk-testpmd";
-constexpr unsigned kBurst = 64;  ///< as many as the router takes
+constexpr unsigned kBurst = 64;  ///< Packets per burst, as in the router.
 constexpr unsigned kPacketBuffers = 65536;
 constexpr std::size_t kShownSeconds = 3;
 
-/// "DPDK 22.11.11": what stands in quotation marks where it names its version.
+/// Returns the quoted text of its version line: "DPDK 22.11.11".
 std::string testpmd_version() {
   constexpr std::string_view kLabel = "RTE Version: '";
   const std::string told = run_program({kProgram, "-v", "--no-huge", "-m", "64", "--no-pci", "--no-telemetry",
@@ -32,7 +32,7 @@ std::string testpmd_version() {
 }
 
 double rate_of_run(const Finished& run, unsigned core) {
-  const std::string name = fmt::format("-worker-{}", core);  // with rte or lcore before it
+  const std::string name = fmt::format("-worker-{}", core);  // The prefix is rte or lcore.
   const auto thread =
       std::ranges::find_if(run.thread_seconds, [&name](const auto& entry) { return entry.first.ends_with(name); });
   if (thread == run.thread_seconds.end()) throw std::runtime_error(fmt::format("{} had no thread *{}", kProgram, name));

@@ -6,18 +6,18 @@
 
 namespace penumbra::bench {
 
-/// DPDK's program dpdk-testpmd, which hands packets from one of two ports to the other: in mode `io` without looking at
-/// them, in mode `macswap` with the MAC addresses swapped.
+/// DPDK's program dpdk-testpmd, which forwards packets between two ports: in mode `io` without reading them, in mode
+/// `macswap` with the MAC addresses swapped.
 class Testpmd {
  public:
   static bool is_here();
 
-  /// With two devices of DPDK's, by their arguments; its command line has a core of its own.
+  /// Uses two DPDK devices, given by their arguments. The command line of testpmd runs on a separate core.
   Testpmd(std::array<std::string, 2> devices, unsigned forwarding_core, unsigned command_core);
 
-  /// Its version and how it is set.
+  /// Returns its version and settings.
   std::string description() const;
-  /// Forwards for some seconds. M packets received on both ports, per second that the forwarding thread had its core.
+  /// Forwards for some seconds. Returns the M packets received on both ports, per CPU second of the forwarding thread.
   /// Throws std::runtime_error if it does not run or prints no statistics.
   double rate(const std::string& mode) const;
 

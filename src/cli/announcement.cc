@@ -19,7 +19,7 @@ std::string count_of(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// "ipv4 on auto, acl": each function with its engine, if it has one.
+/// Returns each function with its engine, if it has one: "ipv4 on auto, acl".
 std::string pipeline_in_words(const control::RouterConfig& config, const runtime::Router& router) {
   if (config.pipeline.empty()) return "no functions";
   std::vector<std::string> words;

@@ -9,11 +9,12 @@
 
 namespace penumbra::cli {
 
-/// What a router says of itself when it has started, a line each: the configuration, workers, pipeline and engines,
-/// every port with its link and twin, where it listens, and how to end it. `ports` is `show ports`.
+/// Returns the lines that a router prints after its start. The lines describe the configuration, workers, pipeline and
+/// engines, every port with its link and twin, the control socket, and how to stop the router. `ports` is the answer of
+/// `show ports`.
 std::string announcement(const control::RouterConfig& config, const runtime::Router& router);
 
-/// The line of one port: a row of `show ports`.
+/// Returns the line of one port; `port` is a row of `show ports`.
 std::string announce_port(const nlohmann::ordered_json& port);
 
 }  // namespace penumbra::cli

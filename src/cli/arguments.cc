@@ -24,7 +24,7 @@ struct Quantity {
   std::string unit;
 };
 
-/// A non-negative decimal number and the letters behind it.
+/// Parses a non-negative decimal number and the letters after it.
 std::optional<Quantity> parse_quantity(const std::string& text) {
   Quantity quantity;
   const char* end = text.data() + text.size();
@@ -34,13 +34,13 @@ std::optional<Quantity> parse_quantity(const std::string& text) {
   return quantity;
 }
 
-/// In the basic unit, both included.
+/// Bounds in the basic unit, both inclusive.
 struct Bounds {
   double least, most;
   bool whole;
 };
 
-/// A validator that replaces the text by its value in the basic unit.
+/// Returns a validator that replaces the text by its value in the basic unit.
 CLI::Validator with_units(std::map<std::string, double> units, Bounds bounds, const std::string& expected) {
   const auto convert = [units = std::move(units), bounds, expected](std::string& text) -> std::string {
     const auto quantity = parse_quantity(text);
@@ -80,7 +80,8 @@ CLI::Validator as_confirm_time() {
 }
 
 CLI::Validator as_count() {
-  constexpr Bounds kBounds{.least = 0, .most = 1e15, .whole = true};  // far below where doubles skip whole numbers
+  // The limit is far below the point where doubles skip whole numbers.
+  constexpr Bounds kBounds{.least = 0, .most = 1e15, .whole = true};
   return with_units({{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}}, kBounds,
                     "a whole number such as 900000, 900k or 2M");
 }
@@ -114,7 +115,8 @@ CLI::Validator as_engine() {
   return {check, fmt::format("{{{}}}", fmt::join(engine_names(), ","))};
 }
 
-/// CLI11 2.1 gives an option without a value its default text. Without one, the option counts as absent.
+/// CLI11 2.1 gives an option without a value its default text. With an empty default text, the option would count as
+/// absent.
 CLI::Option* value_is_optional(CLI::Option& option, const std::string& value) {
   return option.expected(0, 1)->default_str(value);
 }

@@ -22,7 +22,7 @@ std::filesystem::path socket_of(const RouterAddress& address) {
   return address.socket.empty() ? control::default_socket() : std::filesystem::path(address.socket);
 }
 
-/// As if the mistake had been found here.
+/// Throws the error as if this process had found it.
 [[noreturn]] void pass_on(const runtime::RouterRefusal& refusal) {
   switch (refusal.kind()) {
     case runtime::RefusalKind::usage:
@@ -79,7 +79,7 @@ nlohmann::ordered_json ask(const RouterAddress& address, const std::string& comm
                            const std::vector<std::string>& arguments) {
   nlohmann::ordered_json answer;
   connected(address, [&](const std::filesystem::path& socket) {
-    // A whole table takes its time, and whoever waits can interrupt.
+    // A large table takes time; a user who waits can interrupt the program.
     answer = runtime::ask_router(socket, command, topic, arguments, std::chrono::minutes(2));
   });
   return answer;

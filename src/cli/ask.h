@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the commands that talk to a running router have in common.
+// Functions for commands that talk to a running router.
 #pragma once
 
 #include <filesystem>
@@ -18,23 +18,23 @@ namespace penumbra::cli {
 struct RouterAddress {
   std::string socket;  ///< empty: control::default_socket()
   bool json = false;
-  bool wide = false;  ///< tables with all their columns
+  bool wide = false;  ///< print tables with all columns
 };
 
-/// `--socket PATH`.
+/// Adds `--socket PATH`.
 void add_socket_option(CLI::App& command, RouterAddress& address);
-/// The same and `-j`.
+/// Adds `--socket PATH` and `-j`.
 void add_router_options(CLI::App& command, RouterAddress& address);
-/// `--wide`.
+/// Adds `--wide`.
 void add_wide_flag(CLI::App& command, RouterAddress& address);
-/// Does what needs a router, with its socket. Of what that throws it makes Failure: no_connection if no router listens
-/// there or it goes away; with the router's own words if it refuses, usage if what was asked for is wrong, else
-/// failure. A wrong file is an InputError, as if it had been read here.
+/// Calls `action` with the socket of a router. Throws Failure (no_connection) if no router listens there or the
+/// connection ends. If the router refuses, throws Failure with the router's message: usage for a wrong request,
+/// otherwise failure. Throws InputError for a wrong file, as if this process had read it.
 void connected(const RouterAddress& address, const std::function<void(const std::filesystem::path& socket)>& action);
-/// Sends a request. Throws likewise.
+/// Sends a request and returns the answer. Throws like connected().
 nlohmann::ordered_json ask(const RouterAddress& address, const std::string& command, const std::string& topic,
                            const std::vector<std::string>& arguments);
-/// As JSON or for people, whose tables have all columns if they are to be `wide`.
+/// Prints an answer as JSON or as text. With `wide`, tables have all columns.
 void print_answer(const nlohmann::ordered_json& answer, bool json, bool wide = false);
 
 }  // namespace penumbra::cli

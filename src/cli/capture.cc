@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra capture PORT|drops [-w FILE]`: packets of a running router, as lines or into a capture.
+// `penumbra capture PORT|drops [-w FILE]`: packets of a running router, as lines or as a capture file.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -56,8 +56,8 @@ std::string in_words(const nlohmann::ordered_json& report) {
   return text;
 }
 
-/// Writes what comes until there is no more. Throws Failure if the file takes it no longer, OutputClosed if that is a
-/// pipe that nobody reads.
+/// Writes packets until the capture ends. Throws Failure if the file cannot be written, OutputClosed if it is a pipe
+/// without a reader.
 void write(runtime::CaptureClient& client, io::CaptureFile& file, const Interruption& interruption) {
   for (;;) {
     const auto records = client.next(interruption.descriptor());
@@ -120,9 +120,8 @@ void set_up_capture(CLI::App& command) {
       ->required()
       ->type_name("PORT|drops");
   command
-      .add_option(
-          "-w,--write", request->file,
-          "The capture, written anew: pcap with nanoseconds; - for standard output. If not given, a line a packet")
+      .add_option("-w,--write", request->file,
+                  "The capture, rewritten: pcap with nanoseconds; - for standard output. If not given, a line a packet")
       ->type_name("FILE");
   command.add_option("--filter", request->filter, "Only packets that match this pcap filter expression")
       ->type_name("EXPRESSION");

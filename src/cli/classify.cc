@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra classify --rules FILE`: which rule wins for headers on standard input.
+// `penumbra classify --rules FILE`: the winning rules for headers on standard input.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ class Classifier {
 
   RuleFields fields() const { return list_.fields; }
 
-  /// The line in the file of each header's winning rule; 0 if no rule matches.
+  /// Returns the line of each header's winning rule in the file; 0 if no rule matches.
   std::vector<std::uint32_t> lines_of(const std::vector<RuleWords>& headers) {
     std::vector<std::uint32_t> numbers = lookup_->find(RuleKeys(fields(), headers));
     for (std::size_t i = 0; i < headers.size(); ++i) {
@@ -67,7 +67,7 @@ class Classifier {
   }
 
  private:
-  /// Rules have the numbers in the order in which they were added.
+  /// Rules are numbered in the order in which they were added.
   std::uint32_t line_of(std::uint32_t number) const { return number == 0 ? 0 : list_.lines[number - 1]; }
 
   const RuleList list_;

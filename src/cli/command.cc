@@ -10,12 +10,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/function_commands.h"
 #include "cli/output.h"
 #include "cli/version.h"
 #include "penumbra/errors.h"
-#include "penumbra/function.h"
-#include "runtime/commands.h"
 
 namespace penumbra::cli {
 namespace {
@@ -28,10 +25,10 @@ std::vector<Command>& registry() {
 std::string footer() {
   std::string text = "Exit codes:\n";
   for (const auto& [code, meaning] : exit_codes()) text += fmt::format("  {}  {}\n", static_cast<int>(code), meaning);
-  return text + "\nA configuration explained: man penumbra, and examples/router.yaml.";
+  return text + this_program().notes;
 }
 
-/// The innermost command that was named, for "Try ...".
+/// Returns the innermost command of the command line, for "Try ...".
 const CLI::App* innermost(const CLI::App* app) {
   const auto named = app->get_subcommands();
   return named.empty() ? app : innermost(named.back());
@@ -42,7 +39,7 @@ std::string full_name(const CLI::App* app) {
   return parent == nullptr ? app->get_name() : full_name(parent) + " " + app->get_name();
 }
 
-/// What a word in this command's place might have been.
+/// Returns the words that are valid at the position of this command.
 std::vector<std::string> candidates(const CLI::App& command, bool is_option) {
   std::vector<std::string> words;
   if (!is_option) {
@@ -59,7 +56,7 @@ std::vector<std::string> candidates(const CLI::App& command, bool is_option) {
   return words;
 }
 
-/// ": MEANING" of an option that is required and missing; "" of any other error.
+/// Returns ": MEANING" of a required option that is missing; "" for any other error.
 std::string meaning_of_missing(const CLI::ParseError& error, const CLI::App& command) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) return "";
   const std::string what = error.what();
@@ -67,34 +64,37 @@ std::string meaning_of_missing(const CLI::ParseError& error, const CLI::App& com
   return option == nullptr || option->get_description().empty() ? "" : ": " + option->get_description();
 }
 
-/// What is wrong, with a hint if a word that nothing expects is nearly one that would fit there.
+/// Returns the error, with a suggestion if an unexpected word resembles a valid one.
 std::string explain(const CLI::ParseError& error, const CLI::App& parser, const CLI::App& command) {
   const auto words = parser.remaining(true);
   if (words.empty()) return error.what() + meaning_of_missing(error, command);
   const auto option = std::ranges::find_if(words, [](const auto& word) { return word.starts_with("-"); });
   const bool is_option = option != words.end();
   const std::string& word = is_option ? *option : words.front();
+  if (const auto moved = this_program().moved.find(word); moved != this_program().moved.end() && &command == &parser) {
+    return fmt::format("unknown command '{}'; {}", word, moved->second);
+  }
   const auto known = candidates(command, is_option);
-  // Options are many, and --help, which is named below, tells what they mean.
+  // There are many options, and --help, which the next line names, explains them.
   const std::string nearest = is_option ? did_you_mean(word, known) : did_you_mean_or_list(word, known);
   const std::string what = is_option ? "option" : known.empty() ? "argument" : "command";
   return fmt::format("unknown {} '{}'{}", what, word, nearest.empty() ? "" : "; " + nearest);
 }
 
-/// Whoever cannot read standard error still gets the exit code.
+/// The exit code is right even if standard error cannot be written.
 int report(ExitCode code, const char* message) noexcept {
-  if (*message != '\0') std::fprintf(stderr, "penumbra: %s\n", message);
+  if (*message != '\0') std::fprintf(stderr, "%s: %s\n", this_program().name.c_str(), message);
   return static_cast<int>(code);
 }
 
-/// Whether JSON was asked for, of the program or of a command that was named.
+/// Returns true if JSON was requested, either of the program or of a named command.
 bool wants_json(const CLI::App& app) {
   const auto* flag = app.get_option_no_throw("--json");
   if (flag != nullptr && flag->count() > 0) return true;
   return std::ranges::any_of(app.get_subcommands(), [](const CLI::App* child) { return wants_json(*child); });
 }
 
-/// `-j` before the command is the command's.
+/// `-j` before a command applies to the command.
 void hand_down_json(CLI::App& parser) {
   for (CLI::App* app = &parser; !app->get_subcommands().empty();) {
     app = app->get_subcommands().back();
@@ -108,7 +108,8 @@ void hand_down_json(CLI::App& parser) {
   throw CLI::ExtrasError({"--json"});
 }
 
-/// On standard error for people. Who asked for JSON gets the error as such, too, unless something was written already.
+/// Reports an error on standard error. If JSON was requested and nothing was written yet, the error is also written as
+/// JSON.
 int report(ExitCode code, const CLI::App& parser, bool has_output, const std::string& message,
            const InputError* input = nullptr, const std::string& hint = "") {
   if (!message.empty() && wants_json(parser) && !has_output) {
@@ -126,14 +127,14 @@ int report(ExitCode code, const CLI::App& parser, bool has_output, const std::st
 /// Lists the commands for `penumbra` without arguments. Returns the exit code of a wrong command line, because nothing
 /// was done.
 int list_commands(const CLI::App& parser) {
-  std::string text = "penumbra: say what to do, with one of these commands:\n";
+  std::string text = this_program().name + ": say what to do, with one of these commands:\n";
   std::size_t width = 0;
   const auto commands = parser.get_subcommands(nullptr);
   for (const auto* command : commands) width = std::max(width, command->get_name().size());
   for (const auto* command : commands) {
     text += fmt::format("  {:<{}}  {}\n", command->get_name(), width, command->get_description());
   }
-  text += "Begin with `penumbra doctor`; `penumbra COMMAND --help` explains a command, `man penumbra` all of them.";
+  text += this_program().begin;
   std::fprintf(stderr, "%s\n", text.c_str());
   return static_cast<int>(ExitCode::usage);
 }
@@ -182,7 +183,7 @@ bool register_command(Command command) {
 }
 
 std::unique_ptr<CLI::App> make_parser() {
-  auto parser = std::make_unique<CLI::App>("Penumbra, a software data plane", "penumbra");
+  auto parser = std::make_unique<CLI::App>(this_program().title, this_program().name);
   parser->set_version_flag("--version", "", "Print version, compiler and engines, and exit");
   parser->set_help_flag("-h,--help", "Print this help and exit");
   parser->add_flag("-j,--json")->description("Print JSON, of commands that can");
@@ -190,19 +191,15 @@ std::unique_ptr<CLI::App> make_parser() {
     if (top->count("--json") > 0) hand_down_json(*top);
   });
   parser->require_subcommand(0, 1);
-  std::map<std::string, std::function<void()>> by_name;
+  std::map<std::string, std::function<void(CLI::App & parser)>> by_name;
   for (const auto& command : registry()) {
-    by_name[command.name] = [&parser, &command] {
-      command.set_up(*parser->add_subcommand(command.name, command.summary));
+    by_name[command.name] = [&command](CLI::App& top) {
+      command.set_up(*top.add_subcommand(command.name, command.summary));
     };
   }
-  for (const auto& command : runtime::router_commands()) {
-    by_name[command.name] = [&parser, command] {
-      set_up_function_command(*parser->add_subcommand(command.name, command.help), command);
-    };
-  }
-  for (const auto& [name, add] : by_name) add();
-  parser->footer(footer());  // last, or the commands would inherit it
+  if (this_program().add_commands != nullptr) this_program().add_commands(by_name);
+  for (const auto& [name, add] : by_name) add(*parser);
+  parser->footer(footer());  // last, because commands would inherit the footer
   return parser;
 }
 
@@ -223,7 +220,7 @@ int run_program(int argc, const char* const* argv) {
     }
   } catch (const OutputClosed&) {
     return static_cast<int>(ExitCode::ok);
-  } catch (const std::exception& error) {  // of writing the error
+  } catch (const std::exception& error) {  // an error of writing the report
     return report(ExitCode::failure, error.what());
   }
 }

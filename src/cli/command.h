@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a subcommand of `penumbra` presents itself. Each is one file that registers one Command; no list names them.
+// The interface of a program and of its subcommands. Each subcommand is one file that registers one Command; there is
+// no list of names.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -14,24 +17,24 @@ class App;
 
 namespace penumbra::cli {
 
-/// What the program tells its caller. Listed in the man page and at the end of --help.
+/// Exit codes of the program, which the man page and --help list.
 enum class ExitCode : int {
-  ok = 0,             ///< also after SIGINT or SIGTERM, if everything ended in order
-  failure = 1,        ///< something failed while running
-  usage = 2,          ///< the command line is wrong, also where only the router can tell
+  ok = 0,             ///< also after SIGINT or SIGTERM, if the program ended in order
+  failure = 1,        ///< an error at run time
+  usage = 2,          ///< the command line is wrong, even if only the router can tell
   bad_input = 3,      ///< a configuration, route file or capture is wrong
-  mismatch = 4,       ///< counters do not add up, an output or a run differs from what it must be, or a bar is missed
+  mismatch = 4,       ///< counters do not add up, results differ from the expectation, or a threshold is missed
   no_connection = 5,  ///< no router answers on the control socket
 };
 
-/// An exit code and what it means.
+/// An exit code and its meaning.
 struct ExitCodeHelp {
   ExitCode code;
   std::string meaning;
 };
 const std::vector<ExitCodeHelp>& exit_codes();
 
-/// Ends the program: `penumbra: MESSAGE` on standard error (nothing if it is empty) and the exit code.
+/// Ends the program with an exit code and prints `NAME: MESSAGE` on standard error, or nothing if the message is empty.
 class Failure : public std::runtime_error {
  public:
   Failure(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -41,20 +44,35 @@ class Failure : public std::runtime_error {
   ExitCode code_;
 };
 
+/// A program that run_program() runs.
+struct Program {
+  std::string name;   ///< file name of the executable
+  std::string title;  ///< first line of --help
+  std::string notes;  ///< last lines of --help
+  std::string begin;  ///< last line of the command list that a call without arguments prints
+  /// Commands that another program has, and the advice for each.
+  std::map<std::string, std::string> moved;
+  /// Adds commands that do not register themselves; may be null.
+  void (*add_commands)(std::map<std::string, std::function<void(CLI::App& parser)>>& by_name) = nullptr;
+};
+
+/// Returns the description of the running program. Each executable defines this function.
+const Program& this_program();
+
 struct Command {
   std::string name;
   std::string summary;
-  /// Adds options to `command` and gives it a callback, which may throw Failure, InputError or any std::exception.
+  /// Adds options and a callback to `command`. The callback may throw Failure, InputError or any std::exception.
   void (*set_up)(CLI::App& command) = nullptr;
 };
 
-/// Adds a command to the list; for a namespace-scope constant in the command's own file. Returns true.
+/// Registers a command; for a namespace-scope constant in the command's own file. Returns true.
 bool register_command(Command command);
 
-/// The whole parser: every registered command, by name.
+/// Returns the whole parser with every registered command, by name.
 std::unique_ptr<CLI::App> make_parser();
 
-/// Parses, runs, reports errors; what main() returns.
+/// Parses the command line, runs the command and reports errors. Returns the exit code of main().
 int run_program(int argc, const char* const* argv);
 
 }  // namespace penumbra::cli

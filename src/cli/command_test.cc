@@ -115,7 +115,7 @@ TEST(Program, SaysWhereAnInputIsWrong) {
   EXPECT_EQ(machine_readable.exit_code, 3);
   EXPECT_EQ(machine_readable.errors, outcome.errors);
   const auto error = nlohmann::json::parse(machine_readable.output);
-  EXPECT_THAT(error["error"], testing::StartsWith("unknown key 'snik'"));  // the place stands beside it
+  EXPECT_THAT(error["error"], testing::StartsWith("unknown key 'snik'"));  // file and line are separate members
   EXPECT_EQ(nlohmann::json::parse(run({"run", "-j", config}).output), error);
   EXPECT_EQ(error["ok"], false);
   EXPECT_EQ(error["file"], config);
@@ -203,7 +203,7 @@ TEST(Program, WritesOverNothingPrecious) {
 
 TEST(Program, SaysWhereItLooksForARouter) {
   EXPECT_THAT(run({"show", "--help"}).output, HasSubstr("penumbra.sock"));
-  // As every other user has another default, root's too is not where theirs are.
+  // The default socket depends on the user, so root also gets a hint about other users' sockets.
   const ScratchFolder folder;
   const std::string before = getenv("XDG_RUNTIME_DIR") == nullptr ? "" : getenv("XDG_RUNTIME_DIR");
   setenv("XDG_RUNTIME_DIR", folder.path().string().c_str(), 1);

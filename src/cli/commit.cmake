@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes OUTPUT, a header with the commit of SOURCE; leaves it alone if it says so already, so that nothing is rebuilt.
+# Writes OUTPUT, a header with the commit of SOURCE. Does not touch an unchanged file, so that nothing is rebuilt.
 execute_process(COMMAND git describe --always --dirty --tags WORKING_DIRECTORY ${SOURCE}
                 OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 if(failed)

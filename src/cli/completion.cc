@@ -35,7 +35,7 @@ constexpr Shell kShells[] = {
     {"fish", "Print the completion script for fish: penumbra completion fish | source", fish_completion},
 };
 
-/// Where a running router has names: a topic of `show`, and the columns that make up a name.
+/// The source of a running router's names: a topic of `show`, and the columns that form a name.
 struct Names {
   const char* what;
   const char* topic;
@@ -56,7 +56,7 @@ std::vector<std::string> kinds_of_names() {
   return kinds;
 }
 
-/// A shell waits for them, so a router that is busy has none.
+/// The shell waits for the names, so a busy router yields none.
 void print_names(const RouterAddress& address, const std::string& what) {
   constexpr std::chrono::seconds kPatience{1};
   const Names& names = *std::ranges::find(all_names(), what, &Names::what);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Completion scripts for shells, written from the parser.
+// Shell completion scripts, generated from the parser.
 #pragma once
 
 #include <string>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The script finds the command by walking over the words so far, then offers by case: the value of the option before
-// the cursor, else options if the word begins with a dash, else commands, choices or files. Plain bash suffices.
+// The script finds the command from the words before the cursor. The script then offers the value of the option before
+// the cursor, or options if the word begins with a dash. Otherwise, the script offers commands, choices or files. The
+// script needs plain bash only.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

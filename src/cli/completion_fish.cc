@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One `complete` a word, each under the condition that the commands before the cursor are the right ones.
+// The script has one `complete` per word. The condition of each is that the right commands are before the cursor.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The completion script of bash is run in a real bash; the other scripts are held against the parser.
+// Runs the completion script of bash in a real bash, and compares the scripts of other shells with the parser.
 #include "cli/completion.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
-/// Stands for the program that the scripts ask for names.
+/// Replaces the program that the scripts ask for names.
 constexpr const char* kRouter =
     "penumbra() { case \"$*\" in 'completion names ports') printf 'wan\\nlan\\n' ;; "
     "'completion names ports --socket s') echo far ;; 'completion names functions') echo acl.2 ;; 'completion names "
@@ -53,7 +53,7 @@ class BashCompletion : public testing::Test {
  protected:
   BashCompletion() { std::ofstream(folder_ / "completion") << bash_completion(program()); }
 
-  /// What bash offers behind these words, the last of which is being typed.
+  /// Returns the words that bash offers after these words, of which the last is incomplete.
   std::vector<std::string> offered(const std::string& words) {
     std::ofstream(folder_ / "test.bash")
         << "cd " << folder_.path().string() << "\ncompopt() { :; }\n"
@@ -105,7 +105,7 @@ TEST_F(BashCompletion, OffersNamesOfTheRunningRouter) {
   EXPECT_THAT(offered("penumbra acl add --stage ''"), ElementsAre("acl.2"));
 }
 
-/// Calls `visit` with every command there is.
+/// Calls `visit` with every command.
 void for_each_command(const ParserCommand& command, const auto& visit) {
   visit(command);
   for (const auto& child : command.commands) for_each_command(child, visit);

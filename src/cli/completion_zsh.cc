@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A zsh function for each command, in the terms of _arguments and _describe.
+// The script has a zsh function for each command, based on _arguments and _describe.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,7 +9,7 @@
 namespace penumbra::cli {
 namespace {
 
-/// For a text within single quotes within an _arguments or _describe specification.
+/// Escapes a text within single quotes within a specification of _arguments or _describe.
 std::string zsh_escaped(const std::string& text) {
   std::string result;
   for (const char letter : text) {
@@ -26,7 +26,7 @@ std::string zsh_escaped(const std::string& text) {
 std::string zsh_value(const ParserOption& option) {
   std::string action = " ";
   if (option.is_file()) action = "_files";
-  // A blank in front: without it _arguments would put words of its own behind the function's name.
+  // The leading space keeps _arguments from adding its own words after the function's name.
   if (const auto names = option.names_of_router(); !names.empty()) action = " _penumbra_names " + names;
   if (!option.choices.empty()) action = fmt::format("({})", fmt::join(option.choices, " "));
   return fmt::format(":{}:{}", zsh_escaped(option.value), action);
@@ -38,7 +38,7 @@ std::string function_name(const ParserCommand& command) {
   return name;
 }
 
-/// '(-j --json)'{-j,--json}'[Print JSON]'
+/// Returns '(-j --json)'{-j,--json}'[Print JSON]'.
 std::string specification(const ParserOption& option) {
   const std::string names =
       option.names.size() == 1 ? option.names.front() : fmt::format("'{{{}}}'", fmt::join(option.names, ","));

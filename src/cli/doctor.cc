@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra doctor [CONFIG]`: is this machine ready, and what mends it.
+// `penumbra doctor [CONFIG]`: checks if this machine is ready, and tells how to solve problems.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -74,7 +74,7 @@ void set_up_doctor(CLI::App& command) {
   command.add_option("CONFIG", options->config, "A configuration: what it needs is looked at too")->type_name("FILE");
   add_json_flag(command, options->json);
   command.footer(
-      "Changes nothing. Below what can be better stands the command that mends it, for root, and Debian's package of a "
+      "Changes nothing. Each problem comes with the command that mends it, for root, and Debian's package of a "
       "tool that is not installed.\n"
       "Ends with 0 if nothing is a problem, else with 1.");
   command.callback([options] { examine(*options); });

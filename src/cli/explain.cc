@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra explain --port PORT HEADER...`: what a router would do with a packet.
+// `penumbra explain --port PORT HEADER...`: shows the path of a packet through a router.
 #include "runtime/explain.h"
 
 #include <fmt/format.h>

@@ -26,7 +26,7 @@ namespace {
 
 struct Options {
   std::string command, action;
-  std::vector<std::string> words;  ///< of one entry
+  std::vector<std::string> words;  ///< words of one entry
   std::string file;                ///< "-": standard input
   std::string stage;
   std::string confirm;  ///< seconds; empty: the change stays
@@ -38,7 +38,7 @@ std::string read_standard_input() {
   return text;
 }
 
-/// The request's arguments (runtime/commands.h).
+/// Returns the arguments of the request (runtime/commands.h).
 std::vector<std::string> to_arguments(const Options& options) {
   if (options.words.empty() == options.file.empty()) {
     throw Failure(ExitCode::usage, fmt::format("{} {}: expected one ENTRY, or -f FILE with an entry a line\n"

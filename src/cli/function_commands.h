@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra route add ...`: the commands that functions register.
+// `penumbra route add ...`: commands that functions register.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,10 +16,10 @@ struct FunctionCommand;
 
 namespace penumbra::cli {
 
-/// Gives `app` the actions of the command, and `show`.
+/// Adds the actions of the command and `show` to `app`.
 void set_up_function_command(CLI::App& app, const FunctionCommand& command);
 
-/// Describes the changes of a command, a line a stage: "ipv4: route: 1 added".
+/// Describes the changes of a command, one line per stage: "ipv4: route: 1 added".
 std::string changes_in_words(const nlohmann::ordered_json& answer);
 
 }  // namespace penumbra::cli

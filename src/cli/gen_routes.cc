@@ -31,7 +31,7 @@ struct RoutesOptions {
   bool ipv6 = false, json = false;
 };
 
-/// "4" gives port0 to port3; anything else is a list of names.
+/// Returns port0 to port3 for "4", otherwise a list of names.
 std::vector<std::string> port_names(const std::string& text) {
   std::size_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -53,10 +53,10 @@ std::vector<std::string> port_names(const std::string& text) {
   return names;
 }
 
-/// An array with an object a line: a full table as one document would take gigabytes.
+/// Writes an array with one object per line. A single JSON document of a full table would take gigabytes of memory.
 template <class Family>
 void write_json(std::ostream& out, const control::RouteListOf<Family>& list) {
-  std::vector<std::string> targets;  // all but the bracket that begins each
+  std::vector<std::string> targets;  // JSON of each target without the opening brace
   targets.reserve(list.targets.size());
   for (const auto& target : list.targets) targets.push_back(control::to_json(target).dump().substr(1));
   const char* separator = "[";
@@ -68,7 +68,7 @@ void write_json(std::ostream& out, const control::RouteListOf<Family>& list) {
   out << "\n]\n";
 }
 
-/// A table is made again and again in the same place: unlike a capture it may take another text's.
+/// Users regenerate tables in place, so unlike a capture, a table may overwrite another text file.
 void check_files(const RoutesOptions& options) {
   if (options.neighbours_file.empty()) return;
   if (io::same_file(options.routes_file, options.neighbours_file)) {

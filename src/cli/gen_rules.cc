@@ -29,7 +29,7 @@ struct RulesOptions {
   bool ipv6 = false;
 };
 
-/// Each flow is sent out of one of so many ports, in turn.
+/// The output ports of the flows, assigned in turn.
 constexpr std::uint32_t kOutputs = 48;
 
 void write_flows(std::ostream& out, std::vector<Rule> matches, bool with_outputs) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra help [COMMAND]` and `penumbra version`: --help and --version as people say them.
+// The commands `help [COMMAND]` and `version`, equivalent to --help and --version.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
@@ -29,16 +29,16 @@ void require_command(const std::vector<std::string>& words) {
     if (found == nullptr) {
       const std::string hint = did_you_mean_or_list(word, names);
       throw Failure(ExitCode::usage, "there is no command " + quote(word) + (hint.empty() ? "" : "; " + hint) +
-                                         "\nTry 'penumbra --help'.");
+                                         "\nTry '" + this_program().name + " --help'.");
     }
     app = found;
   }
 }
 
-/// `penumbra WORDS... --help`
+/// Prints the help of the command that `words` name.
 void help(const std::vector<std::string>& words) {
   require_command(words);
-  std::vector<const char*> arguments{"penumbra"};
+  std::vector<const char*> arguments{this_program().name.c_str()};
   arguments.reserve(words.size() + 2);
   for (const auto& word : words) arguments.push_back(word.c_str());
   arguments.push_back("--help");

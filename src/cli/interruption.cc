@@ -48,7 +48,7 @@ int Interruption::descriptor() const noexcept {
 
 bool Interruption::wait_for(std::chrono::nanoseconds time) const {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::nanoseconds kStep = std::chrono::hours(1);  // poll() counts milliseconds in an int
+  constexpr std::chrono::nanoseconds kStep = std::chrono::hours(1);  // poll() takes milliseconds in an int
   for (const auto until = Clock::now() + time;;) {
     const std::chrono::nanoseconds left = until - Clock::now();
     if (left.count() <= 0) return false;

@@ -5,8 +5,8 @@
 
 namespace penumbra::cli {
 
-/// While it lives, the first SIGINT or SIGTERM does not end the program but is noticed here; a second one ends it. One
-/// at a time.
+/// Catches SIGINT and SIGTERM during its lifetime. The first signal sets a flag, and a second signal ends the program.
+/// Only one object may exist at a time.
 class Interruption {
  public:
   /// Throws std::system_error.
@@ -15,9 +15,9 @@ class Interruption {
   Interruption& operator=(const Interruption&) = delete;
   ~Interruption();
 
-  /// Becomes readable when the signal has come, and stays so: for poll().
+  /// Returns a descriptor for poll() that becomes and stays readable after the signal.
   int descriptor() const noexcept;
-  /// Waits until the signal comes, but no longer than that. Whether it has come.
+  /// Waits for the signal for at most `time`. Returns true if the signal has come.
   bool wait_for(std::chrono::nanoseconds time) const;
 };
 

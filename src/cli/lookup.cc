@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra lookup --routes FILE [ADDRESS...]`: where addresses of the command line or of standard input lead.
+// `penumbra lookup --routes FILE [ADDRESS...]`: the routes of addresses on the command line or on standard input.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,11 +24,11 @@ namespace {
 
 struct LookupOptions {
   std::string routes, engine = "auto";
-  std::vector<std::string> addresses;  ///< none: those on standard input
+  std::vector<std::string> addresses;  ///< empty: addresses on standard input
   bool ipv6 = false, json = false;
 };
 
-/// A line without its comment and the blanks around it.
+/// Returns a line without comment and surrounding blanks.
 std::string_view content(std::string_view line) {
   constexpr std::string_view kBlanks = " \t\r";
   line = line.substr(0, line.find('#'));
@@ -56,7 +56,7 @@ nlohmann::ordered_json target_json(const std::string* target) {
       control::parse_routes<typename Family::AddressFamily>("default " + *target, "", {}).targets.front());
 }
 
-/// Writes answers in one of the two forms.
+/// Writes answers as text or JSON.
 template <class Family>
 class AnswerPrinter {
  public:
@@ -76,7 +76,7 @@ class AnswerPrinter {
     flush_output();
   }
 
-  /// Tells people how to mend that no route matches; JSON has `no_route`.
+  /// Tells users how to solve a missing route; JSON has `no_route`.
   void note_missing_routes() const {
     if (json_ || without_route_ == 0) return;
     const std::string others = without_route_ == 1 ? "" : fmt::format(" and for {} more", without_route_ - 1);
@@ -95,14 +95,14 @@ class AnswerPrinter {
   }
 
   bool json_;
-  std::string routes_;                ///< the file
-  std::uint64_t without_route_ = 0;   ///< addresses
-  Address first_without_route_ = {};  ///< if there is any
-  /// What follows in an object after the prefix, by target: there are few, and many addresses.
+  std::string routes_;                ///< name of the file
+  std::uint64_t without_route_ = 0;   ///< number of addresses
+  Address first_without_route_ = {};  ///< valid if `without_route_` is not 0
+  /// The members of an object after the prefix, by target: there are few targets and many addresses.
   std::unordered_map<const std::string*, std::string> target_members_;
 };
 
-/// Throws Failure for a word that is no address, before anything is looked up.
+/// Returns the addresses. Throws Failure for a word that is not an address, before any lookup.
 template <class Family>
 std::vector<typename Family::Address> addresses_of(const std::vector<std::string>& words) {
   std::vector<typename Family::Address> addresses;
@@ -152,7 +152,7 @@ void look_up(const LookupOptions& options) {
   printer.note_missing_routes();
 }
 
-/// The addresses say of which family they are; on standard input -6 does.
+/// The family is that of the addresses; for standard input, -6 chooses it.
 void look_up_any(LookupOptions& options) {
   options.ipv6 = options.ipv6 || (!options.addresses.empty() && options.addresses[0].find(':') != std::string::npos);
   (options.ipv6 ? look_up<ipv6::Family> : look_up<ipv4::Family>)(options);

@@ -8,11 +8,12 @@
 
 namespace {
 
-/// Takes the place of standard streams that are closed, or the next file that is opened (a capture, say) would be one,
-/// and text would be written into it. Using one stays an error: standard input cannot be read, the others not written.
+/// Replaces closed standard streams by /dev/null. Otherwise, the next file that is opened (a capture, for example)
+/// would become a standard stream and receive text. Using a replaced stream is still an error: standard input cannot be
+/// read, and the output streams cannot be written.
 void occupy_standard_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
-    // open() takes the lowest number that is free, and those below this one are not.
+    // open() returns the lowest free number, and all lower numbers are in use.
     if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
@@ -21,8 +22,8 @@ void occupy_standard_streams() {
 
 int main(int argc, char** argv) {
   occupy_standard_streams();
-  // A reader that has gone away (`| head`) is an error of write(), which a run that still has captures to close
-  // survives. So is a file that reaches the size that this process may write.
+  // A closed pipe (`| head`) is an error of write(), after which a run can still close its captures. The same is true
+  // of a file that reaches the size limit of the process.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   return penumbra::cli::run_program(argc, argv);

@@ -131,7 +131,7 @@ penumbra trace add 10 \-\-filter 'udp port 53' && penumbra trace show
 .RE
 )";
 
-/// Text for roff: no control lines, no escapes, and dashes that can be copied and searched for.
+/// Escapes text for roff: no control lines, no escapes, and dashes that users can copy and search.
 std::string roff_escaped(const std::string& text) {
   std::string result;
   for (const char letter : text) {

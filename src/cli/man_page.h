@@ -7,7 +7,7 @@
 
 namespace penumbra::cli {
 
-/// The manual page of the program, section 1, in roff with the macros of man(7).
+/// Returns the manual page of the program, section 1, in roff with the macros of man(7).
 std::string man_page(const ParserCommand& program);
 
 }  // namespace penumbra::cli

@@ -24,7 +24,7 @@ void require(bool success) {
 
 std::uint64_t bytes_written = 0;
 
-/// Hands what is written on, as it comes.
+/// Passes its text to write_output().
 class StandardOutput final : public std::streambuf {
  protected:
   std::streamsize xsputn(const char* text, std::streamsize bytes) override {
@@ -55,7 +55,7 @@ void write_file(const std::string& file, const std::function<void(std::ostream&)
   if (file == kStandardOutput) {
     StandardOutput buffer;
     std::ostream out(&buffer);
-    out.exceptions(std::ios::badbit);  // what the buffer throws goes on
+    out.exceptions(std::ios::badbit);  // rethrows exceptions of the buffer
     return write(out);
   }
   std::ofstream out(file, std::ios::binary | std::ios::trunc);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Standard output, with its errors noticed.
+// Standard output with error checks.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace penumbra::cli {
 
-/// The reader of standard output has gone away: no error, but no reason to go on either.
+/// The reader of standard output has closed it: not an error, but a reason to stop.
 struct OutputClosed {};
 
-/// In place of a file's name.
+/// Stands for standard output in place of a file name.
 inline constexpr const char* kStandardOutput = "-";
 
-/// Throws Failure if `file`, written anew, would take something with it that is no capture.
+/// Throws Failure if `file` exists and is not a capture, so that overwriting would destroy other data.
 void refuse_precious(const std::string& file);
 
 /// Writes to standard output, buffered. Throws OutputClosed, or Failure with the reason.
 void write_output(std::string_view text);
-/// What `write` writes goes to a file, or to standard output for "-". Throws Failure or OutputClosed.
+/// Writes the output of `write` to a file, or to standard output for "-". Throws Failure or OutputClosed.
 void write_file(const std::string& file, const std::function<void(std::ostream&)>& write);
-/// How much has been written.
+/// Returns the number of bytes written to standard output.
 std::uint64_t output_bytes() noexcept;
-/// Hands what is buffered to the reader. Throws likewise.
+/// Flushes the buffer of standard output. Throws like write_output().
 void flush_output();
 
 }  // namespace penumbra::cli

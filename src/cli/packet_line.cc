@@ -23,7 +23,7 @@ MacAddress mac_at(const std::uint8_t* bytes) {
 }
 
 std::string flags_of(std::uint8_t bits) {
-  constexpr std::string_view kLetters = "FSRP.UEW";  // tcpdump's, bit 0 on
+  constexpr std::string_view kLetters = "FSRP.UEW";  // tcpdump's letters, from bit 0 on
   std::string text;
   for (unsigned bit = 0; bit < kLetters.size(); ++bit) {
     if ((bits >> bit & 1U) != 0) text += kLetters[bit];

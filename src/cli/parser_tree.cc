@@ -6,7 +6,8 @@
 namespace penumbra::cli {
 namespace {
 
-/// CLI11 keeps an option's value name and its validators' descriptions in one text: "ENGINE:{auto,scalar}".
+/// CLI11 stores the name of an option's value and the descriptions of its validators in one text:
+/// "ENGINE:{auto,scalar}".
 void split_type(const std::string& type, ParserOption& option) {
   const auto colon = type.find(':');
   option.value = type.substr(0, colon);

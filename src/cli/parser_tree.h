@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parser as data: what the man page and the shell completions are generated from.
+// The parser as data. The man page and the shell completions are generated from it.
 #pragma once
 
 #include <string>
@@ -12,20 +12,20 @@ class App;
 
 namespace penumbra::cli {
 
-/// An option, or an argument without a name of its own.
+/// An option, or a positional argument.
 struct ParserOption {
   std::vector<std::string> names;  ///< "-j", "--json"; empty for an argument
-  std::string label;               ///< what the help calls its value or the argument: "FILE", "CONFIG"
-  std::string value;               ///< what stands for its value ("FILE", "N"); empty for a flag
+  std::string label;               ///< name of the value or argument in the help: "FILE", "CONFIG"
+  std::string value;               ///< placeholder of the value ("FILE", "N"); empty for a flag
   std::vector<std::string> choices;
   std::string help;
-  std::string default_value;  ///< empty: none worth mentioning
+  std::string default_value;  ///< empty: nothing to mention
   bool required = false;
   bool repeats = false;
 
-  /// Whether its value is a file's name.
+  /// Returns true if the value is a file name.
   bool is_file() const { return value == "FILE"; }
-  /// Which names of the running router its value is one of: "ports", "functions", "reasons", or "" for none.
+  /// Returns the kind of names of the running router that the value is one of: "ports", "functions", "reasons", or "".
   std::string names_of_router() const {
     if (value == "STAGE") return "functions";
     return value.starts_with("PORT") ? "ports" : value == "REASON" ? "reasons" : "";
@@ -36,13 +36,13 @@ struct ParserCommand {
   std::string name;
   std::string full_name;  ///< "penumbra gen routes"
   std::string summary;
-  std::string notes;                  ///< what stands at the end of its help
-  std::vector<ParserOption> options;  ///< with those that it takes for its parent
+  std::string notes;                  ///< text at the end of its help
+  std::vector<ParserOption> options;  ///< including options that it takes for its parent
   std::vector<ParserOption> arguments;
   std::vector<ParserCommand> commands;
 };
 
-/// `parser` and everything below it.
+/// Describes `parser` and all its subcommands.
 ParserCommand describe(const CLI::App& parser);
 
 }  // namespace penumbra::cli

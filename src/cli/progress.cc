@@ -17,7 +17,7 @@ runtime::Traffic difference(const runtime::Traffic& now, const runtime::Traffic&
   return {now.packets - before.packets, now.bytes - before.bytes};
 }
 
-/// Progress is a courtesy: if nobody reads it, the run goes on without.
+/// Ignores errors: a run continues even if nobody can read its progress.
 void write_error(const std::string& text) {
   [[maybe_unused]] const bool written = write_to_stderr(text);
 }

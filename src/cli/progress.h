@@ -9,15 +9,15 @@
 
 namespace penumbra::cli {
 
-/// What a run is doing at the moment, on standard error: one line that renews itself on a terminal, else a line a
-/// second if wanted, else nothing.
+/// The progress of a run on standard error: a line that updates itself on a terminal, otherwise one line per second if
+/// wanted.
 class Progress {
  public:
-  /// `wanted`: also if standard error is no terminal.
+  /// `wanted` requests progress even if standard error is not a terminal.
   explicit Progress(bool wanted);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  /// Wipes the line off the terminal.
+  /// Erases the line from the terminal.
   ~Progress();
 
   void tick(const runtime::Statistics& now);
@@ -27,24 +27,24 @@ class Progress {
   runtime::Statistics last_;
 };
 
-/// How many packets a command has gone through so far, on a terminal only: one line that renews itself.
+/// The number of packets that a command has processed, as a line that updates itself. Prints on terminals only.
 class PacketProgress {
  public:
   PacketProgress();
   PacketProgress(const PacketProgress&) = delete;
   PacketProgress& operator=(const PacketProgress&) = delete;
-  /// Wipes the line off the terminal.
+  /// Erases the line from the terminal.
   ~PacketProgress();
 
-  /// `step` says what is being done from now on: "reading wan.pcap".
+  /// Starts a step with a description such as "reading wan.pcap".
   void begin(std::string step);
-  /// Another packet.
+  /// Counts a packet.
   void count() {
     if (terminal_ && ++packets_ % kPacketsApart == 0) show();
   }
 
  private:
-  static constexpr std::uint64_t kPacketsApart = 1024;  ///< between two looks at the clock
+  static constexpr std::uint64_t kPacketsApart = 1024;  ///< packets between two checks of the clock
   void show();
 
   bool terminal_ = false;

@@ -15,10 +15,10 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// What tells the rows of a topic apart.
+/// Columns that identify a row of a topic.
 constexpr std::array<std::string_view, 7> kIdentity{"name", "direction", "queue", "worker", "stage", "reason", "kind"};
 
-/// A counter of packets, its counter of bytes, and what their rates are called.
+/// The names of a counter of packets, its counter of bytes, and their rates.
 struct Counters {
   const char* packets;
   const char* bytes;
@@ -30,7 +30,7 @@ constexpr std::array<Counters, 3> kCounters{
     Counters{"tx_packets", "tx_bytes", "tx_packets_per_second", "tx_wire_bits_per_second"},
     Counters{"packets", "bytes", "packets_per_second", "wire_bits_per_second"}};
 
-/// A figure of the time between: the growth of one counter by that of another.
+/// A ratio for the interval: the increase of one counter divided by that of another.
 struct Ratio {
   const char* name;
   const char* part;
@@ -56,7 +56,7 @@ json identity_of(const json& row) {
   return identity;
 }
 
-/// The row of `rows` that tells of the same thing; an empty one if there is none.
+/// Returns the row of `rows` with the same identity, or an empty row.
 json same_row(const json& rows, const json& row) {
   const json identity = identity_of(row);
   const auto found = std::ranges::find_if(rows, [&](const json& each) { return identity_of(each) == identity; });
@@ -81,7 +81,7 @@ double two_decimals(double value) {
   return std::round(value * kHundredths) / kHundredths;
 }
 
-/// One row while its columns are put together.
+/// Builds the columns of one row.
 class RatedRow {
  public:
   RatedRow(const json& before, const json& row, double seconds, bool known)
@@ -112,13 +112,13 @@ class RatedRow {
   void add_rate(const Counters& counters, const std::string& key) {
     const bool bits = key == counters.bytes;
     json& rate = rated_[bits ? counters.bit_rate : counters.packet_rate];
-    if (!known_ || seconds_ <= 0) return;  // null
+    if (!known_ || seconds_ <= 0) return;  // the rate stays null
     const std::chrono::nanoseconds elapsed(std::llround(seconds_ * 1e9));
     const runtime::Traffic traffic{growth(counters.packets), growth(counters.bytes)};
     rate = bits ? wire_bits_per_second(traffic, elapsed) : packets_per_second(traffic, elapsed);
   }
 
-  /// The raw counters stand in an object of their own, but for `packets`.
+  /// Raw counters are in an object of their own, except `packets`.
   std::uint64_t raw_growth(const char* key) const {
     if (row_.contains(key)) return growth(key);
     return number(row_["counters"], key) - number(before_.value("counters", json::object()), key);
@@ -138,7 +138,7 @@ class RatedRow {
   const json& row_;
   const double seconds_;
   const bool known_;
-  bool counting_ = false;  ///< what comes before the first counter only describes
+  bool counting_ = false;  ///< columns before the first counter are descriptive
   json rated_ = json::object();
 };
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rates: what a running router counted between two answers to the same `show`.
+// Rates of the counters of a running router between two answers to the same `show`.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace penumbra::cli {
 
-/// The rows of `now` with their counters, behind each of packets its packets a second, behind each of bytes the bits a
-/// second on the wire, and, of rows that carry raw `counters` (workers, functions), burst, cycles per packet and busy
-/// share of the time between. `before` was answered `seconds` earlier; a row that it lacks stood at 0. All rates are
-/// null if `before` is null, or if a counter has gone back: then another router answers. What only describes a row (its
-/// MAC address, say) is left out.
+/// Returns the counters of the rows of `now` with rates. A packets per second column follows each counter of packets,
+/// and a column of bits per second on the wire follows each counter of bytes. Rows with raw `counters` (workers,
+/// functions) also have burst, cycles per packet and busy share of the interval. `before` is the answer of `seconds`
+/// earlier; a row that it lacks counts as 0. All rates are null if `before` is null, or if a counter decreased because
+/// another router answered. Descriptive columns, for example the MAC address, are omitted.
 nlohmann::ordered_json with_rates(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now,
                                   double seconds);
 

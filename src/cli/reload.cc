@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra reload` and `penumbra plan`: another configuration for a running router.
+// `penumbra reload` and `penumbra plan`: a new configuration for a running router.
 #include "cli/reload.h"
 
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ void set_up_save(CLI::App& command) {
   command.callback([address, file, force] { save(*address, *file, *force); });
 }
 
-/// `confirm` and `rollback`.
+/// Sets up `confirm` and `rollback`.
 void set_up_decision(CLI::App& command, const char* action, const char* done) {
   const auto address = std::make_shared<RouterAddress>();
   add_router_options(command, *address);
@@ -94,7 +94,7 @@ void set_value(const RouterAddress& address, const std::string& action, std::vec
   write_output(reload_in_words(answer, false));
 }
 
-/// `set` and `unset`.
+/// Sets up `set` and `unset`.
 void set_up_setting(CLI::App& command, const std::string& action) {
   const auto address = std::make_shared<RouterAddress>();
   const auto path = std::make_shared<std::string>(), value = std::make_shared<std::string>();

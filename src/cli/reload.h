@@ -10,10 +10,9 @@ class App;
 
 namespace penumbra::cli {
 
-/// `--confirm TIME`, given to the variable in seconds; it stays empty if it is
-/// not given.
+/// Adds `--confirm TIME`, which sets the variable in seconds; without the option, the variable stays empty.
 void add_confirm_option(CLI::App& command, std::string& seconds);
-/// When what an answer says is taken back, a line; nothing if it stays.
+/// Returns a line with the time at which an unconfirmed change will be undone, or nothing if the change stays.
 std::string unconfirmed_in_words(const nlohmann::ordered_json& answer);
 
 /// Prints the warnings of an answer to standard error, one a line.

@@ -14,12 +14,12 @@ namespace {
 using json = nlohmann::ordered_json;
 
 struct Column {
-  std::string group;  ///< the key of the object that it stands in; empty: the row itself
+  std::string group;  ///< key of the object with the column; empty: the row itself
   std::string key;
   bool numbers = true;   ///< every value is a number
-  bool is_empty = true;  ///< every value is 0 or nothing
+  bool is_empty = true;  ///< every value is 0 or empty
   std::size_t width = 0;
-  std::size_t least = 0;  ///< that it can be narrowed to
+  std::size_t least = 0;  ///< minimum width when the table is narrowed
 };
 
 bool is_whole(const json& value) {
@@ -32,7 +32,7 @@ std::string grouped(std::string digits) {
   return digits;
 }
 
-/// The digits of a whole number, before a fraction or behind a sign too, are grouped.
+/// Groups the digits of a whole number, including those before a fraction or after a sign.
 std::string number_text(const json& value) {
   if (value.is_number_unsigned()) return group_digits(value.get<std::uint64_t>());
   if (is_whole(value)) {
@@ -45,7 +45,7 @@ std::string number_text(const json& value) {
   return digits.substr(0, begin) + grouped(digits.substr(begin, end - begin)) + digits.substr(end);
 }
 
-/// Elements of an array behind commas, names and values of an object behind blanks.
+/// Separates the elements of an array by commas and the members of an object by spaces.
 std::string text_of(const json& value) {
   if (value.is_null()) return "-";
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
@@ -59,13 +59,14 @@ std::string text_of(const json& value) {
   return text.empty() ? "-" : text;
 }
 
-/// Columns on a terminal, for UTF-8: bytes that do not continue a character.
+/// Returns the width on a terminal for UTF-8: the number of bytes that do not continue a character.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char letter) { return (static_cast<unsigned char>(letter) & 0xC0) != 0x80; }));
 }
 
-/// The width of the longest word, or kReadable if that is more: a narrower column of text is hard to read.
+/// Returns the width of the longest word, but at least kReadable if the text is that long: narrower text is hard to
+/// read.
 std::size_t longest_word(const std::string& text) {
   constexpr std::size_t kReadable = 24;
   std::size_t longest = std::min(kReadable, width_of(text));
@@ -83,7 +84,7 @@ std::string header_of(const std::string& key) {
   return header;
 }
 
-/// A table's columns while they are collected.
+/// Collects the columns of a table.
 class Columns {
  public:
   explicit Columns(const json& rows) {
@@ -101,7 +102,7 @@ class Columns {
   std::vector<Column> take() { return std::move(columns_); }
 
  private:
-  /// A column that earlier rows lack stands where its own row has it.
+  /// A column that earlier rows lack is inserted at its position in its own row.
   void add(const std::string& group, const std::string& key, const json& value) {
     auto column = std::ranges::find_if(columns_, [&](const auto& c) { return c.group == group && c.key == key; });
     if (column == columns_.end()) {
@@ -117,7 +118,7 @@ class Columns {
   }
 
   std::vector<Column> columns_;
-  std::ptrdiff_t next_ = 0;  ///< behind the row's last one
+  std::ptrdiff_t next_ = 0;  ///< position after the last column of the row
 };
 
 std::string cell_text(const json& row, const Column& column) {
@@ -130,7 +131,7 @@ std::string without_end(const std::string& line) {
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
-/// The words on lines of at most `most` columns; a longer word has a line to itself.
+/// Folds the words into lines of at most `most` columns; a longer word has its own line.
 std::vector<std::string> fold(const std::string& words, std::size_t most) {
   std::vector<std::string> lines{""};
   for (std::size_t begin = 0; begin <= words.size();) {
@@ -143,7 +144,7 @@ std::vector<std::string> fold(const std::string& words, std::size_t most) {
   return lines;
 }
 
-/// A row, on as many lines as its longest cell takes.
+/// Returns a row, on as many lines as its longest cell needs.
 std::string table_row(const std::vector<Column>& columns, const std::string& indent, const auto& cell) {
   std::vector<std::vector<std::string>> cells;
   std::size_t lines = 1;
@@ -165,7 +166,7 @@ std::string table_row(const std::vector<Column>& columns, const std::string& ind
   return row;
 }
 
-/// The names of groups, each where its first column begins; nothing if there are none.
+/// Returns a line with the names of groups, each above its first column; empty if there are no groups.
 std::string group_line(const std::vector<Column>& columns, const std::string& indent) {
   std::string line = indent, before;
   std::size_t begin = width_of(indent);
@@ -186,14 +187,14 @@ std::size_t width_of(const std::vector<Column>& columns, const std::string& inde
   return width - 2;
 }
 
-/// Takes columns out from the right until the table fits, only those that say nothing if `only_empty`. The first stays.
+/// Removes columns from the right until the table fits, only empty columns if `only_empty`. The first column stays.
 void take_out(std::vector<Column>& columns, const std::string& indent, std::size_t most, bool only_empty) {
   for (std::size_t i = columns.size(); i-- > 1 && width_of(columns, indent) > most;) {
     if (columns[i].is_empty || !only_empty) columns.erase(columns.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
-/// Gives the widest columns of text several lines a row, until the table fits or they are all narrow.
+/// Narrows the widest text columns to several lines per row, until the table fits or all are narrow.
 void shrink(std::vector<Column>& columns, const std::string& indent, std::size_t most) {
   for (std::size_t width = 0; (width = width_of(columns, indent)) > most;) {
     const auto widest = std::ranges::max_element(
@@ -203,7 +204,7 @@ void shrink(std::vector<Column>& columns, const std::string& indent, std::size_t
   }
 }
 
-/// Makes the table fit, and returns what the columns that it leaves out are called, in their order.
+/// Makes the table fit. Returns the names of omitted columns, in order.
 std::vector<std::string> narrow(std::vector<Column>& columns, const std::string& indent, std::size_t most) {
   const auto before = columns;
   take_out(columns, indent, most, true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON for people: what `show` prints without -j.
+// Formats JSON as text, for `show` without -j.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@
 
 namespace penumbra::cli {
 
-/// Columns of a terminal that a table takes unless it is asked for whole; and what stands for no limit.
+/// Default width of a table in columns of a terminal, and the value for no limit.
 inline constexpr std::size_t kTableWidth = 100, kUnlimitedWidth = SIZE_MAX;
 
-/// An array of objects becomes a table with a header, columns in the order of the keys, numbers to the right; an object
-/// in a row becomes a group of columns. An object becomes lines "key: value", with tables and objects in it indented;
-/// any other array a line per element. What is nested deeper is written on one line. Digits are grouped as
-/// group_digits() does. Ends with a newline unless there is nothing to say.
+/// Formats a JSON value. An array of objects becomes a table with a header, with columns in the order of the keys and
+/// numbers aligned to the right. An object in a row becomes a group of columns. An object becomes lines "key: value"
+/// with indented tables and objects. Any other array becomes one line per element. Deeper nesting is written on one
+/// line. Digits are grouped like in group_digits(). The text ends with a newline unless it is empty.
 ///
-/// A table wider than `width` leaves out columns in which every value is 0 or nothing, then breaks long texts over
-/// several lines, then leaves out columns at its right end. Below it stand the names of what it leaves out. Its first
-/// column stays.
+/// A table wider than `width` first omits columns in which every value is 0 or empty. The table then breaks long texts
+/// over several lines, and then omits columns at the right end. The names of omitted columns follow the table. The
+/// first column always stays.
 std::string render(const nlohmann::ordered_json& value, std::size_t width = kTableWidth);
 
-/// 1234567 as "1,234,567"; up to four digits stay together.
+/// Returns 1234567 as "1,234,567"; numbers of up to four digits are not grouped.
 std::string group_digits(std::uint64_t number);
 
 }  // namespace penumbra::cli

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kBatchItems = 4096;
 
-/// A port for every name that the routes mention.
+/// Returns a port for each name in the routes.
 template <class RouteList>
 std::vector<PortInfo> ports_of(const RouteList& routes) {
   std::set<std::string> names;

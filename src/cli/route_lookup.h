@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A forwarding table made from a route file, and an engine that looks up in it.
+// A forwarding table made from a route file, and an engine for lookups.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace penumbra::cli {
 
-/// Of ipv4::Family or ipv6::Family.
+/// `Family` is ipv4::Family or ipv6::Family.
 template <class Family>
 class RouteLookup {
  public:
@@ -27,17 +27,16 @@ class RouteLookup {
   using RouteList = control::RouteListOf<typename Family::AddressFamily>;
 
   struct Answer {
-    std::uint16_t next_hop = 0;                     ///< the shader's answer
-    std::optional<typename Family::Prefix> prefix;  ///< the control plane's: the longest that covers the address
-    const std::string* target = nullptr;            ///< "via A dev P", "blackhole", ...; of both, null without a route
+    std::uint16_t next_hop = 0;                     ///< answer of the shader
+    std::optional<typename Family::Prefix> prefix;  ///< the longest prefix, from the control plane
+    const std::string* target = nullptr;            ///< "via A dev P", "blackhole", ...; null without a route
   };
 
-  /// Loads the routes. For "auto", as one batch goes at a time, it is the best CPU engine. Throws std::exception if a
-  /// limit is passed or the engine not available.
+  /// Loads the routes. The engine "auto" is the best CPU engine, because batches run one at a time. Throws
+  /// std::exception if a limit is exceeded or the engine is not available.
   RouteLookup(const RouteList& routes, const std::string& engine);
 
-  /// The answers for the addresses, in their order. Throws Failure (mismatch) if the shader's answer and the control
-  /// plane's differ.
+  /// Returns the answers for the addresses, in order. Throws Failure (mismatch) if shader and control plane differ.
   std::vector<Answer> answer(std::span<const Address> addresses);
 
  private:
@@ -49,7 +48,7 @@ class RouteLookup {
   std::unique_ptr<Engine> engine_;
   const Shader* shader_ = nullptr;
   std::unique_ptr<EngineQueue> queue_;
-  std::unordered_map<std::uint16_t, std::string> targets_;  ///< by next hop, as they are asked for
+  std::unordered_map<std::uint16_t, std::string> targets_;  ///< by next hop, filled on demand
 };
 
 extern template class RouteLookup<ipv4::Family>;

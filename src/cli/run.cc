@@ -58,13 +58,13 @@ extern "C" void request_reload(int /*signal*/) {
   reload_requested = true;
 }
 
-/// SIGHUP lets the router read its configuration again, which takes seconds if that is long, on a thread of its own:
-/// nobody waits. The log tells what comes of it.
+/// On SIGHUP, makes the router read its configuration again. A long configuration takes seconds, so a separate thread
+/// does it. The log has the result.
 class ReloadOnSignal {
  public:
   explicit ReloadOnSignal(runtime::Router& router) : router_(router) {}
 
-  /// Begins a reload if one has been asked for since the last one began, and none is under way.
+  /// Starts a reload if one was requested since the last start and none is in progress.
   void tick() {
     if (under_way_ || !reload_requested.exchange(false)) return;
     under_way_ = true;
@@ -91,11 +91,11 @@ class ReloadOnSignal {
 
   runtime::Router& router_;
   std::atomic<bool> under_way_{false};
-  std::jthread thread_;  ///< joined before what it uses is gone
+  std::jthread thread_;  ///< joined before the objects that it uses are destroyed
 };
 
-/// From now until the program ends SIGINT and SIGTERM stop the router, the one that there is or the one to come:
-/// nothing is left lying about if the signal comes before it runs, and nothing untold if it comes after.
+/// Makes SIGINT and SIGTERM stop the current or future router until the program ends, and SIGHUP request a reload. A
+/// signal before the router runs leaves no files, and a later signal still gives a summary.
 void stop_on_signal() {
   struct sigaction action{};
   action.sa_handler = stop_running_router;
@@ -105,7 +105,7 @@ void stop_on_signal() {
   sigaction(SIGHUP, &action, nullptr);
 }
 
-/// The router that a signal stops; at once if the signal has come already.
+/// The router that a signal stops. Stops it immediately if the signal has already come.
 class Stoppable {
  public:
   explicit Stoppable(runtime::Router& router) {
@@ -133,7 +133,8 @@ RunSummary summarise(const control::RouterConfig& config, const runtime::Router&
   return summary;
 }
 
-/// Where a user has no folder to keep that in, nothing is lost but the first trials of the next run.
+/// Stores the calibrations for later runs. A failure is only logged, because it costs no more than the next run's first
+/// trials.
 void store_calibrations(const runtime::Calibration& calibration, const runtime::Router& router) {
   const auto findings = router.calibrations();
   if (findings.empty()) return;

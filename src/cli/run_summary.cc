@@ -93,8 +93,7 @@ json steps_json(const Statistics& statistics) {
   return list;
 }
 
-// --- tables for people
-// ------------------------------------------------------------------------------------------------
+// Text tables.
 
 json total_row(const char* name, const Traffic& traffic, nanoseconds elapsed) {
   return {{"", name},
@@ -130,7 +129,7 @@ json ports_table(const RunSummary& summary) {
   return rows;
 }
 
-/// What is not zero.
+/// Contains only values that are not zero.
 json device_losses_table(const RunSummary& summary) {
   auto rows = json::array();
   for (std::size_t i = 0; i < summary.ports.size(); ++i) {
@@ -175,7 +174,7 @@ json steps_table(const Statistics& statistics) {
   return rows;
 }
 
-/// Followed by a separator; empty where no function has a shader.
+/// Ends with a separator; empty if no function has a shader.
 std::string engines_text(const RunSummary& summary) {
   std::vector<std::string> texts;
   texts.reserve(summary.engines.size());

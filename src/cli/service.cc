@@ -17,7 +17,7 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// 0 for what is no number.
+/// Returns 0 for text that is not a number.
 template <class Number>
 Number number_of(std::string_view text) {
   Number number{};
@@ -29,7 +29,7 @@ Number number_of(std::string_view text) {
 
 Service::Service() {
   const std::string_view path = variable("NOTIFY_SOCKET");
-  // A path, or a name in the abstract namespace behind an '@'.
+  // A path, or a name in the abstract namespace after an '@'.
   if (path.size() < 2 || path.size() >= sizeof address_.sun_path || (path[0] != '/' && path[0] != '@')) return;
   address_.sun_family = AF_UNIX;
   path.copy(address_.sun_path, path.size());
@@ -59,7 +59,7 @@ void Service::tick(const std::function<bool()>& alive) {
 
 void Service::tell(std::string_view state) const {
   if (!socket_) return;
-  // A manager that does not listen any more is no reason to stop forwarding.
+  // An absent manager is no reason to stop forwarding.
   [[maybe_unused]] const ssize_t sent = sendto(socket_.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
                                                reinterpret_cast<const sockaddr*>(&address_), address_bytes_);
 }

@@ -12,18 +12,18 @@
 
 namespace penumbra::cli {
 
-/// What a service manager wants to hear of this process, by the protocol of sd_notify(3): that it is ready, that it is
-/// alive, that it stops. Without one (NOTIFY_SOCKET is not set) nothing happens.
+/// Notifies a service manager by the protocol of sd_notify(3): the process is ready, alive, or stopping. Does nothing
+/// without a service manager (NOTIFY_SOCKET is not set).
 class Service {
  public:
   Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
-  /// Says that it stops.
+  /// Notifies the manager that the process is stopping.
   ~Service();
 
-  /// The router runs: says so the first time, and as often as the watchdog wants afterwards (half of WATCHDOG_USEC),
-  /// but for as long as it is not `alive`, which is asked only then.
+  /// Must be called regularly while the router runs. The first call notifies the manager that the process is ready.
+  /// Later calls feed the watchdog every half WATCHDOG_USEC if `alive()` is true; `alive` is called only then.
   void tick(const std::function<bool()>& alive);
 
  private:

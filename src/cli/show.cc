@@ -32,7 +32,7 @@ const std::vector<ShowTopic>& router_topics() {
   return kTopics;
 }
 
-/// The router's own topics and those of the functions, each once.
+/// Returns the topics of the router and of the functions, each once.
 std::vector<ShowTopic> all_topics() {
   auto topics = router_topics();
   for (const auto& function : functions()) {
@@ -43,7 +43,7 @@ std::vector<ShowTopic> all_topics() {
   return topics;
 }
 
-/// What this machine offers, for when no router runs.
+/// Returns the engines of this machine, for `show` without a router.
 nlohmann::ordered_json probe_engines() {
   auto table = nlohmann::ordered_json::array();
   for (const auto& engine : engines()) {
@@ -57,10 +57,10 @@ nlohmann::ordered_json probe_engines() {
   return table;
 }
 
-/// The topics that count, and so have rates.
+/// Topics with counters, which have rates.
 constexpr std::array<std::string_view, 4> kWatched{"ports", "workers", "functions", "drops"};
 
-/// Raw counters are for programs.
+/// Removes raw counters, which are for programs.
 nlohmann::ordered_json for_people(nlohmann::ordered_json answer) {
   if (!answer.is_array()) return answer;
   for (auto& row : answer) {
@@ -83,7 +83,7 @@ void show(const RouterAddress& address, const std::string& topic, const std::vec
   }
 }
 
-/// `--watch`, alone or with a time. CLI11 takes the word after it as the time.
+/// Adds `--watch`, alone or with a time. CLI11 takes the following word as the time.
 void add_watch(CLI::App& command, std::optional<double>& seconds) {
   CLI::Option* const option =
       command.add_option("--watch", seconds, "Ask again every so many seconds, and show rates; until SIGINT");

@@ -21,7 +21,7 @@ struct Outcome {
   std::string output, errors;
 };
 
-/// Stands in for standard input while it lives.
+/// Replaces standard input during its lifetime.
 class StandardInput {
  public:
   explicit StandardInput(const std::string& text) {
@@ -43,7 +43,7 @@ class StandardInput {
   FILE* file_ = tmpfile();
 };
 
-/// `penumbra WORDS... < INPUT`
+/// Runs `penumbra WORDS... < INPUT`.
 inline Outcome run(std::vector<std::string> words, const std::string& input = "") {
   const StandardInput standard_input(input);
   words.insert(words.begin(), "penumbra");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra trace add|show|clear`: single packets on their way through a running router.
+// `penumbra trace add|show|clear`: the paths of single packets through a running router.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -27,7 +27,7 @@ struct Request {
   }
 };
 
-/// Each packet with its way below it, a line per step.
+/// Returns each packet followed by its path, one line per step.
 std::string render_traces(const nlohmann::ordered_json& traces) {
   std::string text;
   for (const auto& trace : traces) {

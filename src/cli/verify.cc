@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra verify CONFIG`: what a run from captures to captures sent, held against an independent oracle.
+// `penumbra verify CONFIG`: compares the captures that a run sent with an independent oracle.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -65,7 +65,7 @@ std::vector<std::string> names_of(const std::vector<Each>& all, const Name& name
   return names;
 }
 
-/// What the files of a function say; null if it is not in the pipeline.
+/// Reads the files of a function; null if the function is not in the pipeline.
 template <class Rules>
 std::unique_ptr<const verify::RouteOracle<Rules>> route_oracle(const control::RouterConfig& config,
                                                                std::string_view function,

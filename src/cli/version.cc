@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "commit.h"  // written by commit.cmake when the commit changes
+#include "commit.h"  // commit.cmake writes it when the commit changes
 #include "penumbra/engine.h"
 
 namespace penumbra::cli {

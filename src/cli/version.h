@@ -5,11 +5,11 @@
 
 namespace penumbra::cli {
 
-/// What `penumbra --version` prints: version, commit, compiler, DPDK, engines; ends with a newline.
+/// Returns the output of `penumbra --version`: version, commit, compiler, DPDK, engines. Ends with a newline.
 std::string version_text();
-/// The same as a JSON object on one line.
+/// Returns the same as a JSON object on one line.
 std::string version_json();
-/// "0.1.0"
+/// Returns "0.1.0".
 std::string version_number();
 
 }  // namespace penumbra::cli

@@ -20,7 +20,7 @@ namespace {
 using json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-/// People read whole packets and bits a second.
+/// Users read whole packets and bits per second.
 json rounded(json rows) {
   for (auto& row : rows) {
     for (const auto& [key, value] : row.items()) {
@@ -30,7 +30,7 @@ json rounded(json rows) {
   return rows;
 }
 
-/// Written over what the terminal shows: each line to its end, and nothing of the old text below.
+/// Returns text that overwrites the terminal: clears the rest of each line and of the screen.
 std::string over_the_screen(const std::string& text) {
   std::string screen = "\x1b[H";
   for (const char letter : text) screen += letter == '\n' ? std::string("\x1b[K\n") : std::string(1, letter);

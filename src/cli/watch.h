@@ -8,10 +8,10 @@
 
 namespace penumbra::cli {
 
-/// `show TOPIC ARGUMENTS... --watch SECONDS`: asks the router every so many seconds and prints its counters with their
-/// rates (rates.h): on a terminal one table that renews itself, else one after another, with -j an object a line:
-/// {"seconds": since the line before, or null, "rows": [...]}. Returns on SIGINT and SIGTERM. Throws Failure:
-/// no_connection when the router has gone away or was not there.
+/// Implements `show TOPIC ARGUMENTS... --watch SECONDS`: asks the router every `seconds` seconds and prints its
+/// counters with rates (rates.h). On a terminal, one table updates itself; otherwise, each answer is a new table. With
+/// -j, each line is an object: {"seconds": since the previous line, or null, "rows": [...]}. Returns on SIGINT and
+/// SIGTERM. Throws Failure (no_connection) if the router does not answer.
 void watch(const RouterAddress& address, const std::string& topic, const std::vector<std::string>& arguments,
            double seconds);
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kMostPairsTold = 10;
 
-/// Whether another run's median lies within the spread that is stated of this one, or no further from its median than
-/// the machine's pace varied.
+/// Returns true if another run's median lies within the point's stated spread, or within the machine's drift around the
+/// point's median.
 bool is_within(const Point& point, double drift, double value) {
   const Spread spread = stated_spread(point);
   const double to_either_side = drift * std::abs(spread.median);
@@ -22,7 +22,7 @@ bool is_within(const Point& point, double drift, double value) {
          value <= std::max(spread.most, spread.median + to_either_side);
 }
 
-/// Null if that run has none of it.
+/// Returns the curve of a document, or null if the document lacks it.
 const Curve* curve_of(const Plot& plot, std::size_t document, const std::string& name) {
   const auto panel = std::ranges::find(plot.panels, document, &Panel::document);
   if (panel == plot.panels.end()) return nullptr;
@@ -30,7 +30,8 @@ const Curve* curve_of(const Plot& plot, std::size_t document, const std::string&
   return curve == panel->curves.end() ? nullptr : &*curve;
 }
 
-/// How many of one run's points the other has none for; each that it has goes to `found`, with its curve.
+/// Returns the number of points of run `one` that run `other` lacks. Calls `found` with the curve and both points for
+/// each common point.
 template <typename Found>
 std::size_t match(const Plot& plot, std::size_t one, std::size_t other, Found&& found) {
   std::size_t alone = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether two runs on one machine gave the same figures.
+// Compares the figures of two runs on one machine.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@
 
 namespace penumbra::report {
 
-/// A series that two runs have: a curve at a place, or a line of a table.
+/// A series that both runs have: a curve at a place, or a line of a table.
 struct SeriesPair {
   const Plot* plot = nullptr;
   std::string curve;
   const Point *first = nullptr, *second = nullptr;
-  double drift = 0;  ///< of both runs. What is compared within one of them by turns has it in common
+  double drift = 0;  ///< Drift of both runs. Contenders that a run compares by turns share the drift.
 
-  /// Whether both have enough samples for a spread.
+  /// Returns true if both have enough samples for a spread.
   bool has_enough_samples() const;
-  /// Whether the median of one lies within the other's stated spread.
+  /// Returns true if the median of one lies within the other's stated spread.
   bool agrees() const;
-  /// How many times the lesser median the greater one is; infinity if just one is zero, or the signs differ.
+  /// Returns the ratio of the greater median to the lesser. Infinity if exactly one is zero, or if the signs differ.
   double times_apart() const;
 };
 
@@ -34,23 +34,23 @@ struct Share {
 struct Agreement {
   std::vector<SeriesPair> pairs;
   std::size_t only_in_first = 0, only_in_second = 0;
-  double drift = 0;  ///< drift_of() both, kMostDrift at most; 0 if it is not known
+  double drift = 0;  ///< drift_of() both runs, at most kMostDrift; 0 if unknown.
 
   Share of_all() const;
-  /// Of the series that have enough samples, or of those that have not.
+  /// Returns the share of agreeing series among those with enough samples, or among those without.
   Share of_those_with(bool enough_samples) const;
 };
 
-/// Runs agree if this part of their series does.
+/// Runs agree if this share of their series agrees.
 inline constexpr double kWantedAgreement = 0.9;
 
-/// A machine that varied by more was no place to measure: runs on it need not agree.
+/// Runs on a machine with more drift need not agree, because it was unsuitable for measurements.
 inline constexpr double kMostDrift = 0.25;
 
-/// Of the first two documents; the context has to outlive it. Places that are numbers may differ as nearest() has it.
+/// Compares the first two documents. `context` must outlive the result. Numeric places may differ as nearest() allows.
 Agreement agreement_of(const Context& context);
 
-/// The shares, and the ten series that do not agree and are furthest apart, in lines.
+/// Returns lines with the shares, and the ten disagreeing series with the greatest difference.
 std::string text_of(const Agreement& agreement, const Context& context);
 
 }  // namespace penumbra::report

@@ -28,7 +28,7 @@ bool agree(const std::vector<double>& first, const std::vector<double>& second, 
   return SeriesPair{nullptr, "", &a, &b, drift}.agrees();
 }
 
-/// Results of benchmarks that found nothing but these paces.
+/// Returns results of benchmarks that have only these paces.
 Document paces(const std::vector<std::string>& each) {
   std::vector<std::string> entries;
   entries.reserve(each.size());

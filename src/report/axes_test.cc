@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers, scales and ticks, patterns and escapes.
+// Tests numbers, scales and ticks, patterns and escapes.
 #include <gmock/gmock.h>
 
 #include "report/figures.h"

@@ -14,7 +14,7 @@ double median_of(const Finding& finding) {
   return finding.value.median;
 }
 
-/// The finding at the place that figures point out; null if they point out none.
+/// Returns the value at the place that figures select, or null if they select none.
 const Finding* pointed_out(const PlaceOf& place, const std::vector<Finding>& findings) {
   if (place.kind == PlaceOf::Kind::greatest) {
     return &*std::ranges::max_element(findings, {}, median_of);
@@ -38,7 +38,7 @@ std::optional<double> place_in(const PlaceOf& place, const std::vector<Finding>&
   return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
-/// At an end of what was measured it is not known how much further the place lies.
+/// Returns " or more" or " or less" at an end of the measured range, because the place may lie further out.
 std::string_view how_open(const PlaceOf& place, double where, const std::vector<Finding>& findings) {
   if (place.kind == PlaceOf::Kind::last && findings.back().place == Place(where)) return " or more";
   return place.kind == PlaceOf::Kind::first && findings.front().place == Place(where) ? " or less" : "";

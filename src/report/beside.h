@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What of ours stands beside a number of a paper.
+// Our figure for comparison with a number of a paper.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@
 namespace penumbra::report {
 
 struct Beside {
-  std::optional<double> value;  ///< in the paper's unit; none if the place that is asked for is not there
-  std::string what;             ///< of ours it is
-  std::string_view open;  ///< " or more" at a place past which nothing was measured, " or less" at the first; or empty
+  std::optional<double> value;  ///< In the paper's unit. Empty if the requested place was not measured.
+  std::string what;             ///< Describes our figure.
+  std::string_view open;        ///< " or more" at the last measured place, " or less" at the first, or empty.
 };
 
-/// One machine's; none if its results lack it. `place` goes before the target's own. `plots` are those of all
-/// measurements.
+/// Returns one machine's figure, or nothing if its results lack it. `place` overrides the target's own place. `plots`
+/// are the plots of all measurements.
 std::optional<Beside> beside(const PaperNumber& number, const std::optional<double>& place,
                              const std::vector<Plot>& plots, std::size_t document);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of the repository that are part of the program (embed.cmake writes them into a source).
+// Gives access to files of the repository that are part of the program (embed.cmake writes them into a source).
 #pragma once
 
 #include <string_view>
@@ -9,9 +9,9 @@
 
 namespace penumbra::report {
 
-/// Name without folder, and text.
+/// Returns the files' names without folder, and their texts.
 const std::vector<std::pair<std::string_view, std::string_view>>& built_in_files();
-/// The text of one of them. Throws std::logic_error if there is none of that name.
+/// Returns the text of a file. Throws std::logic_error if there is no file of that name.
 std::string_view built_in_file(std::string_view name);
 
 }  // namespace penumbra::report

@@ -17,15 +17,16 @@ constexpr std::size_t kMostCurvesOfSmall = 7;
 constexpr double kLeft = 58, kRight = 16, kTop = 28, kBottom = 48;
 constexpr double kRowHeight = 12, kRowGap = 8, kSingleRowHeight = 18, kLeastRowLabel = 60, kBesideRowLabel = 8;
 constexpr std::size_t kRowLabelLetters = 24, kMostXTicks = 5, kMostYTicks = 6;
-// What a letter takes of labels of rows, of names of axes, and of names that are too long for their axis: rather more
-// than less, for fonts differ.
+// Widths of a letter in labels of rows, in names of axes, and in names that are too long for their axis. The widths are
+// upper estimates, because fonts differ.
 constexpr double kRowLetterWidth = 7, kNameLetterWidth = 7.8, kLongNameLetterWidth = 6.3;
 constexpr double kCap = 3;
 constexpr std::size_t kMostRowLabelLines = 2;
 constexpr double kRowLabelLine = 13;
-/// Between two labels of a horizontal axis: 0.6 of the letters' size.
+/// Gap between two labels of a horizontal axis: 0.6 of the letters' size.
 constexpr double kBetweenLabels = 7;
-/// By how much marks and lines grow for each that lies on them, so that all of them are seen; and up to how many.
+/// Growth of marks and lines for each curve on top of them, so that all remain visible, and the maximum number that
+/// counts.
 constexpr double kMarkerRim = 1.4, kLineWidth = 2, kLineRim = 2;
 constexpr std::size_t kMostOnTop = 4;
 
@@ -56,7 +57,7 @@ bool have_room(const std::vector<Tick>& ticks, const std::vector<double>& column
   return true;
 }
 
-/// Of a horizontal axis: as many as have room for their labels, which stand around a tick's `column`.
+/// Returns as many ticks of a horizontal axis as have room for their labels, which are centred on `column` of the tick.
 template <class Column>
 std::vector<Tick> ticks_with_room(const Scale& scale, std::string_view unit, std::size_t most, const Column& column) {
   for (; most > 1; --most) {
@@ -68,7 +69,7 @@ std::vector<Tick> ticks_with_room(const Scale& scale, std::string_view unit, std
   return ticks(scale, unit, most);
 }
 
-/// Wide lines beneath a curve, wherever others lie on it. Limits go without: they are of one colour.
+/// Returns wide lines beneath a curve wherever other curves cover it. Limits have no rims because all have one colour.
 std::string rims(const std::vector<Dot>& dots, const std::vector<std::size_t>& stretches) {
   std::string all;
   for (std::size_t begin = 0; begin < stretches.size();) {
@@ -223,7 +224,7 @@ Drawing Chart::draw_lines(const Panel& panel) const {
     const double y = height_of(tick.value);
     marks += line("grid", kLeft, y, right, y) + text_at(kLeft - 6, y + 4, "end", tick.label);
   }
-  const auto label_column = [this](const Tick& tick) {  // all of it is seen
+  const auto label_column = [this](const Tick& tick) {  // Keeps the whole label visible.
     return std::min(column(tick.value), width() - static_cast<double>(letters_of(tick.label)) * kLetterWidth / 2);
   };
   for (const Tick& tick : ticks_with_room(x_, plot_.x_unit, kMostXTicks, label_column)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plots as SVG: lines along an axis of numbers; rows of dots where places are words or there is just one. Colours come
-// from the page's style, so that they suit light, dark and paper.
+// Draws plots as SVG: lines along a numeric axis, or rows of dots for places that are words or a single place. Colours
+// come from the page's style, so that they suit light mode, dark mode and paper.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@
 
 namespace penumbra::report {
 
-/// A paper's figures that stand in a plot of ours.
+/// A paper's figures that are shown in our plot.
 struct PaperSeries {
   std::string name;
-  std::string curve;  ///< which of ours they are held against; empty if several are meant
+  std::string curve;  ///< Our curve that they are compared with; empty if there are several.
   std::vector<std::pair<double, double>> points;
 };
 
@@ -28,41 +28,43 @@ struct Drawing {
   double height = 0;
 };
 
-/// Which curve is which.
+/// An entry of the legend.
 struct LegendKey {
-  std::string mark;  ///< SVG elements, 34 wide and 14 high
+  std::string mark;  ///< SVG elements, 34 wide and 14 high.
   std::string name;
-  std::string remark;  ///< what stands in brackets behind the name; may be empty
+  std::string remark;  ///< Text in brackets after the name; may be empty.
 };
 
-/// About what a letter of a plot's text takes.
+/// Approximate width of a letter of a plot's text.
 inline constexpr double kLetterWidth = 6.3;
 
-/// What all panels of a plot share.
+/// The properties that all panels of a plot share.
 class Chart {
  public:
   Chart(const Plot& plot, std::vector<PaperSeries> papers, const Looks& looks);
 
-  /// With more lines than can be told apart in a small drawing.
+  /// Returns true if the plot has more lines than a small drawing can distinguish.
   bool is_large() const { return is_large_; }
-  /// Of each panel.
+  /// Returns the width of each panel.
   double width() const;
 
-  /// One machine's part.
+  /// Draws one machine's panel.
   Drawing draw(const Panel& panel) const;
-  /// Of all panels.
+  /// Returns the legend of all panels.
   std::vector<LegendKey> legend() const;
 
  private:
-  /// Where places are words, or there is just one: lines would show nothing.
+  /// Returns true if places are words, or if there is a single place: lines would show nothing.
   bool has_rows(const Panel& panel) const { return by_words_ || places_of(panel).size() < 2; }
   std::vector<Place> places_of(const Panel& panel) const;
   Drawing draw_lines(const Panel& panel) const;
   Drawing draw_rows(const Panel& panel) const;
-  std::string rows_name(const std::vector<Place>& places) const;  ///< what rows stand for; with one place, that
+  /// Returns the meaning of the rows; for a single place, that place.
+  std::string rows_name(const std::vector<Place>& places) const;
   double longest_row_label(const Panel& panel) const;
   std::string row_label(double middle, const std::string& name) const;
-  std::string name_below(double left, double y, const std::string& name) const;  ///< of the horizontal axis
+  /// Returns the name of the horizontal axis.
+  std::string name_below(double left, double y, const std::string& name) const;
   double height() const;
   double column(double place) const;
   double height_of(double value) const;
@@ -77,8 +79,8 @@ class Chart {
   const Looks& looks_;
   std::vector<Place> places_;
   bool by_words_, is_large_ = false;
-  double rows_left_ = 0;  ///< where labels of rows end
-  Scale x_, y_;           ///< with rows, y_ is the horizontal axis
+  double rows_left_ = 0;  ///< The right end of the rows' labels.
+  Scale x_, y_;           ///< With rows, y_ is the horizontal axis.
 };
 
 }  // namespace penumbra::report

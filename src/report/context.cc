@@ -24,10 +24,10 @@ std::string name_of_machine(const Document& document) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// Of the comparisons of parts of one whole: the steps of a router, as `penumbra bench forward` calls them.
+/// Pattern of comparisons of the parts of a whole: the steps of a router, as `penumbra-bench run forward` names them.
 constexpr std::string_view kOfParts = "by step";
 
-/// Parts do not compete, nor what the papers' file says so of.
+/// Returns false for parts of a whole, and for plots that the papers' file excludes: their curves do not compete.
 bool is_race(const Plot& plot, const PaperMeasurement* papers) {
   if (matches(kOfParts, plot.title)) return false;
   return papers == nullptr || std::ranges::none_of(papers->no_race, [&plot](const std::string& pattern) {
@@ -35,7 +35,7 @@ bool is_race(const Plot& plot, const PaperMeasurement* papers) {
          });
 }
 
-/// A to Z, AA, AB ...
+/// Returns A to Z, AA, AB ...
 std::string letter_of(std::size_t number) {
   const std::string last(1, static_cast<char>('A' + number % kLetters));
   return number < kLetters ? last : letter_of(number / kLetters - 1) + last;
@@ -109,7 +109,7 @@ bool Context::is_of_papers(const Entry& entry) {
 
 Reason reason_of(const std::string& benchmark, const Nothing& nothing) {
   if (nothing.kind == Nothing::Kind::absent) {
-    // Reasons go on with what to do about it.
+    // The text after ": " is advice.
     const std::string lack = nothing.what.substr(0, nothing.what.find(": "));
     return {fmt::format("the machine lacks something for the benchmark {}", benchmark), nothing.what,
             lack.empty() ? "" : fmt::format("{} (the benchmark {})", lack, benchmark)};

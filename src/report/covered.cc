@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kSamePlace = 0.5, kHides = 3;
 
-/// Which dot of that curve lies there.
+/// Returns the index of the curve's dot that covers `dot`.
 std::optional<std::size_t> dot_on(const Dot& dot, const std::vector<Dot>& curve) {
   const auto found = std::ranges::find_if(curve, [&dot](const Dot& other) {
     return std::abs(other.x - dot.x) < kSamePlace && std::abs(other.y - dot.y) < kHides;

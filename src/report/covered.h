@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which curves are hidden under others that are drawn after them.
+// Finds curves that are covered by curves drawn later.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,14 @@ struct Dot {
   double x = 0, y = 0;
 };
 
-/// How many others lie on a curve.
+/// The number of other curves that cover a curve.
 struct Covered {
   std::vector<std::size_t> dots;
-  std::vector<std::size_t> stretches;  ///< each from one dot to the next
+  std::vector<std::size_t> stretches;  ///< For each line from one dot to the next.
 };
 
-/// Of each curve, of those behind it in the list. Dots lie on each other if a mark hides most of the other.
+/// Returns for each curve the coverage by later curves in the list. A dot covers another if its mark hides most of the
+/// other mark.
 std::vector<Covered> covered(const std::vector<std::vector<Dot>>& curves);
 
 }  // namespace penumbra::report

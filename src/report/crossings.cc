@@ -19,7 +19,7 @@ std::vector<double> crossings(const Curve& a, const Curve& b) {
 
 std::vector<double> crossings(const std::vector<std::pair<double, double>>& ratios) {
   std::vector<double> found;
-  std::optional<std::pair<double, double>> before;  // place, and the ratio's logarithm
+  std::optional<std::pair<double, double>> before;  // The place, and the logarithm of the ratio.
   for (const auto& [place, times] : ratios) {
     if (times <= 0) continue;
     const double difference = std::log(times);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where of two curves now one and now the other is ahead.
+// Finds the places where the lead of two curves changes.
 #pragma once
 
 #include <utility>
@@ -10,10 +10,10 @@
 
 namespace penumbra::report {
 
-/// Where two curves cross, between their places that are numbers: every place at which neither is ahead, by straight
-/// lines between the points (of the logarithms, where all are positive).
+/// Returns the numeric places where two curves cross. Lines between the points are straight, or straight in the
+/// logarithms if all values are positive.
 std::vector<double> crossings(const Curve& a, const Curve& b);
-/// The same of pairs of a place and how many times b a is there.
+/// Returns the crossings for pairs of a place and the ratio of a to b.
 std::vector<double> crossings(const std::vector<std::pair<double, double>>& ratios);
 
 }  // namespace penumbra::report

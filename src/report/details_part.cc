@@ -26,7 +26,7 @@ std::string bar_row(const Bar& bar) {
          element("td", wanted, "class=\"number\"") + element("td", state, fmt::format("class=\"{}\"", kind)) + "</tr>";
 }
 
-/// What is said several times stands there once, with how often.
+/// Returns a list without repetitions; repeated items have their count.
 std::string list_of(const std::string& heading, const std::vector<std::string>& items) {
   if (items.empty()) return "";
   std::map<std::string_view, std::size_t> times;
@@ -39,7 +39,7 @@ std::string list_of(const std::string& heading, const std::vector<std::string>& 
   return element("h4", heading) + "<ul>" + text + "</ul>";
 }
 
-/// Those that the measurement is about.
+/// Returns the texts that are about the measurement.
 std::vector<std::string> about(const Entry& entry, const std::vector<std::string>& texts,
                                const std::string& measurement) {
   std::vector<std::string> some;

@@ -131,7 +131,7 @@ Entry entry_of(const JsonView& object) {
   return entry;
 }
 
-/// drift_of() by one of the paces.
+/// Returns drift_of() for one of the paces.
 double drift_by(const std::vector<const Document*>& documents, std::optional<double> Entry::* pace) {
   constexpr std::size_t kEnough = 5;
   std::vector<double> paces;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `penumbra bench` wrote (docs/bench-results.md), read and checked.
+// Reads and checks the output of `penumbra-bench` (docs/bench-results.md).
 #pragma once
 
 #include <optional>
@@ -14,37 +14,37 @@
 
 namespace penumbra::report {
 
-/// The papers' measurements are E1 to this one.
+/// The papers' measurements are E1 to E22.
 inline constexpr int kMeasurements = 22;
-/// "E6" for 6.
+/// Returns "E6" for 6.
 std::string measurement_name(int number);
-/// Whether it is one of the papers' measurements; benchmarks have names of their own.
+/// Returns true if the name is one of the papers' measurements; benchmarks have other names.
 bool is_measurement(const std::string& name);
 
 struct Contender {
   std::string name;
-  std::string curve;  ///< what its curve is called
+  std::string curve;  ///< Name of the contender's curve.
   Role role = Role::ours;
   std::vector<double> samples;
   Spread value;
-  std::optional<Spread> ratio;  ///< to the comparison's reference
-  std::optional<Place> at;      ///< in place of the comparison's
+  std::optional<Spread> ratio;  ///< Ratio to the comparison's reference.
+  std::optional<Place> at;      ///< Overrides the comparison's place.
 };
 
-/// Where a comparison belongs in a plot.
+/// The plot that a comparison belongs to.
 struct PlotPlace {
-  std::string measurement;  ///< "E6", or empty for what belongs to none of the papers'
+  std::string measurement;  ///< "E6", or empty if the plot belongs to no measurement of the papers.
   std::string title, x, x_unit;
   std::optional<Place> at;
 };
 
 struct Comparison {
   std::string title, unit, reference;
-  std::optional<PlotPlace> plot;  ///< without one it is a table
+  std::optional<PlotPlace> plot;  ///< Without a plot the comparison is a table.
   std::vector<Contender> contenders;
 };
 
-/// A bar of the project; without `met` it was not shown, for the reason that stands there.
+/// A bar: a requirement of the project. Without `met` it was not shown, for the reason in `not_shown`.
 struct Bar {
   std::string what;
   std::optional<double> value, wanted;
@@ -53,47 +53,46 @@ struct Bar {
   std::string not_shown;
 };
 
-/// What the machine tells of its power, by whose meters. Documents of before say one number for all.
+/// Power by the machine's meters. Older documents have one number for all meters.
 struct Watts {
   std::optional<double> processors, gpus, of_unknown_meters;
 };
 
 struct Entry {
   std::string benchmark;
-  std::vector<std::string> measurements;  ///< of the papers'
+  std::vector<std::string> measurements;  ///< The papers' measurements.
   std::optional<Nothing> nothing;
   std::optional<double> rounds, seconds;
-  Watts watts;                                   ///< mean power while it ran
-  std::optional<double> memory_pace, core_pace;  ///< what the machine got done of fixed work before it
+  Watts watts;                                   ///< Mean power during the benchmark.
+  std::optional<double> memory_pace, core_pace;  ///< Speed of the machine in a fixed workload before the benchmark.
   std::vector<std::pair<std::string, std::string>> inputs;
   std::vector<std::string> checked, notes;
   std::vector<Comparison> comparisons;
   std::vector<Bar> bars;
 };
 
-/// A measurement of the papers that waits for functions to come.
+/// A measurement of the papers that waits for missing functions.
 struct Planned {
   std::string measurement, waits_for;
 };
 
-/// Of one machine and one build.
+/// The results of one machine and one build.
 struct Document {
   std::string file;
-  std::vector<std::pair<std::string, std::string>> machine;  ///< the processor first
+  std::vector<std::pair<std::string, std::string>> machine;  ///< The processor comes first.
   std::string version, flags, date, seed;
   std::vector<Entry> entries;
   std::vector<Planned> planned;
 
-  /// What the system tells by that name, or an empty text.
+  /// Returns the system's value of that name, or an empty text.
   std::string machine_fact(std::string_view name) const;
 };
 
-/// How far the machine's pace lay from its mean while all of these were measured, in parts of it: twice the standard
-/// deviation, of the memory's or the core's, whichever varied more. 0 if one of them
-/// has too few entries with a pace to tell.
+/// Returns the drift of the machine's pace during all documents: twice the relative standard deviation. Takes the pace
+/// of the memory or the core, whichever varied more. Returns 0 if a document has too few entries with a pace.
 double drift_of(const std::vector<const Document*>& documents);
 
-/// Reads a document; `file` stands for it in errors. Throws InputError with the place of whatever is not as it must be.
+/// Parses a document; errors name it `file`. Throws InputError with the place of invalid content.
 Document parse_document(std::string_view text, const std::string& file);
 
 }  // namespace penumbra::report

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// APUNet's figure 3 has throughput by the price of what makes it. Here: the best of a CPU and of a GPU in every plot of
-// a rate of packets, over the prices that are known and over the power that the machine reported.
+// APUNet's figure 3 shows throughput by the price of the hardware. This part of the page shows the best CPU and GPU
+// rate of every plot of a packet rate, divided by the known prices and by the reported power.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Best {
   const Point* point = nullptr;
 };
 
-/// By the engine that curve or contender are called after; auto takes a GPU where there is one.
+/// Tells by the engine in the name of the curve or contender. `auto` uses a GPU if the machine has one.
 bool may_use_gpu(const Document& document, const Curve& curve, const Point& point) {
   if (matches(kOnGpu, curve.name) || matches(kOnGpu, point.name)) return true;
   return matches("^auto", curve.name) && !document.machine_fact("gpu").empty();
@@ -40,7 +40,7 @@ std::optional<Best> best_of_ours(const Document& document, const Panel& panel, b
   return best;
 }
 
-/// While the benchmark ran for that plot: it may have an entry for each of several measurements.
+/// Returns the power during the benchmark of that plot. A benchmark may have an entry for each of several measurements.
 Watts watts_of(const Document& document, const Plot& plot) {
   for (const Entry& entry : document.entries) {
     if (entry.benchmark != plot.benchmark) continue;
@@ -51,14 +51,14 @@ Watts watts_of(const Document& document, const Plot& plot) {
   return {};
 }
 
-/// Rate over power, or why there is none.
+/// Rate per watt, or why it is unknown.
 struct PerWatt {
   std::string text;
   bool is_known = false;
 };
 
-/// A GPU's is that of both. A processor's power is known from its own meter only: what meters without a name read may
-/// have been the GPU alone.
+/// Returns the rate per watt. For a GPU the power is the sum of both. A processor's power is known only from its own
+/// meter, because meters without a name may have read the GPU alone.
 PerWatt per_watt(double value, const Watts& watts, bool on_gpu) {
   const auto rate = [value](double by, const std::string& of_what) {
     return by > 0 ? PerWatt{figure(value / by) + of_what, true} : PerWatt{"a meter read no power"};
@@ -88,14 +88,14 @@ std::string per_dollar(double value, const std::optional<double>& dollars) {
   return element("td", figure(1000 * value / *dollars), "class=\"number\"");
 }
 
-/// "gopt, workers: 15", "1 worker, maximum delay: 20 us".
+/// Returns "gopt, workers: 15" or "1 worker, maximum delay: 20 us".
 std::string name_of(const Best& best, const Plot& plot) {
   const std::string place = place_name(best.point->place, plot.x_unit);
   const std::string unit = plot.x_unit.empty() || plot.x_unit == "B" ? "" : " " + plot.x_unit;
   return fmt::format("{}, {}{}{}{}", best.curve->name, plot.x, plot.x.empty() ? "" : ": ", place, unit);
 }
 
-/// The best of a plot on one machine, by its processor or its GPU.
+/// The best rate of a plot on one machine, with its processor or its GPU.
 struct Row {
   const Plot* plot = nullptr;
   std::size_t document = 0;
@@ -121,7 +121,7 @@ std::vector<Row> rows_of(const Context& context) {
   return rows;
 }
 
-/// Without the column of dollars where no price at all is known.
+/// Omits the column of dollars if no price is known.
 std::string text_of(const Context& context, const Row& row, bool has_prices) {
   const Plot& plot = *row.plot;
   const double value = row.best.point->value.median;
@@ -132,7 +132,7 @@ std::string text_of(const Context& context, const Row& row, bool has_prices) {
          (has_prices ? per_dollar(value, row.dollars) : "") + cell_of(row.by_power) + "</tr>";
 }
 
-/// The parts of the machines that no price is known of.
+/// Returns the machines' parts without a known price.
 std::string missing_prices(const Context& context) {
   std::vector<std::string> parts;
   for (const Document& document : context.documents) {
@@ -144,12 +144,12 @@ std::string missing_prices(const Context& context) {
   }
   if (parts.empty()) return "";
   return fmt::format(
-      " No price in the list (bench/prices.yaml, if none was given) matches {}: penumbra report --prices "
+      " No price in the list (bench/prices.yaml, if none was given) matches {}: penumbra-bench report --prices "
       "FILE takes others.",
       enumerate(parts));
 }
 
-/// The machines that have rates, and neither a price nor power for any of them.
+/// Returns the machines that have rates, but neither a price nor the power for any rate.
 std::string machines_left_out(const Context& context, const std::vector<Row>& rows,
                               const std::set<std::size_t>& shown) {
   std::set<std::string> names;
@@ -179,7 +179,7 @@ std::string known_prices(const Context& context) {
 
 std::string efficiency_part(const Context& context) {
   const std::vector<Row> all = rows_of(context);
-  // A machine with a price or power for anything has all of its rows: what lacks both says so there.
+  // A machine with any price or power shows all of its rows; rows without both say so.
   std::set<std::size_t> shown;
   for (const Row& row : all) {
     if (row.dollars || row.by_power.is_known) shown.insert(row.document);
@@ -192,7 +192,7 @@ std::string efficiency_part(const Context& context) {
   if (rows.empty()) {
     return element(
         "p",
-        "No power was measured and no price is known for these machines: penumbra report --prices FILE takes "
+        "No power was measured and no price is known for these machines: penumbra-bench report --prices FILE takes "
         "prices, and docs/report.md says how.",
         "class=\"nothing\"");
   }

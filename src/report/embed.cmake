@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DOUTPUT=file.cc -DFILES="a;b" -P embed.cmake: a source that has the files' texts (src/report/built_in.h).
+# Writes a source with the files' texts (src/report/built_in.h).
+#
+# Usage: cmake -DOUTPUT=file.cc -DFILES="a;b" -P embed.cmake
 set(text "// SPDX-License-Identifier: Apache-2.0\n// Written by src/report/embed.cmake.\n#include \"report/built_in.h\"\n\n")
 string(APPEND text "namespace penumbra::report {\n\n")
 string(APPEND text "const std::vector<std::pair<std::string_view, std::string_view>>& built_in_files() {\n")

@@ -11,12 +11,11 @@
 namespace penumbra::report {
 namespace {
 
-/// Nothing that a computer measures is larger or, but for nothing, smaller, and what is computed from such numbers is
-/// finite.
+/// Bounds of the magnitude of measured numbers, apart from 0. The bounds keep computed values finite.
 constexpr double kLargestNumber = 1e30, kSmallestNumber = 1e-30;
 constexpr std::size_t kLongestKeyShown = 60;
 
-/// "line 3, column 7" as numbers, of the byte at `offset`.
+/// Returns line and column of the byte at `offset`.
 SourceLocation location_of(std::string_view text, std::size_t offset, const std::string& file) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
   const auto lines = std::ranges::count(before, '\n');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checked view of JSON: every accessor says where it looked, what it expected and what it found.
+// Gives a checked view of JSON. Errors name the place, the expected value and the value found.
 #pragma once
 
 #include <cstddef>
@@ -15,36 +15,36 @@
 
 namespace penumbra::report {
 
-/// JSON from a text; `file` stands for it in errors. Throws InputError at the line and column where it is none.
+/// Parses JSON; errors name the text `file`. Throws InputError at the line and column of invalid JSON.
 nlohmann::json parse_json(std::string_view text, const std::string& file);
 
-/// One value of a document, which has to outlive the view. All accessors throw InputError with the file's name and the
-/// value's path, as in "results[0].unit".
+/// One value of a document, which must outlive the view. All accessors throw InputError with the file's name and the
+/// value's path, such as "results[0].unit".
 class JsonView {
  public:
   JsonView(const nlohmann::json& value, const std::string& file) : value_(&value), file_(&file) {}
 
   bool is_text() const { return value_->is_string(); }
   bool is_number() const { return value_->is_number(); }
-  /// The member `key`; an error if there is none.
+  /// Returns the member `key`. A missing member is an error.
   JsonView at(const std::string& key) const;
-  /// The member `key`, if it is there and not null.
+  /// Returns the member `key`, or nothing if it is missing or null.
   std::optional<JsonView> find(const std::string& key) const;
-  /// The members by name.
+  /// Returns the members by name.
   std::vector<std::pair<std::string, JsonView>> members() const;
-  /// The elements of a list.
+  /// Returns the elements of a list.
   std::vector<JsonView> list() const;
   std::string text() const;
-  /// A number of a magnitude that something measured can have.
+  /// Returns a number; its magnitude must be plausible for a measurement.
   double number() const;
   bool truth() const;
-  /// Text, or a number as text: an integer as it stands there.
+  /// Returns a text, or a number as text. An integer keeps its digits.
   std::string text_or_number() const;
-  /// The member `key`, or nothing of its kind.
+  /// Return the member `key`, or an empty value if it is missing.
   std::string text_or_none(const std::string& key) const;
   std::vector<JsonView> list_or_none(const std::string& key) const;
 
-  /// An error at this value, for checks that the caller makes.
+  /// Returns an error at this value, for a check that the caller makes.
   InputError error(const std::string& message) const;
 
  private:

@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::size_t kMostLevelPlaces = 8;
 
-/// Where at least two stand, those with all of the curves that are ahead somewhere; and the others. Where one is
-/// missing that leads elsewhere, who leads says nothing about it.
+/// The places with at least two curves. A comparable place has all curves that lead somewhere. At an incomplete place a
+/// leader is missing, so its lead there means little.
 struct Places {
   std::vector<Place> comparable, incomplete;
-  bool has_first = false, has_last = false;  ///< of all of them, among the comparable ones
+  bool has_first = false, has_last = false;  ///< True if the first or last of all places is comparable.
 };
 
 Places split_places(const Plot& plot, const Panel& panel) {
@@ -41,7 +41,7 @@ Places split_places(const Plot& plot, const Panel& panel) {
   return places;
 }
 
-/// Each contender where it is best, the best first.
+/// Returns each contender at its best place, the best contender first.
 std::vector<Standing> bests(const Plot& plot, const Panel& panel) {
   std::vector<Standing> all;
   for (const Curve& curve : panel.curves) {
@@ -58,7 +58,8 @@ std::vector<Standing> bests(const Plot& plot, const Panel& panel) {
   return all;
 }
 
-/// With more threads all get more done: who leads at each number of them is not yet who gets most done.
+/// Returns a sentence about the best value over all numbers of threads. More threads usually give more throughput, so
+/// the leader at each number need not have the best value.
 std::string best_of_all(const Plot& plot, const Panel& panel) {
   const bool is_by_cores = plot.sense() == Sense::more && matches("^threads$|^cores$|^workers$", plot.x);
   if (!is_by_cores) return "";
@@ -69,7 +70,7 @@ std::string best_of_all(const Plot& plot, const Panel& panel) {
                      plot.unit, plot.x, place_name(best.point->place, plot.x_unit));
 }
 
-/// Of curves that have no place in common: each where it is best.
+/// Compares curves without common places, each at its best place.
 std::string at_their_bests(const Plot& plot, const Panel& panel) {
   const auto all = bests(plot, panel);
   if (all.size() < 2) return "";
@@ -82,7 +83,7 @@ std::string at_their_bests(const Plot& plot, const Panel& panel) {
   return fmt::format("{} is {} times as good as {}.", with_figure(all[0]), figure(times), with_figure(all[1]));
 }
 
-/// "; ahead of those that were: a at 2 and 4; b at 8", of places where not all of the leaders were measured.
+/// Returns "; ahead of those that were: a at 2 and 4; b at 8" for places where a leader was not measured.
 std::string leads_among_measured(const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
   std::vector<Stretch> leads;
   leads.reserve(places.size());
@@ -92,7 +93,7 @@ std::string leads_among_measured(const Plot& plot, const Panel& panel, const std
   return "; ahead of those that were: " + leads_by_leader(leads, plot.x_unit);
 }
 
-/// Who leads where, as far as anybody does, and by how much.
+/// Collects the leaders by place and their margins.
 class Leads {
  public:
   explicit Leads(const Plot& plot) : plot_(&plot) {}
@@ -108,7 +109,7 @@ class Leads {
     if (stretches_.empty() || stretches_.back().leader != lead.best.curve) stretches_.push_back({lead.best.curve, {}});
     stretches_.back().places.push_back(place);
   }
-  /// `has_first`, `has_last`: whether the plot's first and last place are among those that were added.
+  /// `has_first`, `has_last`: true if the plot's first or last place was added.
   std::string text(bool has_first, bool has_last) const {
     if (led_ == 0) return only_text({nullptr, level_}, *plot_, true) + ".";
     const bool is_level_first = !level_.empty() && level_.front() < stretches_.front().places.front(),
@@ -142,8 +143,8 @@ class Leads {
   const Plot* plot_;
   std::vector<Stretch> stretches_;
   std::vector<Place> level_;
-  std::size_t led_ = 0, overlapping_ = 0;  ///< places
-  double least_ = 0, most_ = 0;            ///< times as good as the next best
+  std::size_t led_ = 0, overlapping_ = 0;  ///< Numbers of places.
+  double least_ = 0, most_ = 0;            ///< Ratios to the next best.
 };
 
 }  // namespace
@@ -159,7 +160,7 @@ std::string who_leads(const Plot& plot, const Panel& panel) {
                              plot.is_by_words() ? "" : leads_among_measured(plot, panel, places.incomplete));
   }
   if (plot.is_by_words()) {
-    places.comparable = plot.places();  // each stands for itself
+    places.comparable = plot.places();  // Places that are words are compared separately.
   } else if (places.comparable.empty()) {
     return "No place has all of the curves that lead somewhere." + best_of_all(plot, panel);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is ahead where.
+// Describes the leaders of a plot.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace penumbra::report {
 
-/// Who of a plot's contenders is ahead where, by how much, and where the lead changes. Where it is less than half a per
-/// cent nobody is: the best two are level. Empty if there is nothing to compare.
+/// Returns the leading contenders by place, their margins, and the places where the lead changes. Nobody leads with a
+/// margin under half a per cent: the best two are level. Returns an empty text if there is nothing to compare.
 std::string who_leads(const Plot& plot, const Panel& panel);
 
 }  // namespace penumbra::report

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which curve is which: below a plot in the page, or inside a plot's own file.
+// Draws the legend below a plot in the page, or inside a plot's own file.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace penumbra::report {
 
-/// As HTML.
+/// Returns the legend as HTML.
 std::string legend_list(const std::vector<LegendKey>& keys);
-/// As SVG from (0, 0) on, in as many lines as it takes for none to be wider than `width`.
+/// Returns the legend as SVG from (0, 0) on, with as many lines as needed to stay within `width`.
 Drawing legend_drawing(const std::vector<LegendKey>& keys, double width);
 
 }  // namespace penumbra::report

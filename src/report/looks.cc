@@ -17,10 +17,11 @@ std::string part_of_name(const std::string& curve, std::size_t number) {
   return number < parts.size() ? parts[number] : "";
 }
 
-/// Are no kinds: where a part is missing in most names, nearly all would have one colour.
+/// Two kinds are too few: if a part is missing in most names, nearly all would have one colour.
 constexpr std::size_t kFewKinds = 2;
 
-/// Which part of the names tells the kinds, or nothing if none has as many as that takes, and few enough.
+/// Returns the index of the name part that distinguishes the kinds. Returns nothing if every part has too few or too
+/// many kinds.
 std::optional<std::size_t> part_that_tells_kinds(const std::vector<std::string>& names) {
   std::size_t most_parts = 0, most_kinds = kFewKinds;
   for (const std::string& name : names) most_parts = std::max(most_parts, parts_of_name(name).size());
@@ -35,7 +36,7 @@ std::optional<std::size_t> part_that_tells_kinds(const std::vector<std::string>&
   return found;
 }
 
-/// Shapes and dashes go round at different paces, so that the pair comes again after all of both only.
+/// Shapes and dashes advance at different rates, so that a pair repeats only after all combinations.
 Looks::Look look_of(std::size_t colour, std::size_t number) {
   return {colour, (colour + number) % Looks::kShapes, (number + number / Looks::kShapes) % Looks::kDashes};
 }

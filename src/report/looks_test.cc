@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How curves are told apart: their looks, and what is done for those that lie on each other.
+// Tests that curves can be distinguished: their looks, and the rims of curves that cover each other.
 #include "report/looks.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ TEST(ReportLooks, ThoseOfOneKindShareAColourWhereThereAreMore) {
       << "there are more structures than engines";
 }
 
-/// A GPU's curve and that of all cores cross.
+/// A GPU's curve and the curve of all cores cross.
 TEST(ReportLooks, SevenThatAreNoKindsHaveSixColours) {
   const Plot plot = plot_of_names(
       {"GPU, batches of 8192", "GPU, batches of 262144", "1 core", "2 cores", "4 cores", "8 cores", "16 cores"});
@@ -56,7 +56,7 @@ TEST(ReportLooks, SevenThatAreNoKindsHaveSixColours) {
   EXPECT_NE(looks.of("GPU, batches of 8192", Role::ours).colour, looks.of("16 cores", Role::ours).colour);
 }
 
-/// As in E22: that a few names have a second part makes no kinds of them.
+/// As in E22: a second part in a few names does not form kinds.
 TEST(ReportLooks, WhatAFewNamesHaveMoreTellsNoKinds) {
   const Plot plot = plot_of_names(
       {"gopt", "scalar", "cuda", "cuda-resident", "auto", "penumbra gopt", "penumbra scalar", "rte_hash, of hashes"});

@@ -10,7 +10,7 @@
 namespace penumbra::report {
 namespace {
 
-/// Rounded, and without ".0": a page has ten thousand of them.
+/// Returns a rounded number without ".0", because a page has ten thousand of them.
 std::string tenths(double place) {
   return fmt::format("{}", std::round(place * 10) / 10);
 }
@@ -33,7 +33,7 @@ std::string marker(std::size_t shape, double x, double y, double size) {
     case 4:
       return fmt::format("<path d=\"M{:.1f} {:.1f}l{:.1f} {:.1f}h{:.1f}z\"/>", x, y + 1.2 * r, 1.2 * r, -2.1 * r,
                          -2.4 * r);
-    default:  // an hourglass: unlike a cross it can be hollow
+    default:  // An hourglass, which unlike a cross can be hollow.
       return fmt::format("<path d=\"M{:.1f} {:.1f}h{:.1f}l{:.1f} {:.1f}h{:.1f}z\"/>", x - 1.2 * r, y - 1.2 * r, 2.4 * r,
                          -2.4 * r, 2.4 * r, 2.4 * r);
   }

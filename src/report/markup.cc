@@ -15,7 +15,7 @@ bool continues_a_letter(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80;
 }
 
-/// U+FFFE and U+FFFF, which XML does not have.
+/// Returns true for U+FFFE and U+FFFF, which XML does not allow.
 bool is_no_character(std::string_view text) {
   return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF");
 }
@@ -24,7 +24,7 @@ bool is_digit(char letter) {
   return std::isdigit(static_cast<unsigned char>(letter)) != 0;
 }
 
-/// Where a line of so many letters may end; 0 if nowhere.
+/// Returns the position where a line of at most `letters` letters may end, or 0 if nowhere.
 std::size_t end_of_line(std::string_view text, std::size_t letters) {
   std::size_t end = 0, count = 0;
   for (std::size_t i = 0; i + 1 < text.size(); ++i) {

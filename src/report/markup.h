@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text of others in a page of ours, which is XML as well as HTML.
+// Inserts foreign text into our page, which is XML as well as HTML.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@
 
 namespace penumbra::report {
 
-/// As it may stand between tags and in quoted attributes. What XML has no place for becomes U+FFFD.
+/// Escapes a text for use between tags and in quoted attributes. Characters that XML does not allow become U+FFFD.
 std::string escape(std::string_view text);
-/// How many letters it has.
+/// Returns the number of letters.
 std::size_t letters_of(std::string_view text);
-/// The first letters of it, with an ellipsis in place of the rest; not escaped. Letters are those of UTF-8.
+/// Returns the first letters, with an ellipsis for the rest; not escaped. Letters are those of UTF-8.
 std::string shortened(std::string_view text, std::size_t letters);
 inline constexpr std::string_view kEllipsis = "\u2026";
-/// In lines of so many letters at most, broken at spaces and behind commas; the last line is shortened.
+/// Splits a text into lines of at most `letters` letters at spaces and after commas; the last line is shortened.
 std::vector<std::string> wrapped(std::string_view text, std::size_t letters, std::size_t lines);
-/// What may be an id and a link's target: letters and digits as they are, anything else in hexadecimal.
+/// Returns a text for use as an id and link target. Letters and digits stay; other characters become hexadecimal.
 std::string as_id(std::string_view text);
 
-/// <tag>text</tag>, with the text escaped; `attributes` as they stand.
+/// Returns <tag>text</tag> with the text escaped; `attributes` are not changed.
 std::string element(std::string_view tag, std::string_view text, std::string_view attributes = "");
 
 }  // namespace penumbra::report

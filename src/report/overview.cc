@@ -30,7 +30,7 @@ std::string facts(const Context& context, std::size_t number) {
                      element("h3", context.machines[number].prefix() + context.machines[number].name), rows);
 }
 
-/// What one machine has of a measurement.
+/// Returns one machine's state of a measurement.
 std::string state(const Context& context, const std::string& measurement, std::size_t document) {
   std::string text;
   for (const Reason& reason : context.lacks(measurement, document)) {

@@ -29,7 +29,7 @@ constexpr std::string_view kExplanation =
     "the figures on this page, by a rule that is written down for each (bench/papers in the source). Every point of a "
     "plot is also in the table below it.</p></details>";
 
-/// For who is new here: what stands in legends without a word of explanation. docs/ has the rest.
+/// Explains the words in legends to new readers. docs/ has the full explanation.
 constexpr std::string_view kWords =
     "<details><summary>What the names mean: gopt, cuda, mapped=0, tuple, bar, limit ...</summary><dl>"
     "<dt>scalar</dt><dd>the engine that runs a function as it is written, on a core of the CPU, or by hand-written "

@@ -7,8 +7,8 @@
 
 namespace penumbra::report {
 
-/// One page with everything in it, HTML and XML at once, that loads nothing from anywhere and needs no scripts. Of at
-/// least one document.
+/// Returns one page with everything, valid as HTML and XML. The page loads nothing and needs no scripts. The context
+/// must have at least one document.
 std::string page(const Context& context);
 
 }  // namespace penumbra::report

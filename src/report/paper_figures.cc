@@ -13,7 +13,7 @@ bool names(const PaperFigure& figure, const Plot& plot) {
          matches(figure.unit, plot.unit);
 }
 
-/// "GSwitch" of "GSwitch (IEEE/ACM ToN 2016)".
+/// Returns "GSwitch" for "GSwitch (IEEE/ACM ToN 2016)".
 std::string short_name(const Paper& paper) {
   return paper.paper.substr(0, paper.paper.find(" ("));
 }
@@ -32,7 +32,7 @@ std::string figures_of_plot(const Plot& plot, const std::vector<PaperMeasurement
   struct Group {
     std::string name, but, figures;
   };
-  std::vector<Group> groups;  // of a paper's figures that lack the same
+  std::vector<Group> groups;  // Figures of one paper with the same omission.
   for (const PaperMeasurement& measurement : papers) {
     for (const Paper& paper : measurement.papers) {
       for (const PaperFigure& figure : paper.figures) {

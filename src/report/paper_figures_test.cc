@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The papers' figures: at the plots that they name, in the index, and in the files that name them.
+// Tests the papers' figures: at their plots, in the index, and in the files that name them.
 #include "report/paper_figures.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-/// Of E13: a paper with figures, and one with none.
+/// Returns E13 with a paper with figures and a paper without.
 PaperMeasurement measurement_with(const std::string& figures) {
   return parse_papers(R"json({"measurement": "E13", "title": "t", "papers": [
     {"paper": "GSwitch (IEEE/ACM ToN 2016)", "where": "section VII", "figures": [)json" +
@@ -23,7 +23,7 @@ PaperMeasurement measurement_with(const std::string& figures) {
                       "E13.json");
 }
 
-/// Of E13: a plot of each title.
+/// Returns E13 with a plot for each title.
 Document document_with(const std::vector<std::string>& titles, const std::string& unit = "M headers/s") {
   Document document;
   document.file = "results.json";
@@ -42,7 +42,7 @@ Document document_with(const std::vector<std::string>& titles, const std::string
   return document;
 }
 
-/// What is made of a paper's figures and results.
+/// The output for a paper's figures and results.
 struct Made {
   std::vector<PaperMeasurement> papers;
   std::vector<Document> documents;

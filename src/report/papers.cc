@@ -33,7 +33,7 @@ PlaceChoice choice_of(const JsonView& at) {
   return {Kind::words, 0, 0, at.text()};
 }
 
-/// Whose plots are meant: one of E1 to E22, by default the file's.
+/// Returns the measurement of the plots: one of E1 to E22, by default the file's.
 std::string measurement_of(const JsonView& object, const std::string& of_file) {
   const auto other = object.find("measurement");
   if (!other) return of_file;
@@ -41,7 +41,7 @@ std::string measurement_of(const JsonView& object, const std::string& of_file) {
   return other->text();
 }
 
-/// `measurement` is the file's: what a target means where it names no other.
+/// `measurement` is the file's measurement, the default of a target.
 Target target_of(const JsonView& object, const std::string& measurement) {
   Target target;
   target.measurement = measurement_of(object, measurement);

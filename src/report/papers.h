@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the papers measured and concluded, as data: bench/papers/*.json, which are built in. docs/report.md has the
-// form.
+// Defines the papers' measurements and conclusions as data: bench/papers/*.json, which are built in. docs/report.md
+// describes the format.
 #pragma once
 
 #include <optional>
@@ -14,72 +14,75 @@
 
 namespace penumbra::report {
 
-/// Which places of an axis are meant.
+/// Selects places of an axis.
 struct PlaceChoice {
   enum class Kind { all, first, last, best, number, range, words };
   Kind kind = Kind::all;
-  double from = 0, to = 0;  ///< of a range; `from` alone is the number
-  std::string pattern;      ///< of words
+  double from = 0, to = 0;  ///< Bounds of a range; `from` alone is the number.
+  std::string pattern;      ///< Pattern of words.
 };
 
-/// Something in our plots and tables, by patterns (pattern.h). Of several curves that match the best one counts.
+/// Selects values in our plots and tables by patterns (pattern.h). Of several matching curves the best one counts.
 struct Target {
-  std::string measurement;             ///< whose plots: "E6"
-  std::string plot, unit;              ///< of the title, of the unit
-  std::string of;                      ///< the curve
-  bool of_each = false;                ///< every curve that matches for itself, in place of the best
-  std::optional<std::string> to;       ///< divided by that curve
-  std::optional<std::string> to_plot;  ///< divided by the best of another plot (its title) in the same unit
-  std::string needs;                   ///< without such a curve beside it there is nothing
+  std::string measurement;             ///< Measurement of the plots: "E6".
+  std::string plot, unit;              ///< Patterns of the title and of the unit.
+  std::string of;                      ///< Pattern of the curve.
+  bool of_each = false;                ///< True if every matching curve counts, instead of the best one.
+  std::optional<std::string> to;       ///< Divide by that curve.
+  std::optional<std::string> to_plot;  ///< Divide by the best value of another plot (its title) in the same unit.
+  std::string needs;                   ///< Pattern of a curve that the plot must have.
   PlaceChoice at;
-  std::optional<PlaceChoice> to_at;  ///< divided by the same curve, or `to`, at another place
+  std::optional<PlaceChoice> to_at;  ///< Divide by the same curve, or `to`, at another place.
 };
 
-/// A place that figures point out, in place of the figures themselves.
+/// Selects a place by figures, instead of the figures themselves.
 struct PlaceOf {
   enum class Kind { crossing, greatest, first, last };
   Kind kind = Kind::crossing;
-  double at_least = 0;  ///< the first or the last with a ratio of so much
+  double at_least = 0;  ///< Minimum ratio, for the first or the last place.
 };
 
 /// A number of a paper, or several along an axis.
 struct PaperNumber {
   std::string what, where, unit;
-  std::string x_unit;  ///< of the points' places
+  std::string x_unit;  ///< Unit of the points' places.
   bool is_approximate = false;
-  std::vector<std::pair<std::optional<double>, double>> points;  ///< place, if there are several; value
-  std::optional<Target> ours;                                    ///< what it is to be held against
-  double scale = 1;                                              ///< ours are so many of the paper's unit
-  std::optional<PlaceOf> place_of;                               ///< ours is that place
-  bool is_greatest = false;                                      ///< of several figures the greatest, not the first
-  std::string why_not;                                           ///< why there is nothing of ours
+  std::vector<std::pair<std::optional<double>, double>> points;  ///< Place, if there are several, and value.
+  std::optional<Target> ours;                                    ///< Our values to compare with.
+  double scale = 1;                                              ///< Factor from our unit to the paper's unit.
+  std::optional<PlaceOf> place_of;                               ///< Our value is the selected place.
+  /// True if the greatest of several figures counts, instead of the first.
+  bool is_greatest = false;
+  std::string why_not;  ///< Why we have no value.
 };
 
-/// How a conclusion is held against results; without one it cannot be.
+/// A test of a conclusion against results; a conclusion without it cannot be checked.
 struct Check {
   enum class Kind { bounds, ahead, peak };
   Kind kind = Kind::bounds;
   Target target;
-  std::optional<double> at_least, at_most;         ///< bounds of each ratio or value
-  std::optional<double> ahead_up_to, behind_from;  ///< `of` is better than `to` up to there, and not from there on
-  double peak_from = 0, peak_to = 0;               ///< the greatest ratio lies between these places
-  std::optional<PlaceChoice> than_at;              ///< each ratio divided by the same one at that place, for bounds
+  std::optional<double> at_least, at_most;  ///< Bounds of each ratio or value.
+  /// `of` is better than `to` up to `ahead_up_to`, and not from `behind_from` on.
+  std::optional<double> ahead_up_to, behind_from;
+  double peak_from = 0, peak_to = 0;  ///< The greatest ratio lies between these places.
+  /// For bounds: each ratio is divided by the same ratio at that place.
+  std::optional<PlaceChoice> than_at;
 };
 
 struct Conclusion {
   std::string says, where;
-  bool is_ours = false;  ///< not a sentence of the paper, but ours beside it
+  bool is_ours = false;  ///< True for our own sentence about the paper.
   std::optional<Check> check;
-  std::string why_not;  ///< why there is no check, or why results may have no figures for it
+  std::string why_not;  ///< Why there is no check, or why results may lack its figures.
 };
 
 /// A figure or table of a paper, or a part of one.
 struct PaperFigure {
-  std::string figure;       ///< "figure 8(a)"
-  std::string measurement;  ///< whose plots have it, or would
-  std::string plot, unit;   ///< patterns of these plots' titles and units
-  std::string but;          ///< what of the figure these plots do not have
-  std::string why_not;      ///< why there is no plot
+  std::string figure;       ///< For example "figure 8(a)".
+  std::string measurement;  ///< The measurement whose plots show it, or would show it.
+  std::string plot, unit;   ///< Patterns of the plots' titles and units.
+  std::string but;          ///< The content of the figure that the plots lack.
+  std::string why_not;      ///< Why there is no plot.
 };
 
 struct Paper {
@@ -92,13 +95,13 @@ struct Paper {
 /// One of E1 to E22.
 struct PaperMeasurement {
   std::string measurement, title, about;
-  std::vector<std::string> no_race;  ///< patterns of the plots whose curves do not compete
+  std::vector<std::string> no_race;  ///< Patterns of the plots whose curves do not compete.
   std::vector<Paper> papers;
 };
 
-/// Reads one file; throws InputError.
+/// Parses one file. Throws InputError.
 PaperMeasurement parse_papers(std::string_view text, const std::string& file);
-/// All that are built in, by number.
+/// Returns all built-in measurements, by number.
 std::vector<PaperMeasurement> built_in_papers();
 
 }  // namespace penumbra::report

@@ -12,10 +12,10 @@
 namespace penumbra::report {
 namespace {
 
-/// Something of a paper.
+/// A part of a paper.
 struct Part {
-  std::string where;  ///< "figure 8(a)", or "figures 5 and 6, section V-E"
-  std::string ours;   ///< where that is here, as markup
+  std::string where;  ///< "figure 8(a)", or "figures 5 and 6, section V-E".
+  std::string ours;   ///< Our corresponding part, as markup.
 };
 
 struct PaperParts {
@@ -23,8 +23,8 @@ struct PaperParts {
   std::vector<Part> parts;
 };
 
-/// Figures before sections before tables, by their numbers and letters: of "figures 5 and 6, section V-E" the first one
-/// counts, of "figure 8(a), top" all up to the comma.
+/// Returns a sort key: figures before sections before tables, by their numbers and letters. For "figures 5 and 6,
+/// section V-E" the first counts; for "figure 8(a), top" all text up to the comma.
 std::tuple<std::string, int, std::string> place_in_paper(const std::string& where) {
   constexpr std::string_view kDigits = "0123456789";
   std::string kind = where.substr(0, where.find(' '));
@@ -39,7 +39,7 @@ std::string link_to(const std::string& id, const std::string& text) {
   return fmt::format("<a href=\"#{}\">{}</a>", id, escape(text));
 }
 
-/// The plots of a figure; without any in these results the section that would have them, or why there are none.
+/// Returns links to the plots of a figure. Without plots in these results, returns the section, or why there are none.
 std::string ours_of(const PaperFigure& figure, const std::vector<Plot>& plots) {
   std::string section = link_to(figure.measurement, figure.measurement);
   if (!figure.why_not.empty()) return fmt::format("{}, no plot: {}", section, escape(figure.why_not));

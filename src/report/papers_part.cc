@@ -19,7 +19,7 @@ std::string cell_of(const std::optional<Beside>& ours, double value) {
   return fmt::format("<td class=\"number\">{}{} {}</td>", figure(*ours->value), ours->open, times);
 }
 
-/// The machines that have anything of what a paper's numbers are held against.
+/// Returns the machines that have any value to compare with a paper's numbers.
 std::vector<std::size_t> documents_of(const Paper& paper, const std::vector<Plot>& plots) {
   std::set<std::size_t> all;
   for (const Plot& plot : plots) {
@@ -32,7 +32,7 @@ std::vector<std::size_t> documents_of(const Paper& paper, const std::vector<Plot
   return {all.begin(), all.end()};
 }
 
-/// "64 KiB", "1 thread", "8 threads".
+/// Returns "64 KiB", "1 thread", "8 threads".
 std::string place_with_unit(double place, const std::string& unit) {
   std::string name = place_name(place, unit);
   if (unit.empty() || unit == "B") return name;
@@ -40,7 +40,7 @@ std::string place_with_unit(double place, const std::string& unit) {
   return name + " " + (is_one_of_several ? unit.substr(0, unit.size() - 1) : unit);
 }
 
-/// What of ours stands beside them, or why nothing does, is said once for all points of a number.
+/// Describes our value, or why there is none, once for all points of a number.
 std::string rows_of_number(const PaperNumber& number, const std::vector<Plot>& plots,
                            const std::vector<std::size_t>& documents) {
   std::string rows, said;
@@ -88,7 +88,7 @@ std::string_view class_of_outcome(Outcome outcome) {
   return outcome == Outcome::does_not_hold ? "fails" : "open";
 }
 
-/// The verdict of each machine, those together that have the same.
+/// Returns the machines' verdicts; equal verdicts are grouped.
 std::string verdicts_of(const Context& context, const Conclusion& conclusion) {
   std::vector<std::pair<Verdict, std::vector<std::string>>> verdicts;
   for (std::size_t i = 0; i < context.documents.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bench/papers, as they are built in, beside the results that are kept.
+// Tests the built-in bench/papers against the kept results.
 #include "report/papers.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// bench/results and bench/results/more.
+/// Reads bench/results and bench/results/more.
 std::vector<Document> kept_results() {
   std::vector<Document> all;
   const std::filesystem::path folder = source_folder() / "bench/results";
@@ -80,7 +80,7 @@ TEST(ReportPapers, WhatOursIsHeldAgainstIsInSomeKeptResults) {
   }
 }
 
-/// The figure once for each part of its plot's pattern.
+/// Returns the figure once for each alternative of its plot's pattern.
 std::vector<PaperFigure> alternatives_of(const PaperFigure& figure) {
   std::vector<PaperFigure> all;
   std::stringstream parts(figure.plot);
@@ -189,7 +189,7 @@ TEST(ReportPapers, AGpuIsHeldAgainstAllCores) {
   EXPECT_EQ(judge(conclusion, plots, 0).outcome, Outcome::does_not_hold);
 }
 
-/// As bench/gpu/classification.cc calls them.
+/// The names are those of bench/gpu/classification.cc.
 TEST(ReportPapers, ClassificationIsFoundAtTheCoresThatThePaperHas) {
   Plot plot = plot_of_curves({curve("the bus beside cuda", {{1, 9000}, {8, 9000}}, Role::limit),
                               curve("tuple by gopt, batches of 256", {{1, 1}, {8, 5}}),

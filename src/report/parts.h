@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page's parts, each as markup.
+// Returns the page's parts as markup.
 #pragma once
 
 #include <string>
@@ -11,36 +11,37 @@
 
 namespace penumbra::report {
 
-/// Machines and builds, and the list of all measurements with what came of them.
+/// Returns machines and builds, and the list of all measurements with their state.
 std::string overview(const Context& context);
-/// Where each figure and table of the papers is in the page.
+/// Returns the place in the page for each figure and table of the papers.
 std::string papers_index(const Context& context);
-/// One of E1 to E22.
+/// Returns the section of one of E1 to E22.
 std::string measurement_section(const Context& context, const std::string& measurement);
-/// The benchmarks that belong to none of them; nothing if there are none.
+/// Returns the sections of benchmarks that belong to no measurement; empty if there are none.
 std::string other_sections(const Context& context);
 
-/// Plots and tables, with sentences and figures. Curves of one name look alike in all of them.
+/// Returns plots and tables with sentences and figures. Curves of one name look alike in all of them.
 std::string plots_part(const Context& context, const std::vector<Plot>& plots, const PaperMeasurement* papers);
-/// The papers' numbers beside ours, and what became of their conclusions.
+/// Returns the papers' numbers next to ours, and the verdicts on their conclusions.
 std::string papers_part(const Context& context, const PaperMeasurement& papers);
-/// Bars, inputs, checks and notes, of what `measurement` is about; of all of an entry if that is empty.
+/// Returns bars, inputs, checks and notes about `measurement`, or about the whole entry if it is empty.
 std::string details_part(const Context& context, std::size_t document, const Entry& entry,
                          const std::string& measurement);
-/// Throughput per watt and per dollar, where there are figures for it.
+/// Returns throughput per watt and per dollar, as far as there are figures.
 std::string efficiency_part(const Context& context);
 
-/// A table that scrolls by itself where it is wider than the page.
+/// Returns a table that scrolls on its own if it is wider than the page.
 std::string scrolling(const std::string& table, const std::string& label);
-/// How many verdicts are of each kind, as "2 hold, 1 does not", and whether one fails.
+/// The numbers of verdicts of each kind. text() returns for example "2 hold, 1 does not".
 struct VerdictCount {
   std::size_t hold = 0, fail = 0, open = 0;
   std::string text() const;
 };
-/// Of what the papers concluded, not of what is ours beside it. `plots` are those of all measurements.
+/// Counts the verdicts on the papers' conclusions, without our own sentences. `plots` are the plots of all
+/// measurements.
 VerdictCount count_verdicts(const PaperMeasurement& papers, const std::vector<Plot>& plots, std::size_t document);
-/// Of the bars that `measurement` is about, of one machine; all if it is empty. As `penumbra bench` counts: a benchmark
-/// that is absent or was left out is one that is not shown.
+/// Counts one machine's bars that are about `measurement`, or all bars if it is empty. Counts like `penumbra-bench`: an
+/// absent or left-out benchmark counts as not shown.
 BarCount count_bars(const Document& document, const std::string& measurement);
 std::string text_of(const BarCount& count);
 

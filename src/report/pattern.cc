@@ -19,7 +19,8 @@ std::string in_lower_case(std::string_view text) {
   return all;
 }
 
-/// One part between `|`. The pieces between its stars are found one behind the other, each as early as it can be.
+/// Matches one part between `|`. The texts between its stars must follow each other; each is found at the earliest
+/// position.
 bool matches_part(std::string_view part, std::string_view text) {
   bool at_begin = part.starts_with('^');
   if (at_begin) part.remove_prefix(1);

@@ -5,9 +5,9 @@
 
 namespace penumbra::report {
 
-/// Whether the text has what the pattern says: parts of it, of which one has to be there, stand between `|`; `^` before
-/// one binds it to the text's begin, `$` behind it to the end, and `*` in it stands for anything. Letters' case does
-/// not count. An empty pattern is in every text.
+/// Returns true if the text matches the pattern. Alternatives are separated by `|`, and one of them must occur in the
+/// text. `^` anchors at the beginning, `$` at the end, and `*` matches anything. Case is ignored. An empty pattern
+/// matches every text.
 bool matches(std::string_view pattern, std::string_view text);
 
 }  // namespace penumbra::report

@@ -10,7 +10,7 @@ namespace penumbra::report {
 
 namespace {
 
-/// The one curve of a plot that the pattern means, or an empty text.
+/// Returns the only curve of a plot that matches the pattern, or an empty text.
 std::string curve_meant(const Plot& plot, const std::string& pattern) {
   std::string found;
   for (const Panel& panel : plot.panels) {

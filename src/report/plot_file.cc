@@ -21,10 +21,10 @@ constexpr double kMarginAround = 14, kBetweenPanels = 28;
 constexpr double kTitleHeight = 24, kTitleBaseline = 15, kMachineHeight = 22, kMachineBaseline = 11;
 constexpr double kTitleLetterWidth = 8;
 constexpr std::size_t kMostSideBySide = 2;
-constexpr double kScale = 1.6;  ///< pixels a unit, where nobody asks for another size
+constexpr double kScale = 1.6;  ///< Pixels per unit, unless the reader chooses another size.
 constexpr std::size_t kMostOfName = 100;
 
-/// Small letters and digits as they are, apostrophes left out, anything else between them as hyphens.
+/// Returns a text of lower-case letters, digits and hyphens. Apostrophes are dropped; other characters become hyphens.
 std::string slug(std::string_view text) {
   std::string all;
   for (const char letter : text) {
@@ -40,18 +40,18 @@ std::string slug(std::string_view text) {
   return all;
 }
 
-/// "E6", or the benchmark of what belongs to no measurement.
+/// Returns "E6", or the benchmark of a plot without a measurement.
 const std::string& section_of(const Plot& plot) {
   return plot.measurement.empty() ? plot.benchmark : plot.measurement;
 }
 
-/// Two digits of a measurement's number, so that files stand in the order of the measurements.
+/// Returns a name with a two-digit measurement number, so that files sort by measurement.
 std::string name_of(const Plot& plot) {
   const bool is_of_one_digit = plot.measurement.size() == 2;
   return slug(fmt::format("{} {}", is_of_one_digit ? "E0" + plot.measurement.substr(1) : section_of(plot), plot.title));
 }
 
-/// A name for each plot, none twice.
+/// Returns a unique name for each plot.
 std::vector<std::string> names_of(const std::vector<Plot>& plots) {
   std::map<std::string, std::size_t> uses;
   for (const Plot& plot : plots) ++uses[name_of(plot)];
@@ -72,7 +72,7 @@ std::string moved(double x, double y, std::string_view marks) {
   return fmt::format("<g transform=\"translate({:.1f} {:.1f})\">{}</g>", x, y, marks);
 }
 
-/// A line of text, as much of it as `width` has room for.
+/// Returns a line of text, shortened to `width`.
 std::string text_line(double y, double width, double letter_width, std::string_view text, std::string_view attributes) {
   const auto letters = static_cast<std::size_t>(width / letter_width);
   return element("text", shortened(text, letters), fmt::format("x=\"0\" y=\"{:.1f}\"{}", y, attributes));
@@ -118,7 +118,7 @@ std::vector<PlotFile> plot_files(const Context& context) {
   const std::vector<std::string> names = names_of(plots);
   std::map<std::string, std::vector<const Plot*>> sections;
   for (const Plot& plot : plots) sections[section_of(plot)].push_back(&plot);
-  std::map<std::string, Looks> looks;  // of each section, as in the page
+  std::map<std::string, Looks> looks;  // Looks of each section, as in the page.
   for (const auto& [section, of_section] : sections) looks.emplace(section, of_section);
   std::vector<PlotFile> files;
   files.reserve(plots.size());

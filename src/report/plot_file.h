@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plots as files of their own.
+// Writes plots as separate files.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 namespace penumbra::report {
 
 struct PlotFile {
-  std::string name;  ///< "e06-look-ups-in-tables.svg": small letters, digits and hyphens
-  std::string text;  ///< SVG that needs nothing else, on a ground of its own, light or dark as the reader's system is
+  std::string name;  ///< For example "e06-look-ups-in-tables.svg": lower-case letters, digits and hyphens.
+  std::string text;  ///< Self-contained SVG with its own background, light or dark as the reader's system.
 };
 
-/// Every plot, the machines' parts of it side by side, with title, machines and legend. A name is made of measurement
-/// (or benchmark) and title; of the unit too where several plots have both in common.
+/// Returns every plot with title, machines and legend; the machines' panels are side by side. A name consists of
+/// measurement (or benchmark) and title. The unit is appended where several plots share both.
 std::vector<PlotFile> plot_files(const Context& context);
 
 }  // namespace penumbra::report

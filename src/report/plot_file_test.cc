@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drawings of plots, their files and legends.
+// Tests drawings of plots, their files and legends.
 #include "report/plot_file.h"
 
 #include <fmt/format.h>
@@ -133,7 +133,7 @@ TEST(ReportCharts, LongLabelsOfRowsHaveTwoLines) {
   EXPECT_THAT(drawing_of(plot), Not(HasSubstr("\u2026")));
 }
 
-/// The other machine's lines go on.
+/// The other machine still has lines.
 TEST(ReportCharts, OnePlaceOfAMachineIsDrawnAsRows) {
   Plot plot = plot_of({"gopt", "scalar"}, {1.0, 4.0});
   plot.x = "workers";
@@ -156,7 +156,7 @@ TEST(ReportCharts, CurvesUnderOthersHaveARim) {
   EXPECT_THAT(drawing_of(one), HasSubstr("r=\"3.6\""));
 }
 
-/// "1,000" and "2,000" once stood as "1,0002,000".
+/// Two labels must not touch: "1,000" and "2,000", not "1,0002,000".
 TEST(ReportCharts, LabelsOfAnAxisHaveAGap) {
   const auto drawing = [](const std::string& row) {
     Plot plot = plot_of({"a"}, {row, "others"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How plots are called in the page: their headings, and the ids of what links lead to.
+// Names plots in the page: their headings, and the ids of link targets.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace penumbra::report {
 
-/// The id of the section of a benchmark that belongs to no measurement.
+/// Returns the id of the section of a benchmark without a measurement.
 std::string benchmark_id(const std::string& benchmark);
-/// Gives each plot and table its heading and its id, which is unlike any other in the page.
+/// Sets the heading and a unique id of each plot and table.
 void name_plots(std::vector<Plot>& plots);
 
 }  // namespace penumbra::report

@@ -13,7 +13,8 @@
 namespace penumbra::report {
 namespace {
 
-/// Whether it is a table; the measurement, or the benchmark of what belongs to none and of a table; title; unit.
+/// Key of a plot: "is a table"; the measurement, or the benchmark for tables and plots without a measurement; title;
+/// unit.
 using PlotKey = std::tuple<bool, std::string, std::string, std::string>;
 
 class Gathering {
@@ -66,12 +67,12 @@ class Gathering {
   }
 
   std::vector<Plot> plots_;
-  std::size_t comparisons_ = 0;  ///< that were added
+  std::size_t comparisons_ = 0;  ///< Number of added comparisons.
   std::map<PlotKey, std::size_t> by_key_;
   std::map<std::tuple<std::size_t, std::size_t, std::string>, std::size_t> curve_by_key_;
 };
 
-/// That of most points; of the first of them where two have as many.
+/// Returns the role of most points; among equals the first.
 Role most_common_role(const std::vector<Point>& points) {
   const auto count = [&points](Role role) { return std::ranges::count(points, role, &Point::role); };
   Role most = points.front().role;
@@ -81,7 +82,7 @@ Role most_common_role(const std::vector<Point>& points) {
   return most;
 }
 
-/// One point at each place, the last that was told; numbers in order.
+/// Keeps one point at each place, the last one, and sorts numeric places.
 void put_in_order(Curve& curve, bool by_words, const std::string& x_unit) {
   std::map<Place, std::size_t> kept;
   std::vector<Point> points;

@@ -22,14 +22,14 @@ std::string cell(const Point* point) {
   return "<td>" + figure(point->value.median) + extremes + "</td>";
 }
 
-/// What the places of a plot are, with their unit unless they are printed with it.
+/// Returns the heading of a plot's places, with the unit unless each place is printed with it.
 std::string places_heading(const Plot& plot) {
   const std::string what = plot.x.empty() ? "at" : plot.x;
   const bool has_unit = plot.x_unit.empty() || plot.x_unit == "B" || plot.is_by_words();
   return has_unit ? what : what + ", " + plot.x_unit;
 }
 
-/// Every point of a plot on one machine.
+/// Returns a table with every point of a plot on one machine.
 std::string table_of_points(const Plot& plot, const Panel& panel, const std::string& caption) {
   std::string headings = element("th", places_heading(plot), "scope=\"col\""), rows;
   for (const Curve& curve : panel.curves) headings += element("th", curve.name, "scope=\"col\"");
@@ -48,7 +48,7 @@ std::string table_of_points(const Plot& plot, const Panel& panel, const std::str
                    caption);
 }
 
-/// A machine's part of a plot: unlike any other id in the page.
+/// Returns the unique id of a machine's panel in the page.
 std::string id_of(const Plot& plot, const Panel& panel) {
   return fmt::format("{}-{}", plot.id, panel.document);
 }
@@ -56,7 +56,7 @@ std::string id_of_sentences(const Plot& plot, const Panel& panel) {
   return id_of(plot, panel) + "-s";
 }
 
-/// What sentences there are for a machine, as a paragraph.
+/// Returns the sentences for a machine as a paragraph.
 std::string said(const Context& context, const Plot& plot, const Panel& panel) {
   const auto all = sentences(plot, panel);
   if (all.empty()) return "";
@@ -64,8 +64,8 @@ std::string said(const Context& context, const Plot& plot, const Panel& panel) {
                  fmt::format("class=\"says\" id=\"{}\"", id_of_sentences(plot, panel)));
 }
 
-/// In the page. For who cannot see it the sentences below, if there are any, say what it shows. A large drawing is
-/// scrolled where it would become too small to be read.
+/// Returns a drawing for the page. The sentences below, if any, describe the drawing for readers who cannot see it. A
+/// large drawing scrolls where it would become too small to read.
 std::string panel_drawing(const Chart& chart, const Plot& plot, const Panel& panel, const std::string& name,
                           bool has_sentences) {
   const Drawing drawing = chart.draw(panel);
@@ -84,7 +84,7 @@ std::string_view class_of(const Plot& plot, const Chart& chart) {
   return plot.panels.size() > 1 ? " class=\"wide\"" : "";
 }
 
-/// Which figures of the papers it is to be held against.
+/// Returns the papers' figures that the plot is compared with.
 std::string in_papers(const Context& context, const Plot& plot) {
   const std::string figures = figures_of_plot(plot, context.papers);
   return figures.empty() ? "" : element("small", figures);
@@ -118,7 +118,7 @@ std::string spread_and_ratio(const Point* point, bool has_ratios) {
   return cells + element("td", figure(point->ratio->median));
 }
 
-/// One comparison that is no plot, machines side by side.
+/// Returns a table of one comparison without a plot, with the machines side by side.
 std::string table_of(const Context& context, const Plot& table) {
   const Place place;
   std::vector<std::string> names;

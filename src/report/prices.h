@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What processors and GPUs cost: a list that the reader edits (bench/prices.yaml is built in).
+// Reads prices of processors and GPUs: a list that the reader can edit (bench/prices.yaml is built in).
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,18 @@
 namespace penumbra::report {
 
 struct Price {
-  std::string part;  ///< a pattern (pattern.h) of its name
+  std::string part;  ///< A pattern (pattern.h) of the part's name.
   double dollars = 0;
-  std::string source;  ///< where the price comes from, and when
+  std::string source;  ///< Source and date of the price.
 };
 
 class PriceList {
  public:
-  /// Throws InputError with the place of what is wrong.
+  /// Throws InputError with the place of an error.
   static PriceList load(const std::filesystem::path& file);
   static PriceList built_in();
 
-  /// Of the first part in the list that matches, or null.
+  /// Returns the price of the first matching part in the list, or null.
   const Price* find(std::string_view part) const;
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is a document, of which a page and plots are made, or refused with the file's name. What stands in a
-// document never becomes markup: they have no scripts and no control characters. Every document agrees with itself.
+// Any text is a document or is refused with the file's name. A page and plots are made from each document. The text of
+// a document never becomes markup: the output has no scripts and no control characters. Every document agrees with
+// itself.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

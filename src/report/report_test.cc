@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Documents and plots. The page as a whole is tests/test_report.py's.
+// Tests documents and plots. tests/test_report.py tests the page as a whole.
 #include <gmock/gmock.h>
 
 #include "report/context.h"

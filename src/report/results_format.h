@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What those who write results (bench) and those who read them have in common; docs/bench-results.md has the form.
+// Shares definitions between the writer of results (bench) and their readers; docs/bench-results.md describes the
+// format.
 #pragma once
 
 #include <algorithm>
@@ -15,32 +16,33 @@ namespace penumbra::report {
 
 inline constexpr char kSchema[] = "penumbra-bench/1", kSchemaFamily[] = "penumbra-bench/";
 
-/// What a contender is to us. A limit is what the machine can do at most.
+/// The role of a contender. A limit is the machine's maximum.
 enum class Role { ours, rival, limit };
 inline constexpr std::array<const char*, 3> kRoleNames{"ours", "rival", "limit"};
 constexpr const char* name_of(Role role) {
   return kRoleNames[static_cast<std::size_t>(role)];
 }
 
-/// Why an entry has no findings.
+/// Why an entry has no results.
 struct Nothing {
-  /// The machine lacks something, the benchmark failed, there was no time for it.
+  /// The machine lacks something, the benchmark failed, or there was no time for it.
   enum class Kind { absent, error, left_out };
-  /// The entry's keys in place of findings, by kind.
+  /// The entry's keys instead of results, by kind.
   static constexpr std::array<const char*, 3> kKeys{"absent", "error", "left_out"};
 
   Kind kind = Kind::absent;
   std::string what;
 
-  /// Whether it counts as a bar that is not shown.
+  /// Returns true if it counts as a bar that is not shown.
   static constexpr bool is_bar(Kind kind) { return kind != Kind::error; }
 };
 
-/// Order statistics of some samples.
+/// Order statistics of samples.
 struct Spread {
   double median = 0, least = 0, most = 0;
 };
-/// Of at least one sample, or else std::invalid_argument. The median of an even number is the mean of the middle two.
+/// Returns the spread of at least one sample. The median of an even number of samples is the mean of the middle two.
+/// Throws std::invalid_argument if there are no samples.
 inline Spread spread(std::vector<double> samples) {
   if (samples.empty()) throw std::invalid_argument("no samples");
   std::ranges::sort(samples);
@@ -49,14 +51,14 @@ inline Spread spread(std::vector<double> samples) {
   return {median, samples.front(), samples.back()};
 }
 
-/// How many bars stand how.
+/// Numbers of bars by state.
 struct BarCount {
   std::size_t met = 0, missed = 0, not_shown = 0;
 
-  /// Without a value: one that was not shown.
+  /// Adds a bar; without a value it was not shown.
   void add(std::optional<bool> is_met) { ++(!is_met ? not_shown : *is_met ? met : missed); }
   std::size_t all() const { return met + missed + not_shown; }
-  /// Whether all are met; nothing if none is missed but one is not shown.
+  /// Returns true if all bars are met. Returns nothing if no bar is missed but at least one is not shown.
   std::optional<bool> verdict() const {
     if (missed == 0 && not_shown != 0) return std::nullopt;
     return missed == 0;

@@ -12,7 +12,7 @@ namespace penumbra::report {
 namespace {
 
 constexpr double kLeastSpanOfLog = 16;
-constexpr double kMargin = 0.04;  ///< at both ends of an axis of places
+constexpr double kMargin = 0.04;  ///< Margin at both ends of an axis of places.
 constexpr double kRounding = 1e-9;
 
 struct Extent {
@@ -29,7 +29,7 @@ bool spans_much(const Extent& extent) {
   return extent.least > 0 && extent.most / extent.least > kLeastSpanOfLog;
 }
 
-/// The next of 1, 2, 5, 10, 20 ... times a power of ten, upwards or downwards.
+/// Return the next of 1, 2, 5, 10, 20 ... times a power of ten, upwards or downwards.
 double round_up(double value) {
   const double power = std::pow(10, std::floor(std::log10(value)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -45,17 +45,17 @@ double round_down(double value) {
   return power;
 }
 
-/// Without the zeros that a figure has for its precision.
+/// Returns a figure without trailing zeros.
 std::string tick_name(double value, std::string_view unit) {
   return unit != "B" && std::abs(value) < 1000 ? fmt::format("{:.4g}", value) : place_name(value, unit);
 }
 
-/// How many apart no more than `most` of `count` are.
+/// Returns the step at which at most `most` of `count` remain.
 int steps_of(int count, std::size_t most) {
   return std::max(1, static_cast<int>(std::ceil(count / static_cast<double>(most))));
 }
 
-/// Every so many powers of two.
+/// Returns ticks at every n-th power of two.
 std::vector<Tick> ticks_of_two(const Scale& scale, std::string_view unit, std::size_t most) {
   const int first = static_cast<int>(std::ceil(std::log2(scale.low) - kRounding));
   const int last = static_cast<int>(std::floor(std::log2(scale.high) + kRounding));
@@ -67,7 +67,7 @@ std::vector<Tick> ticks_of_two(const Scale& scale, std::string_view unit, std::s
   return all;
 }
 
-/// At 1, 2, 5 of each power of ten if there is room for all of them, at 1 otherwise, or at every so many.
+/// Returns ticks at 1, 2, 5 of each power of ten if all fit, otherwise at 1 of every n-th power.
 std::vector<Tick> ticks_of_ten(const Scale& scale, std::string_view unit, std::size_t most) {
   const int first = static_cast<int>(std::floor(std::log10(scale.low) + kRounding));
   const int last = static_cast<int>(std::floor(std::log10(scale.high) + kRounding));
@@ -92,7 +92,7 @@ std::vector<Tick> linear_ticks(const Scale& scale, std::string_view unit, std::s
   std::vector<Tick> all;
   const double first = std::ceil(scale.low / step - kRounding);
   for (std::size_t i = 0; i <= most + 1; ++i) {
-    const double value = (first + static_cast<double>(i)) * step + 0.0;  // never a negative zero
+    const double value = (first + static_cast<double>(i)) * step + 0.0;  // Avoids a negative zero.
     if (value > scale.high + span * kRounding) break;
     all.push_back({value, tick_name(value, unit)});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Axes: which numbers they span, and where their ticks stand.
+// Computes the ranges of axes and the positions of their ticks.
 #pragma once
 
 #include <span>
@@ -14,14 +14,16 @@ struct Scale {
   bool is_log = false;
   double low = 0, high = 1;
 
-  /// Where a value stands, from 0 at the low end to 1 at the high one; beyond them what lies outside.
+  /// Returns the position of a value, from 0 at the low end to 1 at the high end. Values outside have positions
+  /// outside.
   double position(double value) const;
 };
 
-/// Of an axis that something is read from: logarithmic where the values span more than 16 times, from zero otherwise,
-/// and in both cases to a round number.
+/// Returns the scale of an axis of values, which ends at round numbers. The scale is logarithmic if the values span
+/// more than a factor of 16, and otherwise starts at zero.
 Scale value_scale(std::span<const double> values);
-/// Of an axis that something stands along: logarithmic likewise, just as wide as the values, and a little at both ends.
+/// Returns the scale of an axis of places, as wide as the values with a small margin at both ends. The scale is
+/// logarithmic if the values span more than a factor of 16.
 Scale place_scale(std::span<const double> values);
 
 struct Tick {
@@ -29,7 +31,7 @@ struct Tick {
   std::string label;
 };
 
-/// At most about `most` of them, at round numbers inside the scale: of bytes at powers of two.
+/// Returns about `most` ticks or fewer at round numbers inside the scale; for bytes at powers of two.
 std::vector<Tick> ticks(const Scale& scale, std::string_view unit, std::size_t most);
 
 }  // namespace penumbra::report

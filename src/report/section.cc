@@ -11,15 +11,15 @@
 namespace penumbra::report {
 namespace {
 
-/// E16 has throughput over power and price of what was measured for others, whatever of its own is missing.
+/// E16 relates results of other measurements to power and price, so missing results of its own have another wording.
 std::string_view how_much(const std::string& measurement, bool has_figures) {
   if (measurement == "E16") return "What the papers compare here was not measured";
   return has_figures ? "A part was not measured" : "Nothing was measured";
 }
 
-/// What machines lack and why, those with the same reason together.
+/// Returns the missing results and the reasons; machines with the same reason are grouped.
 std::string reasons(const Context& context, const std::string& measurement) {
-  using Lack = std::pair<std::string_view, std::string>;  // how much, and why
+  using Lack = std::pair<std::string_view, std::string>;  // The extent, and the reason.
   std::vector<std::pair<Lack, std::vector<std::string>>> by_lack;
   for (std::size_t i = 0; i < context.documents.size(); ++i) {
     const bool has_figures = context.has_figures(measurement, i);
@@ -39,7 +39,7 @@ std::string reasons(const Context& context, const std::string& measurement) {
   return text;
 }
 
-/// A benchmark's details stand with each of its measurements as far as they are about it.
+/// Returns a benchmark's details at each of its measurements, as far as they are about the measurement.
 std::string all_details(const Context& context, const std::string& measurement) {
   std::string text;
   for (std::size_t i = 0; i < context.documents.size(); ++i) {

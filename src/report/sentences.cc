@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostPlacesTold = 8;
 
-/// The least and the greatest of what was added, and where they were.
+/// The least and the greatest added value, and their places.
 class Range {
  public:
   void add(double value, const Place& place, const std::string& beside) {
@@ -25,7 +25,7 @@ class Range {
   bool is_empty() const { return is_empty_; }
   bool is_beside_one() const { return all_beside_one_; }
   std::string beside() const { return least_.beside; }
-  /// "0.97 (AMAC, 64 MiB) to 1.17 (AMAC, 1 GiB)".
+  /// Returns "0.97 (AMAC, 64 MiB) to 1.17 (AMAC, 1 GiB)".
   std::string text(const std::string& unit) const {
     std::string one = end_text(least_, unit);
     if (least_.place == most_.place && least_.beside == most_.beside) return one;
@@ -53,7 +53,7 @@ class Range {
   bool all_beside_one_ = true;
 };
 
-/// The best of ours beside the best of another role, wherever there are both.
+/// Compares the best of ours with the best of another role, wherever there are both.
 std::string ours_beside(Role role, const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
   Range range, beyond_limit;
   std::vector<Place> beyond;
@@ -83,7 +83,7 @@ std::string ours_beside(Role role, const Plot& plot, const Panel& panel, const s
                     names.empty() ? "Here " : "At " + names + " ", beyond_limit.figures(), who(beyond_limit));
 }
 
-/// For units of which neither more nor less is better.
+/// Returns the extremes for units of which neither more nor less is better.
 std::string most_and_fewest(const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
   std::vector<std::string> parts;
   for (const Place& place : places) {
@@ -98,7 +98,7 @@ std::string most_and_fewest(const Plot& plot, const Panel& panel, const std::vec
   return parts.empty() || parts.size() > kMostPlacesTold ? "" : fmt::format("{}.", fmt::join(parts, "; "));
 }
 
-/// Of a curve that has none beside it, or none that it competes with.
+/// Describes a curve without others, or without competitors.
 std::string course(const Plot& plot, const Curve& curve) {
   if (curve.points.size() < 2) return "";
   const auto [least, most] =
@@ -108,8 +108,8 @@ std::string course(const Plot& plot, const Curve& curve) {
                      place_name(most->place, plot.x_unit));
 }
 
-/// Of a curve with the ways that are compared as its places: which of them is best, which worst, and the limits that
-/// none of them beats.
+/// Describes a curve whose places are the compared ways: the best way, the worst way, and the limits that no way
+/// exceeds.
 std::string ways_along(const Plot& plot, const Curve& curve) {
   Curve ways = curve;
   std::erase_if(ways.points, [](const Point& point) { return point.role == Role::limit; });

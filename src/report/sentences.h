@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a plot says, in sentences that name the figures.
+// Describes a plot in sentences with figures.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@
 
 namespace penumbra::report {
 
-/// Who is ahead where on one machine, where the lead changes, and how far the best of ours is from the best rival and
-/// from the limit; of a plot that is no race the least and the most of each. Empty if there is nothing to compare.
+/// Returns sentences about the leaders on one machine, the changes of the lead, and the distance to the best rival and
+/// the limit. For a plot that is no race, they give the least and the most of each curve. Returns nothing if there is
+/// nothing to compare.
 std::vector<std::string> sentences(const Plot& plot, const Panel& panel);
 
 }  // namespace penumbra::report

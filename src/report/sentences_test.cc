@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What plots say: who is ahead where, and where curves cross.
+// Tests the sentences about plots: the leaders, and the places where curves cross.
 #include "report/sentences.h"
 
 #include <gmock/gmock.h>

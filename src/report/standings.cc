@@ -28,7 +28,8 @@ std::vector<Standing> ranking(const Panel& panel, const Place& place, Sense sens
     if (const Point* point = curve.at(place)) all.push_back({&curve, point});
   }
   std::ranges::sort(all, [sense](const Standing& a, const Standing& b) {
-    if (a.point->value.median == b.point->value.median) return a.curve < b.curve;  // as they stand in the panel
+    // Equal medians keep the order of the panel.
+    if (a.point->value.median == b.point->value.median) return a.curve < b.curve;
     return is_better(a, b, sense);
   });
   return all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which curve of a plot is ahead at a place.
+// Finds the leading curve of a plot at a place.
 #pragma once
 
 #include <functional>
@@ -17,27 +17,27 @@ struct Standing {
   const Point* point = nullptr;
 };
 
-/// By the medians.
+/// Compares the medians.
 bool is_better(const Standing& a, const Standing& b, Sense sense);
-/// How many times as good `of` is as `than`, by the rounds where ratio() can take them; 0 if one of them is 0.
+/// Returns how many times `of` is as good as `than`, by rounds if ratio() can use them, or 0 if one of them is 0.
 double times_as_good(const Standing& of, const Standing& than, Sense sense);
-/// Whether it is no limit.
+/// Returns true if the curve is not a limit.
 bool is_contender(const Curve& curve);
-/// What stands there of the curves that `wanted` takes, the best first.
+/// Returns the points at the place of the curves that `wanted` accepts, the best first.
 std::vector<Standing> ranking(const Panel& panel, const Place& place, Sense sense,
                               const std::function<bool(const Curve&)>& wanted);
 
-/// Who is ahead at a place, and of whom.
+/// The leader at a place and the next best.
 struct Lead {
-  Standing best, next;  ///< `next` comes closest to the best one
-  double times = 0;     ///< as good as the next
-  /// Whether nobody is ahead: what is not told apart in print, and what the medians have another way round than the
-  /// rounds.
+  Standing best, next;  ///< `next` is closest to `best`.
+  double times = 0;     ///< Ratio of the best to the next.
+  /// Returns true if nobody leads: the difference is invisible in print, or the medians and the rounds disagree about
+  /// the leader.
   bool is_level() const { return times < 1 + kTolerance; }
-  /// Null where nobody is ahead.
+  /// Returns the leading curve, or null if nobody leads.
   const Curve* leader() const { return is_level() ? nullptr : best.curve; }
 };
-/// Among the contenders; nothing unless there are two. Where nothing came back nothing was measured.
+/// Returns the lead among the contenders, or nothing if there are fewer than two. A value of 0 counts as not measured.
 std::optional<Lead> lead_at(const Panel& panel, const Place& place, Sense sense);
 
 }  // namespace penumbra::report

@@ -32,7 +32,7 @@ std::string leads_by_leader(const std::vector<Stretch>& stretches, const std::st
   std::vector<std::string> parts;
   parts.reserve(by_leader.size());
   for (const auto& [leader, places] : by_leader) {
-    // A "; " ends a leader's part, so it cannot stand between places with commas as well.
+    // A "; " ends a leader's part, so it cannot also separate places that contain commas.
     const std::string where = enumerate(places, " and ");
     parts.push_back(leader == nullptr ? fmt::format("none at {} (level)", where)
                                       : fmt::format("{} at {}", leader->name, where));

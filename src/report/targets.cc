@@ -17,7 +17,7 @@ struct Choice {
   const Point* point = nullptr;
 };
 
-/// What stands above or below the line of a ratio: curves of a plot, of which the best counts.
+/// Numerator or denominator of a ratio: curves of a plot, of which the best counts.
 struct Side {
   const Plot* plot = nullptr;
   std::vector<const Curve*> curves;
@@ -34,7 +34,7 @@ struct Side {
     }
     return best;
   }
-  /// Where there is something.
+  /// Returns the places with a value.
   std::vector<Place> places() const {
     std::vector<Place> all = plot->places();
     std::erase_if(all, [this](const Place& place) { return !best_at(place); });
@@ -58,7 +58,7 @@ Side side_of(const Plot& plot, const Panel& panel, const std::string& pattern) {
   return side;
 }
 
-/// Those of the places that are meant.
+/// Returns the selected places.
 std::vector<Place> chosen(const Side& side, const PlaceChoice& choice) {
   using Kind = PlaceChoice::Kind;
   std::vector<Place> places = side.places();
@@ -78,13 +78,13 @@ std::vector<Place> chosen(const Side& side, const PlaceChoice& choice) {
   return places;
 }
 
-/// What stands below the line, and where if that is not the place above it.
+/// The denominator, and its place if it differs from the numerator's.
 struct Divisor {
   Side side;
   std::optional<PlaceChoice> at;
 };
 
-/// Of `of` divided by the divisor, or of `of` alone.
+/// Adds the values of `of`, divided by the divisor if there is one.
 void find_between(const Side& of, const std::optional<Divisor>& by, const PlaceChoice& at,
                   std::vector<Finding>& found) {
   for (const Place& place : chosen(of, at)) {
@@ -117,7 +117,7 @@ bool has_needed(const Panel& panel, const Target& target) {
          std::ranges::any_of(panel.curves, [&target](const Curve& curve) { return matches(target.needs, curve.name); });
 }
 
-/// Nothing if the target divides by nothing; a side without curves if these results lack it.
+/// Returns nothing if the target divides by nothing, or a side without curves if these results lack it.
 std::optional<Divisor> divisor_of(const Target& target, const Plot& plot, const Panel& panel, const Side& of,
                                   const std::vector<Plot>& plots) {
   if (!target.to_plot) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where in our results the figure is that belongs to a paper's.
+// Finds the figures in our results that correspond to a paper's.
 #pragma once
 
 #include <optional>
@@ -12,33 +12,33 @@
 
 namespace penumbra::report {
 
-/// A figure of ours: of a curve at a place, or divided by another's.
+/// A figure of ours: a curve's value at a place, or its ratio to another.
 struct Finding {
   const Plot* plot = nullptr;
   Place place;
-  std::string of, to;  ///< the curves; `to` is empty if nothing was divided
-  Spread value;        ///< as measured, or the ratio; with the stated spread
-  Spread ahead;        ///< how many times as good `of` is as `to`; 0 if nothing was divided
-  std::string than;    ///< what the ratio was divided by once more, "the same at 16"; mostly empty
+  std::string of, to;  ///< The curves; `to` is empty without a division.
+  Spread value;        ///< The measured value or the ratio, with the stated spread.
+  Spread ahead;        ///< Advantage of `of` over `to`, as a factor; 0 without a division.
+  std::string than;    ///< The second divisor of the ratio, "the same at 16"; usually empty.
 };
 
-/// What that machine's results have of the target: of every plot that matches one finding at each place that is meant.
-/// `at`, if given, goes before the target's own choice of places. A place with a rate of 0, in which not one batch came
-/// back, counts as not measured.
+/// Returns the machine's values for the target: one for each selected place of every matching plot. `at`, if given,
+/// overrides the target's own places. A place with a rate of 0, where no batch came back, counts as not measured.
 std::vector<Finding> find(const Target& target, const std::vector<Plot>& plots, std::size_t document,
                           const std::optional<PlaceChoice>& at = std::nullopt);
 
-/// Each of these ratios divided by that of the same plot among `others`, of the same target at another place; by that
-/// of the same curve if there is one `of_each`. They were not taken by turns: the spread is as far as the two's allow.
+/// Divides each ratio by the ratio of the same plot in `others`, which has the same target at another place. With
+/// `of_each` it uses the ratio of the same curve. The two were not measured by turns, so the result's range is as wide
+/// as both spreads allow.
 std::vector<Finding> over_the_same(const std::vector<Finding>& findings, const std::vector<Finding>& others,
                                    bool of_each);
 
-/// The places at which `of` and `to` of these findings cross.
+/// Returns the places where `of` and `to` cross.
 std::vector<double> crossings_of(const std::vector<Finding>& findings);
 
-/// "cuckoo by size of the table at 1 GiB: gopt / plain loop 4.09".
+/// Returns "cuckoo by size of the table at 1 GiB: gopt / plain loop 4.09".
 std::string text_of(const Finding& finding);
-/// The same without the title.
+/// Returns text_of() without the title.
 std::string short_text_of(const Finding& finding);
 
 }  // namespace penumbra::report

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plots as tests make them up.
+// Builds plots for tests.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace penumbra::report {
 
-/// Of three samples, as far as `width` of the value from it.
+/// Returns a point of three samples within `width` of the value.
 inline Point point_at(Place place, double value, double width = 0) {
   const double least = value * (1 - width), most = value * (1 + width);
   return {std::move(place), "", {value, least, most}, {least, value, most}, std::nullopt};

@@ -32,7 +32,7 @@ std::string figures_text(const std::vector<Finding>& findings) {
   return text;
 }
 
-/// Of one figure, by its spread: runs may differ by more than what lies between it and a bound.
+/// Judges one figure by its spread: the variation between runs may exceed its distance from a bound.
 Outcome outcome_of(const Check& check, const Spread& value) {
   const double lower = check.at_least ? *check.at_least * (1 - kTolerance) : -std::numeric_limits<double>::infinity();
   const double upper = check.at_most ? *check.at_most * (1 + kTolerance) : std::numeric_limits<double>::infinity();
@@ -65,7 +65,7 @@ Verdict judge_bounds(const Check& check, const std::vector<Finding>& findings) {
   return {failing.empty() ? Outcome::cannot_be_said : Outcome::does_not_hold, sentence + "."};
 }
 
-/// Places from the first to the last of some findings.
+/// Returns the places from the first to the last figure.
 std::string stretch_of(const std::vector<Finding>& findings) {
   const std::string& unit = findings.front().plot->x_unit;
   const std::string first = place_name(findings.front().place, unit), last = place_name(findings.back().place, unit);
@@ -98,7 +98,7 @@ std::string crossing_text(const std::vector<Finding>& findings) {
   return ", and they cross near " + enumerate(names);
 }
 
-/// One half of what a check of leads asks, tested place by place: that `of` is better there, or that it is not.
+/// Tests one half of a check of leads, place by place: `of` is better there, or it is not.
 class LeadTest {
  public:
   explicit LeadTest(bool wants_ahead) : wants_ahead_(wants_ahead) {}
@@ -120,7 +120,7 @@ class LeadTest {
   bool wants_ahead_, is_tested_ = false, fails_ = false;
 };
 
-/// Of the findings of one plot, by place.
+/// Judges the figures of one plot, by place.
 Verdict judge_ahead(const Check& check, const std::vector<Finding>& findings) {
   LeadTest ahead(true), behind(false);
   for (const Finding& finding : findings) {
@@ -145,10 +145,10 @@ Verdict judge_ahead(const Check& check, const std::vector<Finding>& findings) {
   return {Outcome::cannot_be_said, sentence};
 }
 
-/// The ratios inside the places where the greatest is asked for, or those outside.
+/// The ratios inside the places of the wanted peak, or the ratios outside.
 struct PeakSide {
-  const Finding* greatest = nullptr;       ///< by its median
-  const Finding* greatest_most = nullptr;  ///< that may have been greatest, as runs differ
+  const Finding* greatest = nullptr;       ///< The greatest by its median.
+  const Finding* greatest_most = nullptr;  ///< The ratio that may be the greatest within its spread.
   double greatest_least = -std::numeric_limits<double>::infinity();
 
   void add(const Finding& finding) {
@@ -183,7 +183,8 @@ Verdict judge_peak(const Check& check, const std::vector<Finding>& findings) {
   return {is_inside ? Outcome::holds : Outcome::does_not_hold, sentence};
 }
 
-/// Several plots' verdicts as one: what fails once does not hold, and what is open once is open.
+/// Combines the verdicts of several plots: one failure means that the conclusion fails, and one open verdict that it is
+/// open.
 Verdict together(const std::vector<Verdict>& verdicts) {
   Verdict all{Outcome::holds, ""};
   std::vector<std::string> sentences;

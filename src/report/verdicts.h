@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether what a paper concluded holds in the results of one machine.
+// Judges a paper's conclusions by the results of one machine.
 #pragma once
 
 #include <string>
@@ -15,13 +15,14 @@ enum class Outcome { holds, does_not_hold, cannot_be_said };
 
 struct Verdict {
   Outcome outcome = Outcome::cannot_be_said;
-  std::string sentence;  ///< with the figures that it rests on
+  std::string sentence;  ///< Includes the figures of the verdict.
 };
 
-/// Of a paper's conclusion. What the stated spreads leave open cannot be said. `plots` are those of all measurements.
+/// Returns the verdict on a conclusion; it is open if the stated spreads do not decide. `plots` are the plots of all
+/// measurements.
 Verdict judge(const Conclusion& conclusion, const std::vector<Plot>& plots, std::size_t document);
 
-/// "holds", "does not hold", "cannot be said".
+/// Returns "holds", "does not hold", "cannot be said".
 std::string name_of(Outcome outcome);
 
 }  // namespace penumbra::report

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Targets, verdicts and what stands beside a paper's number.
+// Tests targets, verdicts and the values that are compared with a paper's numbers.
 #include "report/verdicts.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ Conclusion conclusion(const std::string& check) {
   return paper_with("conclusions", R"({"says": "s", "check": )" + check + "}").papers.front().conclusions.front();
 }
 
-/// A number of 1 `unit`.
+/// Returns a number of 1 `unit`.
 PaperNumber number(const std::string& ours) {
   return paper_with("numbers", R"({"what": "w", "unit": "Gbit/s", "value": 1, "ours": )" + ours + "}")
       .papers.front()
@@ -118,7 +118,8 @@ TEST(ReportVerdicts, WhereTheGreatestIs) {
   EXPECT_THAT(judge(conclusion(R"({"of": "gopt", "to": "plain", "peak": [1, 3000]})"), plots, 0).sentence,
               HasSubstr("All that was measured lies inside."));
   Plot open = plots.front();
-  open.panels.front().curves.front().points.back().samples = {0.5, 1, 4};  // as great as any, in one of the rounds
+  // As great as any ratio, in one of the rounds.
+  open.panels.front().curves.front().points.back().samples = {0.5, 1, 4};
   EXPECT_EQ(judge(conclusion(R"({"of": "gopt", "to": "plain", "peak": [150, 600]})"), {open}, 0).outcome,
             Outcome::cannot_be_said);
 }
@@ -143,7 +144,7 @@ TEST(ReportVerdicts, ARatioBesideTheSameElsewhere) {
   EXPECT_EQ(verdict(R"({"of": "^cuda$", "to": "gopt", "at": "last", "than_at": "last", "at_most": 2})").outcome,
             Outcome::cannot_be_said)
       << "the place itself";
-  // 3 is between 2.4 and 3.6 in one round or another, and 2 between 1.8 and 2.2: from 2.4 / 2.2 to 3.6 / 1.8.
+  // 3 is between 2.4 and 3.6 in some round, and 2 between 1.8 and 2.2. The ratio ranges from 2.4 / 2.2 to 3.6 / 1.8.
   plot.panels.front().curves[0].points[0].samples = {36, 40, 44};
   plot.panels.front().curves[0].points[1].samples = {24, 30, 36};
   for (Point& point : plot.panels.front().curves[1].points) point.samples.assign(3, point.value.median);

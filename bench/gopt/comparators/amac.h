@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Asynchronous memory access chaining (Kocberber, Falsafi, Grot: Asynchronous Memory Access Chaining, PVLDB 9(4),
-// 2015), written from the paper: a ring of lookups' states; each turn takes the next state a stage further, and a
-// lookup that is done is replaced by a new one in the same turn.
+// 2015), written from the paper. A ring holds the states of look-ups. Each turn advances the next state by a stage, and
+// replaces a finished look-up by a new one in the same turn.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace penumbra::bench {
 
-/// The ring's sizes that are tried.
+/// Ring sizes that are tried.
 #define PENUMBRA_BENCH_RINGS 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256
 inline const std::vector<std::uint32_t> kRings{PENUMBRA_BENCH_RINGS};
 
-/// A kernel has a struct State; start(state, i) asks for the first access of item i; step(state) goes on behind an
-/// access, and is true if it has asked for another, false if the item is done.
+/// Runs `n` items. A kernel has a struct State. start(state, i) prefetches the first access of item i. step(state)
+/// continues after an access; it returns true if it has prefetched another access, false if the item is done.
 template <std::uint32_t Ring, class Kernel>
 [[gnu::noinline]] void amac(Kernel kernel, std::uint32_t n) {
   typename Kernel::State ring[Ring];
@@ -40,7 +40,7 @@ template <std::uint32_t Ring, class Kernel>
   }
 }
 
-/// `make(first)` makes the kernel of the items from `first` on.
+/// Makes a way from `make(first)`, which makes the kernel of the items from `first` on.
 template <class Make>
 Way by_amac(Make make) {
   return {"AMAC", kRings, [make](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
@@ -49,7 +49,7 @@ Way by_amac(Make make) {
           }};
 }
 
-/// Chains of at least one step.
+/// Requires chains of at least one step.
 struct ChaseAmac {
   struct State {
     std::uint32_t at, item, left;
@@ -136,7 +136,7 @@ struct Ipv4Amac {
     state = {&view.tbl24[address[item] >> 8], item};
     prefetch_line(state.slot);
   }
-  /// An entry of the second table is never a group, so that one stage does for both.
+  /// An entry of the second table is never a group, so one stage handles both tables.
   bool step(State& state) const {
     const std::uint16_t entry = *state.slot;
     if (entry >= DIR24_8_NEXT_HOPS && entry != DIR24_8_NO_ROUTE) {

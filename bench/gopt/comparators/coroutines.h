@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A C++20 coroutine a lookup (the idea: Psaropoulos, Legler, May, Ailamaki: Interleaving with Coroutines, PVLDB 11(2),
-// 2017), resumed in turn. Their frames come from a pool, so that none is allocated for an item.
+// A C++20 coroutine per look-up, resumed in turn (the idea: Psaropoulos, Legler, May, Ailamaki: Interleaving with
+// Coroutines, PVLDB 11(2), 2017). A pool provides the frames, so that items need no allocations.
 #pragma once
 
 #include <coroutine>
@@ -17,10 +17,10 @@
 
 namespace penumbra::bench {
 
-/// How many coroutines are tried at a time.
+/// Numbers of concurrent coroutines that are tried.
 inline const std::vector<std::uint32_t> kCoroutines{4, 8, 12, 16, 24, 32, 48, 64};
 
-/// Frames of one size. A freed one is the next that is given.
+/// Pool of frames of one size. The frame freed last is reused first.
 class FramePool {
  public:
   void* take(std::size_t bytes) {
@@ -42,7 +42,7 @@ class FramePool {
   std::vector<void*> free_;
 };
 
-/// A lookup that waits in front of each access. All coroutines of one `Kernel` have frames of one size.
+/// A look-up that suspends before each access. All coroutines of one `Kernel` have frames of one size.
 template <class Kernel>
 class Lookup {
  public:
@@ -57,12 +57,12 @@ class Lookup {
   };
 
   Lookup() = default;
-  /// Goes on to the next access. False at the end; the frame is then free.
+  /// Continues to the next access. Returns false at the end; the frame is then free.
   bool resume() {
     handle_.resume();
     return running();
   }
-  /// Whether there is an access to wait for. Frees the frame if not.
+  /// Returns true if the look-up waits for an access. Frees the frame otherwise.
   bool running() {
     if (!handle_.done()) return true;
     handle_.destroy();
@@ -79,7 +79,7 @@ class Lookup {
   std::coroutine_handle<promise_type> handle_;
 };
 
-/// Waits for memory: asks for it and lets others have a turn.
+/// Prefetches a line and suspends the coroutine.
 struct Access {
   explicit Access(const void* line) { prefetch_line(line); }
   bool await_ready() const noexcept { return false; }
@@ -87,7 +87,7 @@ struct Access {
   void await_resume() const noexcept {}
 };
 
-/// A kernel has look_up(i), a coroutine.
+/// Runs `n` items, `at_a_time` at once. A kernel has look_up(i), a coroutine.
 template <class Kernel>
 void coroutines(const Kernel& kernel, std::uint32_t n, std::uint32_t at_a_time) {
   std::vector<Lookup<Kernel>> ring;
@@ -113,7 +113,7 @@ void coroutines(const Kernel& kernel, std::uint32_t n, std::uint32_t at_a_time) 
   }
 }
 
-/// `make(first)` makes the kernel of the items from `first` on.
+/// Makes a way from `make(first)`, which makes the kernel of the items from `first` on.
 template <class Make>
 Way by_coroutines(Make make) {
   return {"coroutines", kCoroutines,

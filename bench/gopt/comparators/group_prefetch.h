@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Group prefetching (Chen, Ailamaki, Gibbons, Mowry: Improving Hash Join Performance through Prefetching, ICDE 2004),
-// written from the paper: a group of lookups goes through the stages together; each stage asks for what the next one
-// reads. Lookups that need no further stage leave the group.
+// written from the paper. A group of look-ups passes the stages together, and each stage prefetches the data of the
+// next. Look-ups that need no further stage leave the group.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace penumbra::bench {
 
-/// The groups' sizes that are tried.
+/// Group sizes that are tried.
 #define PENUMBRA_BENCH_GROUPS 8, 16, 24, 32, 48, 64, 96, 128, 192, 256
 inline const std::vector<std::uint32_t> kGroups{PENUMBRA_BENCH_GROUPS};
 
-/// A kernel has group<Group>(first, count): it does `count` items, at most Group of them, from `first` on. Whole groups
-/// are called with a constant, so that the compiler can unroll their loops.
+/// Runs `n` items. A kernel has group<Group>(first, count), which runs `count` items from `first` on, at most Group.
+/// Full groups pass a constant, so that the compiler can unroll the loops.
 template <std::uint32_t Group, class Kernel>
 [[gnu::noinline]] void group_prefetch(Kernel kernel, std::uint32_t n) {
   std::uint32_t first = 0;
@@ -30,7 +30,7 @@ template <std::uint32_t Group, class Kernel>
   kernel.template group<Group>(first, n - first);
 }
 
-/// `make(first)` makes the kernel of the items from `first` on.
+/// Makes a way from `make(first)`, which makes the kernel of the items from `first` on.
 template <class Make>
 Way by_group_prefetching(Make make) {
   return {"group prefetching", kGroups, [make](std::uint32_t first, std::uint32_t n, std::uint32_t size) {
@@ -39,7 +39,7 @@ Way by_group_prefetching(Make make) {
           }};
 }
 
-/// Chains of at least one step.
+/// Requires chains of at least one step.
 struct ChaseGroups {
   template <std::uint32_t Group>
   [[gnu::always_inline]] void group(std::uint32_t first, std::uint32_t count) const {

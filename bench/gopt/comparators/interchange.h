@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What G-Opt's authors do by hand for payloads searched by several automata (G-Opt, NSDI 2015, section 5): the loop
-// over payloads inside the loop over bytes, and larger batches sorted by automaton and length.
+// Manual optimizations by G-Opt's authors for payloads that several automata search (G-Opt, NSDI 2015, section 5). The
+// loop over payloads is inside the loop over bytes, and larger batches are sorted by automaton and length.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace penumbra::bench {
 
-/// The payloads of a batch, as aho_corasick_scan() takes them.
+/// The payloads of a batch, in the form of aho_corasick_scan()'s arguments.
 struct Payloads {
   const std::uint8_t* bytes = nullptr;
   const std::uint32_t* offset = nullptr;
@@ -22,11 +22,11 @@ struct Payloads {
   const std::uint32_t* root = nullptr;
 };
 
-/// How many payloads are searched in turn.
+/// Numbers of payloads that are searched in turn.
 #define PENUMBRA_BENCH_INTERCHANGED 2, 4, 8, 16, 32
 inline const std::vector<std::uint32_t> kInterchanged{PENUMBRA_BENCH_INTERCHANGED};
 
-/// Group payloads at a time, a byte of each in turn.
+/// Scans `Group` payloads at a time, one byte of each in turn.
 template <std::uint32_t Group>
 [[gnu::noinline]] void scan_interchanged(aho_corasick_view view, Payloads payloads, std::uint32_t* matches,
                                          std::uint32_t n) {
@@ -65,14 +65,15 @@ template <std::uint32_t Group>
   }
 }
 
-/// Calls `scan(payloads, matches)` with the batch sorted by automaton and length, and puts the matches in their places.
+/// Calls `scan(payloads, matches)` with the batch sorted by automaton and length, and restores the order of the
+/// matches.
 template <class Scan>
 void scan_sorted(Payloads payloads, std::uint32_t* matches, std::uint32_t n, Scan scan) {
   static thread_local std::vector<std::uint64_t> keys;
   static thread_local std::vector<std::uint32_t> offset, length, root, found;
   keys.resize(n);
   for (auto* const column : {&offset, &length, &root, &found}) column->resize(n);
-  // The place in the batch fills the lower bits, so that a key is all that has to be sorted.
+  // The lowest bits of a key hold the place in the batch, so that only keys have to be sorted.
   constexpr unsigned kPlaceBits = 16, kLengthBits = 16;
   for (std::uint32_t i = 0; i < n; ++i) {
     keys[i] = std::uint64_t{payloads.root[i]} << (kPlaceBits + kLengthBits) |

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many patterns sought in payloads at once (Aho, Corasick: Efficient String Matching, 1975): one access a byte into a
- * table of the automaton's moves. */
+ * Searches payloads for many patterns at once (Aho, Corasick: Efficient String Matching, 1975), with one access per
+ * byte to a table of the automaton's moves. */
 #ifndef PENUMBRA_BENCH_AHO_CORASICK_SHADER_H
 #define PENUMBRA_BENCH_AHO_CORASICK_SHADER_H
 
 #include "penumbra/shader.h"
 
-#define AHO_CORASICK_MATCH 0x80000000U /* of a move: a pattern ends with this byte; the rest is the next state */
+#define AHO_CORASICK_MATCH 0x80000000U /* Flag of a move: a pattern ends here; the rest is the next state. */
 
 struct aho_corasick_view {
-  const uint32_t* moves; /* 256 a state, for the states of all automata one after the other */
+  const uint32_t* moves; /* 256 per state; the states of all automata are contiguous. */
 };
 
 PENUMBRA_SHADER const uint32_t* aho_corasick_move(struct aho_corasick_view view, uint32_t state, uint8_t byte) {
   return &view.moves[(uint64_t)(state & ~AHO_CORASICK_MATCH) * 256 + byte];
 }
 
-/* Writes at how many of its bytes a pattern ends in each payload; `root` is the first state of its automaton. */
+/* Writes for each payload at how many of its bytes a pattern ends; `root` is the first state of its automaton. */
 PENUMBRA_SHADER void aho_corasick_scan(struct aho_corasick_view view, const uint8_t* payload, const uint32_t* offset,
                                        const uint32_t* length, const uint32_t* root, uint32_t* matches, uint32_t n) {
   foreach (i, n) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Named data networking: the longest prefix of a name, in whole components, by hashing; the longest is tried first. A
- * name has 32 bytes in four components. A bucket is a cache line and holds hashes, not names. */
+ * Named data networking: finds the longest prefix of a name, in whole components, by hashing, the longest first. A name
+ * has 32 bytes in four components. A bucket is a cache line and holds hashes, not names. */
 #ifndef PENUMBRA_BENCH_NAMES_SHADER_H
 #define PENUMBRA_BENCH_NAMES_SHADER_H
 
@@ -15,7 +15,7 @@ struct names_name {
 
 struct names_slot {
   uint64_t hash;
-  uint32_t port; /* NAMES_NO_PORT in an empty slot */
+  uint32_t port; /* NAMES_NO_PORT in an empty slot. */
   uint32_t unused;
 };
 
@@ -25,7 +25,7 @@ struct names_bucket {
 
 struct names_view {
   const struct names_bucket* bucket;
-  uint64_t mask; /* buckets - 1; the number of buckets is a power of two */
+  uint64_t mask; /* Number of buckets - 1; the number is a power of two. */
 };
 
 PENUMBRA_SHADER uint64_t names_hash(const struct names_name* name, uint32_t components) {

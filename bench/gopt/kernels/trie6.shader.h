@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * IPv6 longest-prefix match in a trie of bytes, as DPDK's rte_lpm6 has it: a root of one to three bytes, then nodes of
- * one byte each. Prefixes of 48 to 64 bits take 4 to 6 accesses below a root of three bytes. */
+ * IPv6 longest-prefix match in a trie of bytes, like DPDK's rte_lpm6: a root of one to three bytes, then nodes of one
+ * byte each. Prefixes of 48 to 64 bits take 4 to 6 accesses below a root of three bytes. */
 #ifndef PENUMBRA_BENCH_TRIE6_SHADER_H
 #define PENUMBRA_BENCH_TRIE6_SHADER_H
 
 #include "penumbra/shader.h"
 
 enum { TRIE6_NODE_ENTRIES = 256 };
-#define TRIE6_NODE 0x80000000U /* an entry with it is the number of a node, else a next hop; 0: no route */
+#define TRIE6_NODE 0x80000000U /* Flag of an entry that is a node's number; else a next hop; 0: no route. */
 
 struct trie6_address {
-  uint8_t byte[16]; /* as in a packet */
+  uint8_t byte[16]; /* In network byte order. */
 };
 
 struct trie6_view {
   const uint32_t* root;
   const uint32_t* nodes;
-  uint32_t root_bytes; /* of an address */
+  uint32_t root_bytes; /* Bytes of an address that index the root. */
 };
 
 PENUMBRA_SHADER uint32_t trie6_root_index(struct trie6_view view, const struct trie6_address* address) {

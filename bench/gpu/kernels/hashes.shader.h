@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hashes that wait for each other: what offloading computation is measured by (G-Opt, figure 4). Each is CityHash's for
- * four bytes (Pike, Alakuijala 2011), some thirty instructions. */
+ * Dependent hashes, with which the offloading of computation is measured (G-Opt, figure 4). Each is CityHash's hash of
+ * four bytes (Pike, Alakuijala 2011), about thirty instructions. */
 #ifndef PENUMBRA_BENCH_HASHES_SHADER_H
 #define PENUMBRA_BENCH_HASHES_SHADER_H
 
 #include "penumbra/shader.h"
 
 struct hashes_view {
-  uint32_t rounds; /* hashes of an item */
+  uint32_t rounds; /* Hashes per item. */
 };
 
 PENUMBRA_SHADER uint32_t hashes_turned(uint32_t x, uint32_t right) {
@@ -32,7 +32,7 @@ PENUMBRA_SHADER uint32_t hashes_of_word(uint32_t word) {
   return hash ^ hash >> 16;
 }
 
-/* Writes what view.rounds hashes of each item lead to, each the hash of the one before. */
+/* Writes the result of view.rounds hashes of each item, each the hash of the previous result. */
 PENUMBRA_SHADER void hashes(struct hashes_view view, const uint32_t* word, uint32_t* hash, uint32_t n) {
   foreach (i, n) {
     uint32_t at = word[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives BGHT's tables of 32-bit keys on a GPU: bght. Keys are a permutation of 32-bit numbers, searched in another
-// order than they are inserted in.
+// Measures BGHT's tables of 32-bit keys on a GPU: bght. Keys are a permutation of 32-bit numbers. The order of searches
+// differs from the order of insertions.
 #include <algorithm>
 #include <bght/bcht.hpp>
 #include <bght/cht.hpp>
@@ -17,9 +17,9 @@ namespace {
 using Number = std::uint32_t;
 using Pair = bght::pair<Number, Number>;
 
-constexpr Number kNoNumber = 0xFFFFFFFF, kMixed = 0x5bd1e995;  ///< of a value with its key
-constexpr Number kOdd = 0x9E3779B1;                            ///< times the numbers below N: as many different keys
-constexpr std::uint64_t kStride = 2654435761;                  ///< of the order in which they are searched
+constexpr Number kNoNumber = 0xFFFFFFFF, kMixed = 0x5bd1e995;  ///< A value is its key XOR kMixed.
+constexpr Number kOdd = 0x9E3779B1;            ///< The products with the numbers below N are distinct keys.
+constexpr std::uint64_t kStride = 2654435761;  ///< Defines the order of the searches.
 constexpr unsigned kBlocks = 1024, kThreads = 256, kUnmeasured = 2, kMeasured = 7;
 
 void check(cudaError_t error) {
@@ -42,7 +42,7 @@ __global__ void count_wrong(const Number* searched, const Number* found, Number 
   }
 }
 
-/// Milliseconds on the GPU.
+/// Returns the milliseconds on the GPU.
 template <class Work>
 float time_of(Work work) {
   cudaEvent_t begin, end;
@@ -75,7 +75,10 @@ void measure(const char* name, Number count, double load) {
   bool takes_all = false;
   const double inserted = count / time_of([&] { takes_all = map.insert(pairs, pairs + count); }) * 1e-6;
   std::vector<double> rates;
-  check(cudaMemset(found, 0xFF, sizeof *found * count));  // lest the last table's values, at the same place, be right
+  check(cudaMemset(
+      found, 0xFF,
+      sizeof *found *
+          count));  // Clears the values of the last table at the same address, which could be right by chance.
   for (unsigned i = 0; i < kUnmeasured + kMeasured; ++i) {
     const double rate = count / time_of([&] { map.find(searched, searched + count, found); }) * 1e-6;
     if (i >= kUnmeasured) rates.push_back(rate);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What drivers of other people's longest-prefix matches share: a route file, the addresses that `penumbra bench lookup`
-// and `lookup6` draw from it with the same seed, a check of the answers, and time. Nothing of Penumbra is needed.
+// Shared parts of the drivers of external longest-prefix matches: a route file, addresses, a check of the answers, and
+// timing. With the same seed the addresses equal those of `penumbra-bench run lookup` and `lookup6`. The file needs no
+// code of Penumbra.
 #pragma once
 
 #include <arpa/inet.h>
@@ -25,7 +26,7 @@
 
 namespace outside {
 
-/// Of 32 or 128 bits, in host order.
+/// An address of 32 or 128 bits in host byte order.
 template <unsigned kBits>
 using AddressOf = std::conditional_t<kBits == 32, std::uint32_t, unsigned __int128>;
 
@@ -38,7 +39,7 @@ template <unsigned kBits>
 struct Route {
   AddressOf<kBits> address = 0;
   unsigned length = 0;
-  std::uint32_t next_hop = 0;  ///< from 1
+  std::uint32_t next_hop = 0;  ///< From 1.
 };
 
 [[noreturn]] inline void give_up(const std::string& why) {
@@ -46,7 +47,8 @@ struct Route {
   std::exit(1);
 }
 
-/// The lines "[KIND] PREFIX [REST]" of a file, shorter prefixes first; equal kinds and rests have the same next hop.
+/// Reads the lines "[KIND] PREFIX [REST]" of a file, sorted with shorter prefixes first. Lines with equal KIND and REST
+/// have the same next hop.
 template <unsigned kBits>
 std::vector<Route<kBits>> read_routes(const char* file) {
   std::ifstream in(file);
@@ -55,7 +57,7 @@ std::vector<Route<kBits>> read_routes(const char* file) {
   std::string prefix, kind, rest;
   while (in >> prefix) {
     kind.clear();
-    if (prefix.find('/') == std::string::npos) {  // such as blackhole
+    if (prefix.find('/') == std::string::npos) {  // A kind, such as blackhole.
       kind = prefix;
       in >> prefix;
     }
@@ -83,7 +85,8 @@ struct Addresses {
   std::vector<AddressOf<kBits>> list;
 };
 
-/// As bench/inputs.cc draws them: uniform over all (IPv4 only), over the prefixes, and Zipf over 100,000 flows.
+/// Draws addresses as bench/inputs.cc does: uniform over all (IPv4 only), over the prefixes, and Zipf over 100,000
+/// flows.
 template <unsigned kBits>
 std::vector<Addresses<kBits>> draw_addresses(const std::vector<Route<kBits>>& routes, std::uint64_t seed) {
   constexpr std::size_t kCount = std::size_t{1} << (kBits == 32 ? 24 : 22);
@@ -110,7 +113,7 @@ std::vector<Addresses<kBits>> draw_addresses(const std::vector<Route<kBits>>& ro
   Addresses<kBits>& set = sets.emplace_back("trace", std::vector<AddressOf<kBits>>(kCount));
   std::vector<AddressOf<kBits>> flows(kFlows);
   for (auto& flow : flows) flow = from_prefix(random);
-  std::vector<double> share(kFlows);  // cumulated
+  std::vector<double> share(kFlows);  // Cumulative.
   double sum = 0;
   for (std::size_t k = 0; k < kFlows; ++k) share[k] = sum += std::pow(k + 1, -kExponent);
   std::uniform_real_distribution<double> draw(0, sum);
@@ -121,7 +124,7 @@ std::vector<Addresses<kBits>> draw_addresses(const std::vector<Route<kBits>>& ro
   return sets;
 }
 
-/// The next hop of the longest prefix, or 0: a hash table for each length.
+/// Returns the next hop of the longest prefix, or 0, by a hash table for each length.
 template <unsigned kBits>
 class Oracle {
  public:
@@ -153,9 +156,9 @@ inline double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Checks one of 16 answers and prints median, least and most million look-ups a second of `rounds` passes over the
-/// keys, in batches whose answers overwrite each other. `look_up(keys, count, next_hops)` is the rival; keys are what
-/// it wants of the addresses.
+/// Checks every 16th answer. Prints median, least and most million look-ups per second of `rounds` passes over the
+/// keys, in batches whose answers overwrite each other. `look_up(keys, count, next_hops)` is the rival; `keys` are the
+/// addresses in its format.
 template <unsigned kBits, class Key, class LookUp>
 void measure(const std::string& name, const Addresses<kBits>& set, const std::vector<Key>& keys,
              const Oracle<kBits>& oracle, unsigned rounds, LookUp look_up) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the original gopt's microbenchmarks want of a machine and this one may not have: PAPI, whose clock alone is
- * given here, and huge pages reserved beforehand, for which transparent ones stand in. Compile them with
+/* Lets the original gopt's microbenchmarks run on a machine without PAPI and without reserved huge pages. The file
+ * provides only PAPI's clock, and transparent huge pages. Compile the microbenchmarks with
  * `-I bench/rivals/outside -include papi.h`, and without -lpapi. */
 #ifndef PENUMBRA_BENCH_RIVALS_OUTSIDE_PAPI_H
 #define PENUMBRA_BENCH_RIVALS_OUTSIDE_PAPI_H
@@ -16,7 +16,7 @@
 
 #define PAPI_OK 0
 
-/* Seconds of the processor since the first call, for it may have other work; no instructions are counted. */
+/* Returns CPU seconds since the first call, because other programs may use the processor. Counts no instructions. */
 static inline int PAPI_ipc(float* real_time, float* process_time, long long* instructions, float* ipc) {
   static double first;
   struct timespec now;
@@ -31,7 +31,7 @@ static inline int PAPI_ipc(float* real_time, float* process_time, long long* ins
 
 static void* papi_h_segment;
 
-/* Of one process, zeroed, in transparent huge pages; shmat() of the same file must follow. */
+/* Allocates zeroed memory of this process in transparent huge pages. A shmat() call in the same file must follow. */
 static inline int transparent_shmget(key_t key, size_t bytes, int flags) {
   (void)key, (void)flags;
   const size_t page = (size_t)2 << 20;

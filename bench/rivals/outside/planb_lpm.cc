@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives planb-lpm, IPv6 prefixes of up to 64 bits: planb_lpm ROUTES [ROUNDS]
+// Measures planb-lpm, IPv6 prefixes of up to 64 bits: planb_lpm ROUTES [ROUNDS]
 #include <cstdint>
 #include <cstdlib>
 #include <lpm6.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives Poptrie's reference implementation: poptrie 4|6 ROUTES [ROUNDS]
+// Measures Poptrie's reference implementation: poptrie 4|6 ROUTES [ROUNDS]
 #include <poptrie.h>
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// Nodes and leaves as powers of two. Poptrie's own 19 and 22 are for the 500,000 prefixes of 2014.
+// Binary logarithms of the numbers of nodes and leaves. Poptrie's own 19 and 22 are for the 500,000 prefixes of 2014.
 constexpr int kNodes = 20, kLeaves = 23;
 
 template <unsigned kBits>

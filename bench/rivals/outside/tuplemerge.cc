@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives TupleMerge's reference implementation: tuplemerge RULES HEADERS [ROUNDS], both as ClassBench writes them. It
-// prints million headers a second; every answer is checked by linear search.
+// Measures TupleMerge's reference implementation: tuplemerge RULES HEADERS [ROUNDS], both in ClassBench's format. The
+// program prints million headers per second, and checks every answer by linear search.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -17,9 +17,9 @@
 
 namespace {
 
-constexpr int kPasses = 8;  // of a round, as `penumbra bench classify` does
+constexpr int kPasses = 8;  // Passes per round, as in `penumbra-bench run classify`.
 
-/// The priority of the first rule that matches, or -1.
+/// Returns the priority of the first matching rule, or -1.
 int search(const std::vector<Rule>& rules, const Packet& header) {
   const auto wins = std::ranges::find_if(rules, [&](const Rule& rule) { return rule.MatchesPacket(header); });
   return wins == rules.end() ? -1 : wins->priority;

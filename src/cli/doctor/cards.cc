@@ -9,14 +9,14 @@
 namespace penumbra::cli::doctor {
 namespace {
 
-/// The drivers by which a program may have a card to itself, and those with which it shares one.
+/// Drivers with which a program owns a card or shares it with the kernel.
 constexpr std::array<std::string_view, 4> kForPrograms{"vfio-pci", "igb_uio", "uio_pci_generic", "mlx5_core"};
 
 bool is_network_card(const Machine& machine, const std::string& address) {
   return machine.read(kPciDevices + address + "/class").value_or("").starts_with("0x02");
 }
 
-/// What a card that a program has to itself takes from its host; empty if nothing that is known.
+/// Returns a warning if a program that takes over the card cuts off the host; empty if not.
 std::string default_route_warning(const Machine& machine, const std::string& address) {
   const auto used = machine.default_route_interfaces();
   for (const auto& interface : machine.list(kPciDevices + address + "/net")) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra doctor`: what it looks at, one entry each. A check knows nothing of the others.
+// The checks of `penumbra doctor`, one entry each. Checks are independent of each other.
 #pragma once
 
 #include <functional>
@@ -13,19 +13,19 @@ namespace penumbra::cli::doctor {
 
 enum class State {
   ok,
-  hint,     ///< it works, but could work better, or something that is not configured would not work
+  hint,     ///< it works, but could work better, or a feature that is not configured would not work
   problem,  ///< it will not work
 };
 
 struct Finding {
   State state = State::ok;
-  std::string text;     ///< what is so, and what follows from it
-  std::string command;  ///< what mends it or spares work, as one types it; empty if nothing can or has to be done
+  std::string text;     ///< the state and its consequence
+  std::string command;  ///< command that solves the problem, as a user types it; empty if there is none
 };
 
 struct Check {
   std::string name;
-  /// Looks, and changes nothing. Several findings if there are several things of the kind; none if there are none.
+  /// Inspects the machine without changing it. Returns one result for each object of the kind, possibly none.
   std::function<std::vector<Finding>(const Machine&)> probe;
 };
 
@@ -36,10 +36,10 @@ std::vector<Check> interface_checks();
 std::vector<Check> core_checks();
 std::vector<Check> gpu_checks();
 
-/// Debian's packages of the tools in a command that this machine lacks.
+/// Returns the Debian packages of the tools in `command` that this machine lacks.
 std::vector<std::string> missing_packages(const Machine& machine, const std::string& command);
 
-/// All of them, in the order in which they are shown.
+/// Returns all checks in the order of the output.
 std::vector<Check> all_checks();
 
 }  // namespace penumbra::cli::doctor

@@ -15,7 +15,7 @@ bool contains(const std::vector<unsigned>& cores, unsigned core) {
   return std::ranges::find(cores, core) != cores.end();
 }
 
-/// The configured cores; without a configuration those of the machine.
+/// Returns the configured cores, or the machine's cores without a configuration.
 std::vector<unsigned> cores_of(const Machine& machine) {
   return machine.has_config() ? machine.worker_cores() : machine.cores(kCpus + "online");
 }
@@ -40,7 +40,7 @@ std::vector<Finding> worker_cores(const Machine& machine) {
            fmt::format("workers on {} of {} cores: {}", workers.size(), online.size(), fmt::join(workers, ", ")), ""}};
 }
 
-/// Of a list that the kernel got when it was started.
+/// Checks a list of cores that is set by a boot option of the kernel.
 std::vector<Finding> boot_option(const Machine& machine, const std::string& file, const char* option,
                                  const char* consequence) {
   const auto listed = machine.cores(kCpus + file);

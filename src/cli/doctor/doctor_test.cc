@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The doctor at made-up machines: a folder with the files of /proc, /sys and /dev that a check reads.
+// The doctor on simulated machines: a folder with the files of /proc, /sys and /dev that a check reads.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class MadeUp {
     std::filesystem::create_directories((folder_ / name).parent_path());
     std::filesystem::create_symlink(target, folder_ / name);
   }
-  /// With the ports and the workers of a configuration, if there are any.
+  /// Sets a configuration with these ports and worker cores.
   void configure(const std::string& ports, std::vector<unsigned> cores = {0}) {
     config_ = control::parse_config("ports: [" + ports + "]\npipeline: [ipv4]\n", "test", "/");
     config_->cores = std::move(cores);
@@ -59,7 +59,7 @@ class MadeUp {
   std::vector<std::string> packages(const std::string& command) const {
     return missing_packages(Machine(folder_.path(), nullptr, features_of), command);
   }
-  /// The only finding.
+  /// Returns the only result of a check.
   Finding only(const std::string& name) const {
     const auto findings = examine(name);
     EXPECT_EQ(findings.size(), 1U) << name;
@@ -241,7 +241,7 @@ TEST(Doctor, WantsAnIommuForCardsOnly) {
 }
 
 TEST(Doctor, TakesAFileThatCannotBeReadForOneThatIsNotThere) {
-  // Reading a folder fails behind a successful open, as reading `carrier` does of an interface that is down.
+  // A folder can be opened but not read, like `carrier` of an interface that is down.
   MadeUp machine(Files{{"sys/class/net/eth1/carrier/unreadable", ""}});
   machine.configure(kPacketPort);
   const Finding finding = machine.only("interfaces");

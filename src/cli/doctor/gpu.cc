@@ -10,14 +10,14 @@
 namespace penumbra::cli::doctor {
 namespace {
 
-/// Of the driver that CUDA 13 needs.
+/// minimum version of the driver for CUDA 13
 constexpr unsigned long kLeastDriver = 580;
-/// From NVIDIA's archive for Debian 12, whose own driver is older than that.
+/// The driver is from NVIDIA's archive for Debian 12, because Debian's own driver is too old.
 constexpr char kInstallDriver[] =
     "wget https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/cuda-keyring_1.1-1_all.deb && "
     "dpkg -i cuda-keyring_1.1-1_all.deb && apt-get update && apt-get install nvidia-open";
 
-/// NVIDIA's cards, by PCI vendor and class (display or processing accelerator of that kind).
+/// Returns NVIDIA's cards, by PCI vendor and class (display controller).
 std::vector<std::string> nvidia_cards(const Machine& machine) {
   std::vector<std::string> cards;
   for (const auto& address : machine.list(kPciDevices)) {
@@ -28,7 +28,7 @@ std::vector<std::string> nvidia_cards(const Machine& machine) {
   return cards;
 }
 
-/// What the driver says of itself, "580.65.06"; empty if it does not.
+/// Returns the version of the driver, "580.65.06"; empty if it is unknown.
 std::string driver_version(const Machine& machine) {
   if (const auto version = machine.read("sys/module/nvidia/version")) return *version;
   const std::string text = machine.read("proc/driver/nvidia/version").value_or("");

@@ -13,7 +13,7 @@ const std::string kInterfaces = "sys/class/net/";
 const std::string kSettings = "proc/sys/net/ipv4/";
 const std::string kSettings6 = "proc/sys/net/ipv6/";
 
-/// The interface at the other end of a veth; empty if that is in another namespace.
+/// Returns the other end of a veth interface; empty if it is in another namespace.
 std::string peer_of(const Machine& machine, const std::string& interface) {
   const auto peer = machine.number(kInterfaces + interface + "/iflink");
   if (!peer || peer == machine.number(kInterfaces + interface + "/ifindex")) return "";
@@ -26,7 +26,7 @@ std::string peer_of(const Machine& machine, const std::string& interface) {
   return "";
 }
 
-/// A router by AF_XDP, or with a twin, takes over what comes in on its interface.
+/// A router with AF_XDP or a twin takes over the traffic that its interface receives.
 std::vector<Finding> default_route(const Machine& machine) {
   const auto used = machine.default_route_interfaces();
   std::vector<Finding> findings;
@@ -49,7 +49,8 @@ std::vector<Finding> interfaces(const Machine& machine) {
       findings.push_back({State::problem, fmt::format("there is no interface {}", name), "ip -brief link"});
       continue;
     }
-    const auto carrier = machine.number(kInterfaces + name + "/carrier");  // the kernel refuses while it is down
+    // The kernel refuses to read the file while the interface is down.
+    const auto carrier = machine.number(kInterfaces + name + "/carrier");
     if (!carrier) {
       findings.push_back({State::hint, fmt::format("{} is down", name), "ip link set " + name + " up"});
     } else if (*carrier == 0) {
@@ -62,9 +63,8 @@ std::vector<Finding> interfaces(const Machine& machine) {
   return findings;
 }
 
-/// What a veth's other end leaves undone comes to us undone: checksums, which are completed here
-/// (io/checksum_completion.h), and segmentation, which a program that may use BPF has the other end do itself
-/// (io/veth_peer.h).
+/// The other end of a veth may leave checksums and segmentation to the receiver. The router completes checksums
+/// (io/checksum_completion.h). If it may use BPF, it makes the other end segment packets (io/veth_peer.h).
 std::vector<Finding> partial_checksums(const Machine& machine) {
   std::vector<Finding> findings;
   for (const auto& port : machine.interface_ports()) {
@@ -92,12 +92,13 @@ std::vector<Finding> partial_checksums(const Machine& machine) {
   return findings;
 }
 
-/// With a twin the host does what the fast path cannot; without one it must keep its hands off.
+/// With a twin, the host forwards packets that the fast path punts. Without a twin, the host must not forward.
 std::vector<Finding> forwarding(const Machine& machine) {
   if (!machine.twins().empty()) {
     std::string command;
     if (machine.number(kSettings + "ip_forward").value_or(0) == 0) command += " net.ipv4.ip_forward=1";
-    const auto forwards6 = machine.number(kSettings6 + "conf/all/forwarding");  // none: the host has no IPv6
+    // The file is missing if the host has no IPv6.
+    const auto forwards6 = machine.number(kSettings6 + "conf/all/forwarding");
     if (forwards6.value_or(1) == 0) command += " net.ipv6.conf.all.forwarding=1";
     if (command.empty()) return {{State::ok, "the host forwards what the fast path punts", ""}};
     return {
@@ -117,7 +118,8 @@ std::vector<Finding> forwarding(const Machine& machine) {
 }
 
 std::vector<Finding> reverse_path(const Machine& machine) {
-  constexpr std::uint64_t kStrict = 1;  // ip-sysctl: the larger of `all` and the interface's holds
+  // The larger value of `all` and of the interface applies (ip-sysctl).
+  constexpr std::uint64_t kStrict = 1;
   std::vector<Finding> findings;
   const std::uint64_t all = machine.number(kSettings + "conf/all/rp_filter").value_or(0);
   for (const auto& name : machine.twins()) {

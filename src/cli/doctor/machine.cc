@@ -20,7 +20,7 @@
 namespace penumbra::cli::doctor {
 namespace {
 
-/// The words of a line.
+/// Returns the words of a line.
 std::vector<std::string> words_of(const std::string& line) {
   std::istringstream words(line);
   return {std::istream_iterator<std::string>(words), {}};
@@ -46,8 +46,8 @@ std::optional<std::string> Machine::read(std::string_view path) const {
   std::string text;
   try {
     text = read_text_file(root_ / path, kMost);
-  } catch (
-      const InputError&) {  // many files of /sys can be opened and not read: `carrier` of an interface that is down
+  } catch (const InputError&) {  // many files of /sys can be opened but not read, for example `carrier` of an interface
+                                 // that is down
     return std::nullopt;
   }
   if (text.ends_with('\n')) text.pop_back();

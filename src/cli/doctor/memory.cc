@@ -20,7 +20,7 @@ std::vector<Finding> huge_pages(const Machine& machine) {
     findings.push_back({State::ok, fmt::format("{} pages: {} reserved, {} free", name, *all, *free), ""});
     free_bytes += *free * kilobytes * 1024;
   }
-  constexpr std::uint64_t kWanted = 512ULL << 20;  // what packets of a few ports and a full table take
+  constexpr std::uint64_t kWanted = 512ULL << 20;  // enough for the packets of a few ports and a full table
   if (free_bytes < kWanted) {
     findings.push_back(
         {State::hint,
@@ -45,8 +45,7 @@ std::vector<Finding> transparent_huge_pages(const Machine& machine) {
   const std::string modes = machine.read("sys/kernel/mm/transparent_hugepage/enabled").value_or("");
   if (modes.find("[never]") == std::string::npos && !modes.empty())
     return {{State::ok, "they are given: " + modes, ""}};
-  const char* text =
-      modes.empty() ? "this kernel has none" : "they are switched off, and would stand in for huge pages";
+  const char* text = modes.empty() ? "this kernel has none" : "they are switched off, and could replace huge pages";
   return {{State::hint, text, modes.empty() ? "" : "printf madvise >/sys/kernel/mm/transparent_hugepage/enabled"}};
 }
 

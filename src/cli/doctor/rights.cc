@@ -10,7 +10,7 @@
 namespace penumbra::cli::doctor {
 namespace {
 
-/// A capability (capabilities(7)), and what of a configuration needs it.
+/// A capability (capabilities(7)) and the part of a configuration that needs it.
 struct Capability {
   const char* name;
   unsigned number;
@@ -63,7 +63,7 @@ std::vector<Finding> af_xdp(const Machine& machine) {
   for (std::string line; std::getline(protocols, line);) {
     if (line.starts_with("XDP ")) return {{State::ok, "the kernel has AF_XDP sockets", ""}};
   }
-  // Without a command: it is compiled in or not.
+  // No command helps, because AF_XDP is an option of the kernel's build.
   if (uses_xdp(machine)) return {{State::problem, "the kernel has no AF_XDP sockets; take net_af_packet", ""}};
   return {{State::ok, "the kernel has no AF_XDP sockets; ports by AF_PACKET do without", ""}};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of Debian's packages have the tools that the doctor advises.
+// The Debian packages of the tools that the doctor's commands use.
 #include <algorithm>
 #include <array>
 #include <sstream>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames as the oracle reads them: slowly, byte by byte. Nothing here is shared with the router, so that a mistake
-// would have to be made twice to go unnoticed.
+// Frames as the oracle reads them: slowly, byte by byte. The code is independent of the router's, so that a mistake
+// stays unnoticed only if it is made twice.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ using Frame = std::span<const std::uint8_t>;
 
 inline constexpr std::size_t kEthernetBytes = 14;
 
-/// The 16-bit number in network byte order at `offset`.
+/// Returns the 16-bit number in network byte order at `offset`.
 inline unsigned read16(Frame bytes, std::size_t offset) {
   return bytes[offset] * 256U + bytes[offset + 1];
 }
-/// Likewise 32 bits.
+/// Returns the 32-bit number in network byte order at `offset`.
 inline std::uint32_t read32(Frame bytes, std::size_t offset) {
   return read16(bytes, offset) * 65536U + read16(bytes, offset + 2);
 }

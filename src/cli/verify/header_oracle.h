@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must be checked of a frame before it is routed, and what must be changed in it then: the Ethernet header's part,
-// and whose part the rest is.
+// The checks of a frame before routing and the changes by routing: those of the Ethernet header, and a dispatch to the
+// address family.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@
 
 namespace penumbra::cli::verify {
 
-/// Whose packets the pipeline's functions forward.
+/// Address families that the pipeline's functions forward.
 struct Families {
   bool ipv4 = false, ipv6 = false;
 };
 
-/// The reason why a frame that arrives at `port` is not routed at all; empty if it is.
+/// Returns the reason why a frame that arrives at `port` is not routed; empty if it is routed.
 std::string inspect(const PortInfo& port, Frame frame, Families families);
 
-/// Of a frame of at least 14 bytes, by its ethertype.
+/// Returns true if the ethertype of a frame of at least 14 bytes is IPv6.
 bool is_ipv6(Frame frame);
 
-// Below, `frame` is one that is routed.
+// For the following functions, `frame` must be a routed frame.
 
-/// Bytes of its IP packet, the header with it.
+/// Returns the size of its IP packet in bytes, header included.
 unsigned ip_bytes(Frame frame);
 FlowKey flow_key(Frame frame);
-/// The frame as it must leave, from the ethertype on.
+/// Returns the frame as it must leave, from the ethertype on.
 std::vector<std::uint8_t> routed_contents(Frame frame);
 
-/// A frame of any packet without what follows the packet, if the frame is longer than a link of that MTU takes: so it
-/// must leave there. The MTU is at least 68.
+/// Returns the frame without the bytes after the packet if the frame exceeds a link of this MTU, as it must leave
+/// there. The packet may be of any kind. The MTU is at least 68.
 Frame without_excess(Frame frame, unsigned mtu);
 
 }  // namespace penumbra::cli::verify

@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(HeaderOracle, TakesBothFormsOfAZeroChecksum) {
   Bytes frame = make_frame(TestPacket{});
-  put16(frame, 18, read16(frame, 24));  // the identification takes up what the checksum was
+  put16(frame, 18, read16(frame, 24));  // the identification takes the former checksum
   put_checksum(frame);
   ASSERT_EQ(read16(frame, 24), 0U);
   const Bytes routed = routed_contents(frame);

@@ -6,8 +6,8 @@
 namespace penumbra::cli::verify {
 namespace {
 
-/// The one's complement sum of all 16-bit words: 0xFFFF of a header with a right checksum, whichever form of zero that
-/// may have.
+/// Returns the one's complement sum of all 16-bit words. The sum is 0xFFFF for a header with a right checksum, in
+/// either representation of zero.
 unsigned ones_sum(Frame header) {
   unsigned sum = 0;
   for (std::size_t at = 0; at < header.size(); at += 2) sum += read16(header, at);
@@ -59,7 +59,8 @@ FlowKey Ipv4Rules::flow_key(Frame packet) {
   return key;
 }
 
-/// RFC 3021 gives a network of two no such; and RFC 1812, 4.2.3.1: all zeros are an old broadcast address.
+/// A network of two hosts has no such addresses (RFC 3021). The address of all zeros is an old broadcast address (RFC
+/// 1812, 4.2.3.1).
 std::string Ipv4Rules::edge(Ipv4Prefix network, Ipv4Address address) {
   const std::uint32_t first = network.address.value;
   if (network.length > 30) return "";

@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned kIcmp = 58, kFragmentHeader = 44, kHopByHop = 0;
 
-/// What RFC 4291 calls an address, and RFC 6890 ::ffff:0:0/96.
+/// Kinds of addresses of RFC 4291, and ::ffff:0:0/96 of RFC 6890.
 enum class Scope { nobody, loopback, ipv4_in_disguise, link_local, group_of_no_link, group, any_link };
 
 Scope scope_of(Frame address) {
@@ -29,7 +29,7 @@ Ipv6Address read_address(Frame packet, std::size_t offset) {
   return {half(offset), half(offset + 8)};
 }
 
-/// ICMPv6 of types 133 to 137 that no router has sent on (RFC 4861, section 4).
+/// Returns true for ICMPv6 of types 133 to 137 that no router has forwarded (RFC 4861, section 4).
 bool is_neighbour_discovery(Frame packet, std::size_t packet_bytes) {
   constexpr std::array<std::uint8_t, 5> kTypes{133, 134, 135, 136, 137};
   if (packet[6] != kIcmp || packet[7] != 255 || packet_bytes <= 40) return false;
@@ -61,7 +61,7 @@ Ipv6Address Ipv6Rules::destination(Frame packet) {
   return read_address(packet, 24);
 }
 
-/// Of a fragment the protocol stands in the fragment header; ports follow the header at once or do not count.
+/// A fragment header has the protocol of a fragment. Ports count only directly after the IPv6 header.
 FlowKey Ipv6Rules::flow_key(Frame packet) {
   FlowKey key{.source = read_address(packet, 8), .destination = read_address(packet, 24), .is_ipv6 = true};
   key.label = read32(packet, 0) % 0x100000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What RFC 8200, RFC 4291 and docs/functions/ipv6.md say of a packet, written out slowly. The members are those of
-// Ipv4Rules.
+// The rules of RFC 8200, RFC 4291 and docs/functions/ipv6.md for a packet, without optimisation. The members are those
+// of Ipv4Rules.
 #pragma once
 
 #include <string>
@@ -18,16 +18,18 @@ struct Ipv6Rules : Ipv6 {
   static std::string inspect(Frame packet, bool to_group);
   static Ipv6Address destination(Frame packet);
   static unsigned hops_left(Frame packet) { return packet[7]; }
-  /// inspect() has seen to packets of their link alone.
+  /// inspect() already rejects link-local packets.
   static bool is_link_local(Frame /*packet*/) { return false; }
   static unsigned bytes(Frame packet) { return 40 + read16(packet, 4); }
   static FlowKey flow_key(Frame packet);
-  /// The first address of a network is that of all its routers (RFC 4291, 2.6.1), but not on a link of two (RFC 6164).
+  /// The first address of a network belongs to all its routers (RFC 4291, 2.6.1), except on a point-to-point link (RFC
+  /// 6164).
   static std::string edge(Ipv6Prefix network, Ipv6Address address);
   static void take_a_hop_off(std::span<std::uint8_t> packet) { packet[7] -= 1; }
 };
 
-/// Why an IPv6 packet, of which only the ethertype is known, goes to the host where nothing forwards IPv6.
+/// Returns the reason why an IPv6 packet is punted in a pipeline that does not forward IPv6. Only its ethertype is
+/// known to be right.
 std::string punted_ipv6(Frame packet);
 
 }  // namespace penumbra::cli::verify

@@ -12,7 +12,7 @@
 namespace penumbra::cli::verify {
 namespace {
 
-constexpr std::size_t kSource = 22, kDestination = 38;  // in the frame
+constexpr std::size_t kSource = 22, kDestination = 38;  // offsets in the frame
 
 PortInfo ipv6_port() {
   return {.name = "port0", .mac = {0x020000000001}, .addresses = {}, .ipv6_addresses = {}};
@@ -21,7 +21,7 @@ std::string inspect_ipv6(Frame frame) {
   return inspect(ipv6_port(), frame, {.ipv6 = true});
 }
 
-/// Eight 16-bit words of an address.
+/// Writes the eight 16-bit words of an address.
 void put_address(Bytes& frame, std::size_t at, std::initializer_list<std::uint32_t> words) {
   for (const std::uint32_t word : words) put16(frame, at, word), at += 2;
 }
@@ -143,7 +143,7 @@ TEST(Ipv6Rules, FindAFragmentsProtocolBehindItsHeader) {
   const FlowKey fragment = flow_key(frame);
   EXPECT_EQ(fragment.protocol, 17);
   EXPECT_EQ(fragment.ports, 0U);
-  put16(frame, 56, 0x1230);  // the offset: another one of the same datagram
+  put16(frame, 56, 0x1230);  // the offset: a further fragment of the same datagram
   EXPECT_EQ(flow_key(frame), fragment);
 }
 

@@ -11,7 +11,7 @@
 namespace penumbra::cli::verify {
 namespace {
 
-/// 64 bits are enough: among a million packets two different ones share a value with a probability of 3 in 10^8.
+/// 64 bits suffice: two different packets of a million share a value with probability 3 in 10^8.
 std::uint64_t hash_bytes(const void* bytes, std::size_t count) {
   return std::hash<std::string_view>{}({static_cast<const char*>(bytes), count});
 }
@@ -151,7 +151,8 @@ void Ledger::check(std::uint16_t port, std::uint32_t number, Frame frame, const 
   ++findings_.agreed;
 }
 
-/// Of a packet that did not come out. If no packet of its flow did, the flow may have taken a way that carries none.
+/// Returns true if a packet that was not sent should have been. If no packet of its flow was sent, the flow may have
+/// taken a way that carries none.
 bool Ledger::must_be_sent(const Entry& entry) const {
   const Flow& flow = flows_[subflows_[entry.subflow].flow];
   const auto& ways = ways_[flow.ways];

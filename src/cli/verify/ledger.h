@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bookkeeping of `penumbra verify`: first every packet that came in is entered with what must become of it, then
-// every packet that came out is struck off, then what is left is missing.
+// The bookkeeping of `penumbra verify`. First, every received packet is entered with its expectation. Then every sent
+// packet is matched. The rest is missing.
 //
-// A packet that came out is recognised by its contents from the ethertype on. They determine its flow, so that packets
-// with equal contents are interchangeable, except for the order in which they came in: that is checked for each flow of
-// each input port, by all packets whose contents came in at that one port only. Packets of one flow label that carry
-// different things may overtake each other: they may have come in by different queues (docs/design.md). What follows
-// the packet in a frame that is longer than some port's MTU permits is not compared: it leaves by one port and does not
-// by another.
+// A sent packet is identified by its contents from the ethertype on. The contents determine its flow, so packets with
+// equal contents are interchangeable except for their order. The order is checked for each flow of each input port, by
+// the packets whose contents arrived at that port only. Packets of one flow label with different contents may overtake
+// each other, because they may arrive on different queues (docs/design.md). The bytes after the packet are not compared
+// if the frame is longer than the MTU of some port, because only some ports send them.
 #pragma once
 
 #include <array>
@@ -23,27 +22,27 @@
 
 namespace penumbra::cli::verify {
 
-/// How an output can be wrong.
+/// Kinds of wrong output.
 enum class Difference : std::uint8_t {
-  missing,     ///< should have come out and did not
-  unexpected,  ///< no packet that came in leads to these contents, or to as many bytes
-  duplicate,   ///< came out more often than it should
-  wrong_port,  ///< came out where no route leads
-  wrong_mac,   ///< right port, but other MAC addresses than the next hop's and the port's
-  split_flow,  ///< another next hop than an earlier packet of the same flow took
-  reordered,   ///< overtaken by a later packet of its flow
+  missing,     ///< was not sent, but should have been
+  unexpected,  ///< no received packet leads to these contents or this size
+  duplicate,   ///< was sent more often than expected
+  wrong_port,  ///< was sent by a port without a route
+  wrong_mac,   ///< right port, but MAC addresses differ from those of next hop and port
+  split_flow,  ///< took another next hop than an earlier packet of the same flow
+  reordered,   ///< was overtaken by a later packet of its flow
 };
 inline constexpr std::size_t kDifferences = 7;
-/// "missing", "wrong port", ...
+/// Returns "missing", "wrong port", ...
 const char* to_string(Difference difference);
 
 struct Findings {
-  std::uint64_t received = 0;                   ///< packets that came in
-  std::uint64_t sent = 0;                       ///< packets that came out
-  std::uint64_t agreed = 0;                     ///< of those that came out: as they must be
-  std::map<std::string, std::uint64_t> unsent;  ///< packets that must not come out, by reason
+  std::uint64_t received = 0;                   ///< number of received packets
+  std::uint64_t sent = 0;                       ///< number of sent packets
+  std::uint64_t agreed = 0;                     ///< number of sent packets that match the expectation
+  std::map<std::string, std::uint64_t> unsent;  ///< packets that must not be sent, by reason
   std::array<std::uint64_t, kDifferences> counts{};
-  std::vector<std::string> examples;  ///< the first differences, in words
+  std::vector<std::string> examples;  ///< descriptions of the first differences
 
   std::uint64_t differences() const;
 };
@@ -52,14 +51,15 @@ class Ledger {
  public:
   static constexpr std::size_t kExamples = 10;
 
-  /// `oracle` outlives it.
+  /// `oracle` must outlive the ledger.
   explicit Ledger(const Oracle& oracle);
 
-  /// A frame, number `number` of its capture, came in at port number `port`. All of them before the first sent().
+  /// Enters a frame that port `port` received; `number` is its number in the capture. All calls must precede the first
+  /// sent().
   void received(std::uint16_t port, std::uint32_t number, Frame frame);
-  /// A frame came out of a port.
+  /// Matches a frame that a port sent.
   void sent(std::uint16_t port, std::uint32_t number, Frame frame);
-  /// Everything has been entered.
+  /// Returns the result after all frames.
   Findings close();
 
  private:
@@ -81,7 +81,7 @@ class Ledger {
     std::uint16_t port = 0;
     std::uint8_t protocol = 0;
     std::uint32_t ports = 0;
-    std::uint32_t latest = 0;  ///< highest packet number that has come out
+    std::uint32_t latest = 0;  ///< highest packet number that was sent
   };
   struct Entry {
     std::uint32_t subflow = 0;
@@ -90,7 +90,7 @@ class Ledger {
     std::uint32_t ip_bytes = 0;
     bool seen = false;
   };
-  /// Entries with the same contents, in the order in which they were entered.
+  /// Entries with the same contents, in the order of arrival.
   struct Group {
     std::uint32_t unseen = kNone, last = kNone;
     bool one_subflow = true;

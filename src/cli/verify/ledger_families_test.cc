@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ledger notices of either family.
+// Differences that the ledger detects for either family.
 #include <array>
 
 #include "cli/verify/ledger_testing.h"
@@ -78,7 +78,7 @@ TYPED_TEST(LedgerOfAFamily, DoesNotLetAPacketOutThatIsTooLong) {
   this->expect_only(Difference::wrong_port);
 }
 
-/// Port 0, which has the smallest MTU, would have to cut what follows the packet; port 1 need not, up to its own MTU.
+/// Port 0 has the smallest MTU and would have to remove the bytes after the packet. Port 1 need not, up to its own MTU.
 TYPED_TEST(LedgerOfAFamily, KnowsHowLongAFrameMayLeave) {
   const auto with_trailer = [](Bytes frame, std::size_t bytes) {
     frame.resize(bytes, 0xEE);

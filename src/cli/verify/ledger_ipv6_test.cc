@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ledger notices of IPv6, and of both families in one pipeline.
+// Differences that the ledger detects for IPv6, and for both families in one pipeline.
 #include <memory>
 
 #include "cli/verify/ledger_testing.h"
@@ -94,7 +94,7 @@ TEST_F(Ipv6LedgerTest, TakesTheLongestPrefixAndTheLowestMetric) {
 
 TEST_F(Ipv6LedgerTest, SendsToANeighbourOnAConnectedNetwork) {
   receive({.destination = in_site(1, 7)});
-  receive({.destination = in_site(2, 0)});  // the other one on a link of two
+  receive({.destination = in_site(2, 0)});  // the second address of a point-to-point link
   send({.destination = in_site(1, 7)}, {0x02AA00000007}, 0);
   send({.destination = in_site(2, 0)}, {0x02AA00000008}, 0);
   expect_only(Difference::missing, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ledger is only worth something if it notices every kind of mistake: each is made here on purpose.
+// The ledger must detect every kind of mistake, so each test makes one on purpose.
 #include "cli/verify/ledger.h"
 
 #include <gmock/gmock.h>

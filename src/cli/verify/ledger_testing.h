@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: a ledger between what two ports receive and send.
+// A ledger between two ports, for tests.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class LedgerFixture : public testing::Test {
   }
   void send_bytes(const Bytes& frame, std::uint16_t port = 1) { ledger_.sent(port, ++sent_, frame); }
 
-  /// That the only differences are one of these.
+  /// Expects `times` differences of this kind and no others.
   void expect_only(Difference difference, std::uint64_t times = 1) {
     const Findings findings = ledger_.close();
     EXPECT_EQ(findings.counts[static_cast<std::size_t>(difference)], times) << to_string(difference);
@@ -52,10 +52,10 @@ class LedgerFixture : public testing::Test {
   std::uint32_t received_ = 0, sent_ = 0;
 };
 
-inline constexpr std::uint32_t kOne = 0x0A000001;     // by kNextHop out of port 1
-inline constexpr std::uint32_t kShared = 0x0B000001;  // by kNextHop or kOtherHop out of port 1
-inline constexpr std::uint32_t kHalf = 0x0C000001;    // by kNextHop, or by one whose MAC address is not known
-inline constexpr std::uint32_t kNarrow = 0x0D000001;  // out of port 1, or of port 0 with an MTU of 500
+inline constexpr std::uint32_t kOne = 0x0A000001;     // route by kNextHop and port 1
+inline constexpr std::uint32_t kShared = 0x0B000001;  // route by kNextHop or kOtherHop and port 1
+inline constexpr std::uint32_t kHalf = 0x0C000001;    // route by kNextHop, or by a next hop with an unknown MAC address
+inline constexpr std::uint32_t kNarrow = 0x0D000001;  // route by port 1, or by port 0 with an MTU of 500
 
 inline std::vector<PortInfo> ipv4_ports() {
   return {{.name = "port0",
@@ -71,8 +71,8 @@ class LedgerTest : public LedgerFixture<TestPacket> {
  protected:
   static constexpr TestPacket kToShared{.destination = kShared}, kToHalf{.destination = kHalf};
   static constexpr TestPacket kToNarrow{.destination = kNarrow};
-  static constexpr std::uint16_t kTooLong = 600;  ///< bytes behind the headers, for port 0
-  static constexpr std::size_t kLeastMtu = 500;   ///< its
+  static constexpr std::uint16_t kTooLong = 600;  ///< bytes after the headers; exceeds port 0
+  static constexpr std::size_t kLeastMtu = 500;   ///< MTU of port 0
 
   LedgerTest()
       : LedgerFixture(
@@ -95,7 +95,7 @@ class LedgerTest : public LedgerFixture<TestPacket> {
              nullptr}) {}
 };
 
-/// 2001:db8:GROUP::LOW
+/// Returns the address 2001:db8:GROUP::LOW.
 constexpr Ipv6Address in_site(std::uint64_t group, std::uint64_t low = 1) {
   return {0x20010DB8'0000'0000 | group << 16, low};
 }

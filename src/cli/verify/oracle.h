@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must become of a frame: what its headers say, and where they lead.
+// The expectation for a frame, from its headers and its route.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@ namespace penumbra::cli::verify {
 
 class Oracle {
  public:
-  /// Of a pipeline that forwards these families; null: not that one. Index of a port = position.
+  /// The pipeline forwards each family whose oracle is not null. The position of a port is its index.
   Oracle(std::vector<PortInfo> ports, std::unique_ptr<const RouteOracle<Ipv4Rules>> ipv4,
          std::unique_ptr<const RouteOracle<Ipv6Rules>> ipv6)
       : ports_(std::move(ports)), ipv4_(std::move(ipv4)), ipv6_(std::move(ipv6)) {}
 
   const std::vector<PortInfo>& ports() const { return ports_; }
 
-  /// For a frame that arrives at port number `port`.
+  /// Returns the expectation for a frame that arrives at port number `port`.
   Expectation judge(std::uint16_t port, Frame frame) const {
     const std::string reason = inspect(ports_[port], frame, {.ipv4 = ipv4_ != nullptr, .ipv6 = ipv6_ != nullptr});
     if (!reason.empty()) return {reason, {}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a packet must go, by the plainest longest-prefix match there is: a dictionary for each prefix length, asked
-// from the longest to the shortest.
+// The route of a packet by the simplest longest-prefix match: a dictionary for each prefix length, asked from the
+// longest to the shortest.
 #pragma once
 
 #include <array>
@@ -22,25 +22,25 @@
 
 namespace penumbra::cli::verify {
 
-/// One way out that a packet may take.
+/// A possible output of a packet.
 struct Way {
   std::uint16_t port = 0;
-  std::uint64_t mac = 0;  ///< of the next hop; 0: not known, a packet that takes this way is punted
-  unsigned mtu = 0;       ///< of the port, bytes; a longer packet that takes this way is punted
+  std::uint64_t mac = 0;  ///< MAC address of the next hop; 0: unknown, so the packet is punted
+  unsigned mtu = 0;       ///< MTU of the port, bytes; longer packets are punted
 
   auto operator<=>(const Way&) const = default;
-  /// Whether an IP packet of so many bytes gets out this way.
+  /// Returns true if an IP packet of `ip_bytes` bytes can leave this way.
   bool carries(unsigned ip_bytes) const { return mac != 0 && ip_bytes <= mtu; }
 };
 
-/// What must become of a packet: not sent for a reason, or sent by one of the ways (sorted, all different), the same
-/// one for all packets of a flow.
+/// The expectation for a packet: not sent for a reason, or sent by one of the ways (sorted, all different). All packets
+/// of a flow take the same way.
 struct Expectation {
   std::string reason;
   std::vector<Way> ways;
 };
 
-/// Of one address family; `Rules` are Ipv4Rules or Ipv6Rules.
+/// An oracle of one address family; `Rules` is Ipv4Rules or Ipv6Rules.
 template <class Rules>
 class RouteOracle {
  public:
@@ -51,7 +51,7 @@ class RouteOracle {
   RouteOracle(const std::vector<PortInfo>& ports, const control::RouteListOf<Family>& routes,
               const std::vector<control::NeighbourOf<Family>>& neighbours, bool forwards_link_local = false);
 
-  /// For a packet that Rules::inspect() finds good.
+  /// Returns the expectation for a packet that Rules::inspect() accepts.
   Expectation judge(Frame packet) const;
 
  private:

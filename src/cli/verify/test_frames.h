@@ -11,13 +11,13 @@ namespace penumbra::cli::verify {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// What a test says of a UDP packet in an Ethernet frame; every length and checksum of it will be right.
+/// The fields of a UDP packet in an Ethernet frame that a test chooses. All lengths and checksums are right.
 struct TestPacket {
   std::uint32_t source = 0xC6336401;       // 198.51.100.1
   std::uint32_t destination = 0x0A000001;  // 10.0.0.1
   std::uint16_t source_port = 1000;
   std::uint8_t ttl = 64;
-  std::uint8_t mark = 0;  ///< last byte of the payload, to tell packets apart
+  std::uint8_t mark = 0;  ///< last byte of the payload, to distinguish packets
   std::uint16_t payload_bytes = 18;
 };
 
@@ -50,7 +50,7 @@ inline std::vector<std::uint8_t> make_frame(const TestPacket& packet) {
   return frame;
 }
 
-/// Likewise in IPv6, where a checksum has nothing to say to a router.
+/// The same for IPv6, without checksum, because routers ignore it.
 struct TestIpv6Packet {
   Ipv6Address source{0x20010DB8'00FF'0000, 1};
   Ipv6Address destination{0x20010DB8'0010'0000, 1};
@@ -94,7 +94,7 @@ inline TestIpv6Packet one_hop_on(TestIpv6Packet packet) {
   return packet;
 }
 
-/// The frame as a right router would send it.
+/// Returns the frame as a correct router sends it.
 template <class Packet>
 std::vector<std::uint8_t> make_routed(const Packet& packet, MacAddress to, MacAddress from) {
   auto frame = make_frame(one_hop_on(packet));

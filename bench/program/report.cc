@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra report`.
+// `penumbra-bench report`.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -33,7 +33,7 @@ struct ReportOptions {
   bool agreement = false;
 };
 
-/// Whether that is a file with something in it that begins with none of these, in letters of either case.
+/// Returns true if the file is not empty and begins with no text of `begins`, ignoring case.
 bool is_another_kind(const std::string& file, std::initializer_list<std::string_view> begins) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored) || std::filesystem::file_size(file, ignored) == 0) return false;
@@ -47,8 +47,7 @@ bool is_another_kind(const std::string& file, std::initializer_list<std::string_
   return std::ranges::none_of(begins, begins_with);
 }
 
-/// Throws Failure if `output` would take the place of a document that is read, or of another file that is none of that
-/// kind.
+/// Throws Failure if `output` is one of the documents to read, or an existing file of another kind.
 void refuse_another_kind(const ReportOptions& options, const std::string& output, const std::string& kind,
                          std::initializer_list<std::string_view> begins) {
   for (const std::string& file : options.results) {
@@ -66,7 +65,7 @@ void refuse_what_is_no_page(const ReportOptions& options) {
   refuse_another_kind(options, options.output, "page", {"<!doctype", "<?xml"});
 }
 
-/// Makes the folder, if it is not there.
+/// Writes the plots, and makes the folder if it does not exist.
 void write_plots(const ReportOptions& options, const report::Context& context) {
   std::error_code error;
   const std::filesystem::path folder = options.plots;
@@ -126,7 +125,7 @@ void set_up_report(CLI::App& command) {
   const auto options = std::make_shared<ReportOptions>();
   command
       .add_option("RESULTS", options->results,
-                  "Documents that `penumbra bench -o FILE` wrote, each of one machine or one run")
+                  "Documents that `penumbra-bench run -o FILE` wrote, each of one machine or one run")
       ->required()
       ->type_name("FILE");
   command.add_option("-o,--output", options->output, "The page; - is standard output")->type_name("FILE");
@@ -142,7 +141,7 @@ void set_up_report(CLI::App& command) {
 }
 
 const bool kReportCommand =
-    register_command({"report", "Make a page of measurements, with the papers' numbers beside them", set_up_report});
+    register_command({"report", "Make a page of measurements with the papers' numbers next to them", set_up_report});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra bench`.
-#include "bench.h"
-
+// `penumbra-bench list`, `penumbra-bench run` and `penumbra-bench all`.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -22,8 +21,6 @@
 
 namespace penumbra::cli {
 namespace {
-
-constexpr char kList[] = "list";
 
 bool has_gpu() {
   return std::ranges::any_of(engines_here(), [](const EngineInfo* engine) { return engine->name == "cuda"; });
@@ -89,9 +86,9 @@ void run(const bench::Options& options) {
   if (outcome == bench::Outcome::bar_missed) throw Failure(ExitCode::mismatch, "a bar is missed");
 }
 
-/// What may be named: measurements by their numbers, benchmarks, and the words for all and for what there is.
+/// Returns the valid names: numbers of measurements, and benchmarks.
 std::vector<std::string> names() {
-  std::vector<std::string> result{kList, bench::kAll};
+  std::vector<std::string> result;
   const auto add = [&result](const std::string& name) {
     if (!name.empty() && std::ranges::find(result, name) == result.end()) result.push_back(name);
   };
@@ -101,13 +98,14 @@ std::vector<std::string> names() {
   return result;
 }
 
-void set_up_bench(CLI::App& command) {
-  const auto options = std::make_shared<bench::Options>();
-  command
-      .add_option("NAME", options->names,
-                  "Measurements of the papers (E6), benchmarks (gopt), `all`, or `list` for what there is")
-      ->check(one_of(names()))
-      ->required();
+void set_up_list(CLI::App& command) {
+  const auto json = std::make_shared<bool>(false);
+  add_json_flag(command, *json);
+  command.callback([json] { print_list(*json); });
+}
+
+/// Adds the options that `run` and `all` share, and the callback.
+void set_up_measuring(CLI::App& command, const std::shared_ptr<bench::Options>& options) {
   command
       .add_option("--routes", options->routes, "A route file in place of a generated table, for what looks routes up")
       ->type_name("FILE");
@@ -141,16 +139,29 @@ void set_up_bench(CLI::App& command) {
     if (options->output == kStandardOutput) {
       throw Failure(ExitCode::usage, "-o takes a file; --json prints the document");
     }
-    if (options->names == std::vector<std::string>{kList}) return print_list(options->json);
-    if (std::ranges::find(options->names, kList) != options->names.end()) {
-      throw Failure(ExitCode::usage, "'list' stands alone");
-    }
     run(*options);
   });
 }
 
-const bool kBenchCommand =
-    register_command({"bench", "Measure beside the rivals; every answer is checked", set_up_bench});
+void set_up_run(CLI::App& command) {
+  const auto options = std::make_shared<bench::Options>();
+  command
+      .add_option("NAME", options->names, "Measurements of the papers (E6) and benchmarks (gopt): penumbra-bench list")
+      ->check(one_of(names()))
+      ->required();
+  set_up_measuring(command, options);
+}
+
+void set_up_all(CLI::App& command) {
+  const auto options = std::make_shared<bench::Options>();
+  options->names = {bench::kAll};
+  set_up_measuring(command, options);
+}
+
+const bool kBenchCommands =
+    register_command({"list", "List the benchmarks, what each needs and how long it takes", set_up_list}) &&
+    register_command({"run", "Measure next to the rivals; every answer is checked", set_up_run}) &&
+    register_command({"all", "Measure everything that fits into a budget of time", set_up_all});
 
 }  // namespace
 }  // namespace penumbra::cli
